@@ -1,4 +1,4 @@
-"""Answers of forward passes for a page: computed under a progress bar where they are not in the store yet."""
+"""Answers of forward passes for a page, computed with a progress bar if they are not in the store yet."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -
 
 
 def kept(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -> Answers[Result] | None:
-    """The same where no pass is needed and the reader has to be told nothing, else None."""
+    """Like `ask`, but None where a pass is needed or the reader has to do something first."""
     try:
         return visit.inference.kept(visit.engine, question, items, visit.settings, too_long=policy())
     except EveryTextTooLong:
@@ -51,8 +51,8 @@ def ask_about_long_texts(texts: tuple[tuple[int, int], ...], guilty: str = "") -
     """Say which texts are too long, if any, and let the reader leave them out or have them cut.
 
     Args:
-        texts: position and number of tokens of each.
-        guilty: the checkpoints that take less, where several read the texts.
+        texts: position and number of tokens of each text.
+        guilty: the checkpoints with the smaller limit, where several read the texts.
     """
     if not texts:
         return

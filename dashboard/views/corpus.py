@@ -1,4 +1,4 @@
-"""The corpus as the pages need it: measured, and judged by a test or by evidence; the page says what was left out."""
+"""The corpus for the pages: its scores, and the roles of heads by a test or by evidence."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -29,13 +29,13 @@ from dashboard.views.frame import Visit
 Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""
 RESAMPLES_BYTES: Final = 64 * 2**20
-"""Of the resamples in memory, for all readers: moving tau asks for the same ones again."""
+"""Limit for resamples in memory, for all readers: moving tau needs the same ones again."""
 TRUST_BYTES: Final = 16 * 2**20
-"""Of the stability and the intervals in memory: a click asks for the same ones again."""
+"""Limit for stability and intervals in memory: a click needs the same ones again."""
 JUDGED_BYTES: Final = 32 * 2**20
-"""Of the scores and tests in memory, for all readers: every run of a page asks for the same ones again."""
+"""Limit for scores and tests in memory, for all readers: every run of a page needs the same ones again."""
 JUDGED_ALWAYS: Final = 4
-"""Kept whatever their size: a reader of a large corpus goes back and forth between a few settings."""
+"""Number of results kept whatever their size: a reader of a large corpus alternates between a few settings."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,20 +43,20 @@ class Corpus:
     """Scores and tests of the chosen texts."""
 
     key: Hashable
-    """Stands for the scores where something that follows from them is kept, without keeping them in memory."""
+    """Identifies the scores in caches of results derived from them, without keeping them in memory."""
     scored: RoleScores
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
     scale: Scale
     """Of the scores."""
     positions: tuple[int, ...]
-    """Place of each text among those that were given."""
+    """Position of each text in the input."""
     n_tokens: tuple[int, ...]
-    """Of each text."""
+    """Number of tokens of each text."""
     too_long: tuple[tuple[int, int], ...]
     """Position and number of tokens of each text that was left out or cut."""
     bets: RoleScores | None = None
-    """Where evidence decides: scores of the texts that it counts, each once, in the order in which they came."""
+    """Where evidence decides: scores of the texts that it counts, each once, in order of appearance."""
     bets_on: tuple[Text, ...] = ()
     """These texts."""
 
@@ -67,7 +67,7 @@ class Corpus:
 
     @property
     def strength(self) -> Float[np.ndarray, "role layer head"]:
-        """What the decision stands on: the logarithm of the evidence, or the corrected p-value."""
+        """The statistic that decides: the logarithm of the evidence, or the corrected p-value."""
         return self.tests.p_adjusted if self.tests.evidence is None else self.tests.evidence
 
     @property
@@ -115,7 +115,7 @@ _matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES, JUDGED_AL
 
 
 def corpus(visit: Visit) -> Corpus | None:
-    """Measure the texts under a progress bar where needed, then test; None where the reader has to do something first.
+    """Measure the texts with a progress bar where needed, then test; None where the reader has to do something first.
 
     Raises: AnalysisError of any stage.
     """
@@ -123,7 +123,7 @@ def corpus(visit: Visit) -> Corpus | None:
 
 
 def kept_corpus(visit: Visit) -> Corpus | None:
-    """The same where no pass is needed and the reader has to be told nothing, else None."""
+    """Like `corpus`, but None where a pass is needed or the reader has to do something first."""
     return _tested(visit, kept)
 
 
@@ -131,10 +131,10 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
     """Syntactic scores against pairs of words at the same distance, where no pass is needed; else None."""
     if visit.settings.kind not in MATCHED_PAIRS.kinds or not visit.texts:
         return None
-    pairs, chosen = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
+    pairs, choice = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
     if pairs is None:
         return None
-    direction, criterion = chosen.score_settings.direction, chosen.criterion
+    direction, criterion = choice.score_settings.direction, choice.criterion
     tests = _matched.get((pairs, direction, criterion))
     if tests is None:
         tests = matched_tests(pairs.results, direction, criterion)
@@ -143,21 +143,21 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
 
 
 def _tested(visit: Visit, asking: Asking) -> Corpus | None:
-    measured, chosen = asking(visit, SCORES, visit.texts), visit.chosen
+    measured, choice = asking(visit, SCORES, visit.texts), visit.chosen
     if measured is None:
         return None
-    if not ledger.is_typed(chosen):
-        return judged(measured, chosen)
-    counted = ledger.counted(visit) if ledger.decides(chosen) else visit.texts
+    if not ledger.is_typed(choice):
+        return judged(measured, choice)
+    counted = ledger.counted(visit) if ledger.decides(choice) else visit.texts
     counts = measured if counted == visit.texts else asking(visit, SCORES, counted)
     if counts is None:
         return None
     ledger.remember(visit.texts)
-    tested = judged(measured, chosen, counts)
-    return replace(tested, bets_on=tuple(counted[place] for place in counts.positions))
+    tested = judged(measured, choice, counts)
+    return replace(tested, bets_on=tuple(counted[position] for position in counts.positions))
 
 
-def judged(measured: Answers[TextMeasures], chosen: Choice, counts: Answers[TextMeasures] | None = None) -> Corpus:
+def judged(measured: Answers[TextMeasures], choice: Choice, counts: Answers[TextMeasures] | None = None) -> Corpus:
     """Roles over some texts by the reader's settings: by the test, or where texts are typed by evidence.
 
     Args:
@@ -165,18 +165,18 @@ def judged(measured: Answers[TextMeasures], chosen: Choice, counts: Answers[Text
         chosen: the reader's settings.
         counts: texts that evidence counts; None for the same ones.
     """
-    counts, decides = counts or measured, ledger.decides(chosen)
-    key = (measured, counts, decides, chosen.score_settings, chosen.criterion)
+    counts, decides = counts or measured, ledger.decides(choice)
+    key = (measured, counts, decides, choice.score_settings, choice.criterion)
     tested = _judged.get(key)
     if tested is None:
-        tested = _judge(measured, counts if decides else None, chosen)
+        tested = _judge(measured, counts if decides else None, choice)
         _judged.put(key, tested, tested.scores.nbytes + measured.n_bytes + counts.n_bytes)
     return tested
 
 
-def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None, chosen: Choice) -> Corpus:
-    """The same anew: by the test, or by evidence over the texts that count."""
-    settings, criterion = chosen.score_settings, chosen.criterion
+def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None, choice: Choice) -> Corpus:
+    """Compute the roles: by the test, or by evidence over the texts that count."""
+    settings, criterion = choice.score_settings, choice.criterion
     scored, bets = role_scores(measured.results, settings), None
     if counts is not None:
         bets = scored if counts is measured else role_scores(counts.results, settings)
@@ -196,7 +196,7 @@ def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None
 
 
 def facts(visit: Visit, tested: Corpus) -> dict[str, str]:
-    """What a file about the roles over the corpus says about where it comes from."""
+    """Metadata of a file on the roles over the corpus."""
     known = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.n_tokens)
     if tested.bets is None:
         return known

@@ -55,7 +55,7 @@ class Prose(Template):
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """What stands folded at the foot of a page."""
+    """The collapsed notes at the foot of a page."""
 
     method: str
     """How it is computed: Markdown with TeX."""
@@ -71,7 +71,7 @@ def read_notes(folder: Path, numbers: Mapping[str, str] = NO_NUMBERS, *, paper_t
 
     Args:
         folder: of the page.
-        numbers: what stands for each placeholder of the two files: numbers from the constants that decide them.
+        numbers: value of each placeholder of the two files, from the constants that decide them.
         paper_title: title above `paper.md`; by default that of one paper.
 
     Raises: KeyError for a placeholder without a number, ValueError for a stray `@`.
@@ -99,9 +99,9 @@ def page(
         title: of the page.
         see: what the reader sees, in a sentence or two.
         body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
-        notes: what stands folded below, or what reads it: that is called after the first screen is drawn.
-        promise: what the page is for, in a sentence beside its title.
-        settings: draws the drawer of the settings that the page goes by.
+        notes: collapsed notes below, or a function that reads them, called after the first screen is drawn.
+        promise: purpose of the page, in a sentence beside its title.
+        settings: draws the drawer with the settings that the page uses.
     """
     # In a lesson its panel stands in the place of the title; settings that differ from the usual ones stay in force.
     if state.lesson_is_on(st.session_state["page"] or "inspect") and drawer.SETTINGS.isdisjoint(st.query_params):
@@ -139,7 +139,7 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
         if notes.paper:
             with st.expander(notes.paper_title):
                 st.markdown(notes.paper)
-        # Last, for it comes and goes with what the page draws.
+        # Last, because it comes and goes with what the page draws.
         all_downloads()
 
 
@@ -156,13 +156,13 @@ def without_corpus() -> Visit:
 
     Raises: AnalysisError where the checkpoint cannot be read.
     """
-    chosen = state.choice()
-    controls.heads_off(chosen)
-    return Visit(chosen=chosen, engine=controls.engine(chosen), inference=controls.inference(), texts=())
+    choice = state.choice()
+    controls.heads_off(choice)
+    return Visit(chosen=choice, engine=controls.engine(choice), inference=controls.inference(), texts=())
 
 
 def with_corpus(visit: Visit) -> Visit | None:
-    """The same with the texts of the corpus; None while there are none, after asking for them.
+    """Add the texts of the corpus; None while there are none, after asking for them.
 
     Raises: AnalysisError where the texts cannot be read.
     """
@@ -174,9 +174,9 @@ def with_corpus(visit: Visit) -> Visit | None:
     return replace(visit, texts=texts)
 
 
-def readable(chosen: Choice, engine: Engine, texts: tuple[Text, ...]) -> tuple[Text, ...]:
+def readable(choice: Choice, engine: Engine, texts: tuple[Text, ...]) -> tuple[Text, ...]:
     """The texts that the chosen attention can read; says so where some have no target for a decoder."""
-    kind = chosen.pass_settings(engine).kind
+    kind = choice.pass_settings(engine).kind
     usable = tuple(text for text in texts if can_read(kind, text))
     if len(usable) < len(texts):
         st.info(wording.without_target(len(texts) - len(usable), len(texts)))
@@ -188,10 +188,10 @@ def can_read(kind: Kind, text: Text) -> bool:
     return kind not in ("decoder", "cross") or len(text.segments) == 2
 
 
-def ask_for_texts(chosen: Choice, texts: tuple[Text, ...]) -> None:
-    """Say how to add texts where there are none; that none of them can be read has been said already."""
+def ask_for_texts(choice: Choice, texts: tuple[Text, ...]) -> None:
+    """Say how to add texts if there are none; `readable` has reported texts that cannot be read."""
     if not texts:
-        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
+        st.info(wording.WAIT_UPLOAD if choice.corpus == controls.UPLOAD else wording.WAIT_TYPED)
 
 
 def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
@@ -199,7 +199,7 @@ def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
 
     Args:
         key: of the tabs in the session and in the link.
-        views: what draws each tab, by its title.
+        views: function that draws each tab, by its title.
     """
     for tab, draw in zip(st.tabs(list(views), key=key, on_change="rerun", bind="query-params"), views.values()):
         if tab.open:
@@ -208,7 +208,7 @@ def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
 
 
 def link_to_inspect(heads: Sequence[Head]) -> None:
-    """Lead to the page Inspect with the chosen heads; without any there is no link."""
+    """Link to the page Inspect with the chosen heads, if there are any."""
     if heads:
         names = ", ".join(head_name(*head) for head in heads)
         with st.container(key="to inspect", width="content"):

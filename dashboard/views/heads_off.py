@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from core.passes.outputs import HeadOutput
 
 GUESS: Final = "guess"
-"""Key, and query parameter, of the place of the token that a language model is asked to predict."""
+"""Key, and query parameter, of the position of the token that a language model has to predict."""
 MOST_CHANGES: Final = 12
-"""Role changes that are listed; the file has all."""
+"""Number of role changes that are listed; the file has all."""
 
 
-def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
-    """Offer to switch the chosen heads off, and those of them on that are off."""
-    on = [head for head in heads if head not in chosen.off]
-    off = [head for head in heads if head in chosen.off]
+def switch_buttons(choice: Choice, heads: list[Head]) -> None:
+    """Buttons that switch the chosen heads off, and back on those that are off."""
+    on = [head for head in heads if head not in choice.off]
+    off = [head for head in heads if head in choice.off]
     if on:
         st.button(
             wording.switch("off", [head_name(*head) for head in on]),
@@ -43,7 +43,7 @@ def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
             icon=":material/power_off:",
             help=wording.SWITCH_HELP,
             on_click=state.switch_off,
-            args=([*chosen.off, *on],),
+            args=([*choice.off, *on],),
         )
     if off:
         st.button(
@@ -51,7 +51,7 @@ def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
             key="switch on",
             icon=":material/power:",
             on_click=state.switch_off,
-            args=([head for head in chosen.off if head not in off],),
+            args=([head for head in choice.off if head not in off],),
         )
 
 
@@ -89,34 +89,34 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     table_downloads("output", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
 
 
-def _token_to_predict(places: list[int]) -> int | None:
-    """The token that the reader has picked: of the link on a first visit; None for the one that the model begins with.
+def _token_to_predict(positions: list[int]) -> int | None:
+    """Position of the token that the reader has picked, at first from the link; None for the model's default.
 
     Args:
-        places: of the tokens to pick from.
+        positions: of the tokens to pick from.
     """
-    if (asked := link.take(GUESS)) is not None:
-        linked = int(asked) if re.fullmatch("[0-9]{1,6}", asked) else None
+    if (value := link.take(GUESS)) is not None:
+        linked = int(value) if re.fullmatch("[0-9]{1,6}", value) else None
         st.session_state[GUESS] = linked
-        if linked not in places:
-            link.say(wording.no_such_guess(link.quoted(asked)))
+        if linked not in positions:
+            link.say(wording.no_such_guess(link.quoted(value)))
     token = st.session_state.get(GUESS)
-    return token if token in places else None
+    return token if token in positions else None
 
 
 def _own_tokens(screen: OnScreen) -> list[int]:
-    """Places of the tokens that the tokenizer did not add."""
-    return [int(place) for place in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
+    """Positions of the tokens that the tokenizer did not add."""
+    return [int(position) for position in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
 
 
 def _ask_which_token(screen: OnScreen, guessed: int) -> None:
-    """Let the reader pick another token for the language model to guess; the link holds its place."""
+    """Let the reader pick another token for the language model to predict; the link has its position."""
     st.session_state[GUESS] = guessed
     tokens = screen.now.looked.text.queries.tokens
     picked = st.selectbox(
         wording.GUESS,
         _own_tokens(screen),
-        format_func=lambda place: f"{place}: {tokens[place]}",
+        format_func=lambda position: f"{position}: {tokens[position]}",
         key=GUESS,
         help=wording.GUESS_HELP,
         persist_state="session",
@@ -130,18 +130,18 @@ def _output_table(head: "HeadOutput") -> pd.DataFrame:
 
 
 def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
-    chosen, before, without = visit.chosen, all_on.scores, screen.now
-    holds = (all_on.roles(chosen.criterion), without.roles(chosen.criterion))
+    choice, before, without = visit.chosen, all_on.scores, screen.now
+    holds = (all_on.roles(choice.criterion), without.roles(choice.criterion))
     table = role_changes((before, without.scores), holds)
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
-    first_off = min(layer for layer, _ in chosen.off)
+    first_off = min(layer for layer, _ in choice.off)
     n_later = before.shape[2] * (before.shape[1] - first_off - 1)
-    st.markdown(wording.roles_change(n_heads, n_later, chosen.criterion.tau, chosen.scale))
+    st.markdown(wording.roles_change(n_heads, n_later, choice.criterion.tau, choice.scale))
     if len(table):
         shown = table.head(MOST_CHANGES).drop(columns=["layer", "head"]).rename(columns={"name": "head"})
         number = st.column_config.NumberColumn(format="%.2f")
         st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(("all heads on", "without"), number))
-        facts = provenance.text_facts(chosen, visit.engine, screen.text) | provenance.threshold_facts(chosen)
+        facts = provenance.text_facts(choice, visit.engine, screen.text) | provenance.threshold_facts(choice)
         table_downloads("role changes", table, facts)
 
 
@@ -163,13 +163,13 @@ def role_changes(
             "layer": layer,
             "head": head,
             "role": role,
-            "change": "gained" if holds[1][place, layer, head] else "lost",
-            "all heads on": float(before[place, layer, head]),
-            "without": float(after[place, layer, head]),
+            "change": "gained" if holds[1][index, layer, head] else "lost",
+            "all heads on": float(before[index, layer, head]),
+            "without": float(after[index, layer, head]),
         }
-        for place, role in enumerate(ROLES)
+        for index, role in enumerate(ROLES)
         if role in coarse + fine
-        for layer, head in np.argwhere(holds[0][place] != holds[1][place]).tolist()
+        for layer, head in np.argwhere(holds[0][index] != holds[1][index]).tolist()
     ]
     columns = ["name", "layer", "head", "role", "change", "all heads on", "without"]
     table = pd.DataFrame(rows, columns=columns)
@@ -178,16 +178,16 @@ def role_changes(
 
 
 def with_all_on(visit: Visit) -> Corpus | None:
-    """The corpus with all heads on, to compare with where some are off; not computed unasked."""
+    """The corpus with all heads on, for comparison where some are off; computed only on request."""
     if not visit.chosen.off:
         return None
     all_on = replace(visit, chosen=replace(visit.chosen, off=()))
-    kept = kept_corpus(all_on)
-    return corpus(all_on) if kept is None and toggle(wording.COMPARE, key="compare") else kept
+    cached = kept_corpus(all_on)
+    return corpus(all_on) if cached is None and toggle(wording.COMPARE, key="compare") else cached
 
 
 def say_role_changes(now: HeadTests, before: HeadTests, coarse: tuple[str, ...]) -> None:
-    """Say how many coarse roles come and go over the corpus."""
-    places = [now.roles.index(role) for role in coarse]
-    held, held_before = now.holds[places], before.holds[places]
+    """Say how many coarse roles are gained and lost over the corpus."""
+    indices = [now.roles.index(role) for role in coarse]
+    held, held_before = now.holds[indices], before.holds[indices]
     st.markdown(wording.roles_against(int((held & ~held_before).sum()), int((held_before & ~held).sum())))

@@ -28,7 +28,7 @@ def thirds(level: Literal["top", "bottom"] = "bottom") -> tuple[DeltaGenerator, 
     """Three pictures side by side, or fewer where the page is too narrow.
 
     Args:
-        level: which ends of them stand level; the lower ones where the last rows of each belong together.
+        level: edge at which they are aligned; "bottom" where the last rows of each belong together.
     """
     grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment=level)
     return grid.cell(), grid.cell(), grid.cell()

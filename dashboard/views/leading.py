@@ -1,4 +1,4 @@
-"""What a page does for a lesson that leads through it; the lessons are imported only for readers who are in one."""
+"""Steps of lessons on a page; the lessons are imported only for readers who are taking one."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def begin_first_lesson() -> None:
 
 
 def lesson_asks(page: str) -> bool:
-    """Whether the step on this page asks for a prediction, which nothing else on the page is to give away."""
+    """Whether the step on this page asks for a prediction, which the rest of the page must not give away."""
     if not state.lesson_is_on(page):
         return False
     from dashboard.views.lessons import course
@@ -24,15 +24,15 @@ def lesson_asks(page: str) -> bool:
     return bool(course.step_now().asks)
 
 
-def lesson_panel(place: DeltaGenerator, visit: Visit, **seen: Any) -> None:
+def lesson_panel(container: DeltaGenerator, visit: Visit, **inputs: Any) -> None:
     """Draw the panel of the current step.
 
     Args:
-        place: where it belongs on the page.
+        container: where to draw it.
         visit: what the page works with.
-        seen: what else the step may compute from, by the fields of `answers.Seen`.
+        inputs: further fields of `answers.Seen`, from which the step may compute its answers.
     """
     from dashboard.views.lessons.answers import Seen
     from dashboard.views.lessons.panel import panel
 
-    panel(place, Seen(visit=visit, **seen))
+    panel(container, Seen(visit=visit, **inputs))

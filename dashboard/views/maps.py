@@ -46,7 +46,7 @@ def show_head_map(
 
     Returns: the heads that are chosen now.
     """
-    chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
+    chosen_heads = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
     title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
     drawing_downloads(
         file,
@@ -55,7 +55,7 @@ def show_head_map(
         lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)),
         paper=paper,
     )
-    return chosen
+    return chosen_heads
 
 
 def show_role_grid(
@@ -82,16 +82,16 @@ def show_role_grid(
         heads: the chosen heads, which the view takes whenever `reset` changes.
         reset: any value.
         facts: where the roles come from, written into the files.
-        highlight: heads that stay bright while the others step back; None keeps all bright.
+        highlight: heads that stay bright while the others are dimmed; None keeps all bright.
         sieves: of the text on screen; None where there is none.
         frame: what the arcs of the same text are called.
         patterns: what every head does in that text, which the cells then show in place of roles.
         title: of its files, before the checkpoint and the texts; by default the number of heads.
-        files: where they stand; below the grid by default.
+        files: container for the files; below the grid by default.
 
     Returns: the heads that are chosen now.
     """
-    chosen = role_grid(
+    chosen_heads = role_grid(
         grid,
         key=key,
         chosen=heads,
@@ -109,4 +109,4 @@ def show_role_grid(
         caption = provenance.caption(facts)
         with files or nullcontext():
             drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
-    return chosen
+    return chosen_heads

@@ -1,4 +1,4 @@
-"""Checkpoints that are looked at beside the one of the sidebar; every page that has them shares the choice."""
+"""Checkpoints to compare with that of the sidebar; all pages share the choice."""
 
 from collections.abc import Sequence
 
@@ -13,23 +13,23 @@ from dashboard.state import Choice
 
 
 def other_checkpoints(
-    label: str, chosen: Choice, runs: Sequence[SavedRun], *, placeholder: str, help: str
+    label: str, choice: Choice, runs: Sequence[SavedRun], *, placeholder: str, help: str
 ) -> list[str]:
     """Ask for other checkpoints.
 
     Args:
         label: above the names.
         chosen: the settings that all pages share.
-        runs: that were fine-tuned here, whose saved steps are offered.
-        placeholder: stands where none is chosen.
+        runs: fine-tuning runs, whose saved steps are offered.
+        placeholder: shown while none is chosen.
         help: explains the choice.
 
     Returns: their names, in the order in which they were chosen.
     """
-    made = [name for run in runs for name in reversed(run.checkpoints)]
+    saved_steps = [name for run in runs for name in reversed(run.checkpoints)]
     st.multiselect(
         label,
-        [name for name in dict.fromkeys((*made, *controls.checkpoint_names())) if name != chosen.checkpoint],
+        [name for name in dict.fromkeys((*saved_steps, *controls.checkpoint_names())) if name != choice.checkpoint],
         key=state.WITH,
         placeholder=placeholder,
         help=help,

@@ -1,4 +1,4 @@
-"""Widgets to settings of one page: each is kept in the link and while the reader is on other pages."""
+"""Widgets for the settings of one page, which are kept in the link and while the reader is on other pages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 def one_of(
     label: str, options: Mapping[str, Value], *, key: str, start: str | None = None, help: str | None = None
 ) -> Value:
-    """One of a few values, whose names stand side by side; `start` or else the first until the reader chooses.
+    """Choose one of a few values, whose names are shown side by side; by default `start`, or else the first.
 
     Args:
         label: above the names.
@@ -46,13 +46,13 @@ def from_list(
     disabled: bool = False,
     width: int | Literal["stretch"] = "stretch",
 ) -> Value:
-    """One of many values, from a list that unfolds; `start` or else the first until the reader chooses.
+    """Choose one of many values from a drop-down list; by default `start`, or else the first.
 
     Args:
         label: above the list.
         options: the values by name.
         key: of the choice in the session and in the link, which hold its name.
-        start: name of the first choice; where it becomes another one, a choice that nobody changed goes with it.
+        start: name of the first choice; if it changes, a choice that the reader has not changed follows.
         help: explains the choice.
         disabled: whether the choice is fixed for now.
         width: of the list, in pixels.
@@ -74,7 +74,7 @@ def from_list(
 
 
 def some_of(label: str, names: Sequence[str], *, key: str, every: str) -> list[str]:
-    """Those of some names that the reader picks; all of them while none is picked, which `every` says."""
+    """Choose some of several names; all of them while none is picked, when `every` is the placeholder."""
     picked = st.multiselect(label, names, key=key, placeholder=every, bind="query-params", persist_state="session")
     return picked or list(names)
 

@@ -1,7 +1,7 @@
 """A figure that Plotly draws on a page, with what it shows in words and its downloads.
 
-Plotly's own code, 4.7 MB, is fetched by the browser when the first such figure is drawn: draw it where the reader asked
-for it, in a tab or after a switch.
+Plotly's own code, 4.7 MB, is fetched by the browser when the first such figure is drawn: draw it only on request,
+in a tab or after a switch.
 """
 
 import re
