@@ -20,7 +20,7 @@ from dashboard.files import downloads
 from dashboard.public import is_public
 
 STYLES = ("page.css", "print.css")
-# As an address, which Streamlit sends as it is: a picture it would encode anew on each run.
+# As a data URL, which Streamlit sends unchanged; it would encode a picture again on each run.
 ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 
 st.set_page_config(page_title=wording.TITLE, page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")

@@ -26,7 +26,7 @@ from dashboard.samples import EXAMPLE, mention_sample, read_sample
 
 
 def prepare() -> None:
-    """Find what the pages first show of the samples under the bundled checkpoint, unless the store has it.
+    """Compute what the pages first show of the samples under the bundled checkpoint, unless the store has it.
 
     Raises: AnalysisError when the bundled checkpoint or the parser is missing or wrong.
     """
@@ -41,16 +41,18 @@ def prepare() -> None:
     inference.look(engine, EXAMPLE)
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
     _with_bar("Trees", lambda report: inference.ask(engine, PARSED_PREDICTIONS, texts, report=report))
-    of_texts = inference.ask(engine, PARSED_PREDICTIONS, texts).results
-    parsed = [ParsedText.of(text, found.dependencies.words) for text, found in zip(texts, of_texts, strict=True)]
+    answers = inference.ask(engine, PARSED_PREDICTIONS, texts).results
+    parsed = [
+        ParsedText.of(text, prediction.dependencies.words) for text, prediction in zip(texts, answers, strict=True)
+    ]
     _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
-    for asked in control_passes(engine.files, texts):
-        _ask_control(inference, engine, asked)
+    for control_pass in control_passes(engine.files, texts):
+        _ask_control(inference, engine, control_pass)
     inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(
@@ -62,17 +64,19 @@ def prepare() -> None:
     store.close()
 
 
-def _ask_control(inference: Inference, engine: Engine, asked: ControlPass) -> None:
-    under = replace(engine, files=asked.files)
+def _ask_control(inference: Inference, engine: Engine, control_pass: ControlPass) -> None:
+    control_engine = replace(engine, files=control_pass.files)
     _with_bar(
-        f"Scoring, {asked.name},",
-        lambda report: inference.ask(under, asked.question, asked.texts, too_long="truncate", report=report),
+        f"Scoring, {control_pass.name},",
+        lambda report: inference.ask(
+            control_engine, control_pass.question, control_pass.texts, too_long="truncate", report=report
+        ),
     )
 
 
-def _with_bar(what: str, work: Callable[[Report], object]) -> None:
-    """Do some work under a bar that counts texts; silent where nobody watches."""
-    with tqdm(desc=f"{what} of the samples", unit="text", disable=not sys.stderr.isatty()) as bar:
+def _with_bar(label: str, work: Callable[[Report], object]) -> None:
+    """Do some work with a progress bar that counts texts; silent if standard error is no terminal."""
+    with tqdm(desc=f"{label} of the samples", unit="text", disable=not sys.stderr.isatty()) as bar:
 
         def report(status: Status) -> None:
             bar.total = status.total

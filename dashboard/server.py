@@ -55,11 +55,11 @@ ADDRESSES: Final = (
     "lessons",
     "fine-tune",
 )
-"""Of the pages; any other address brings Streamlit's page as it is."""
+"""Of the pages; any other address returns Streamlit's page unchanged."""
 FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
-"""As Streamlit names their scripts."""
+"""Widgets of the first page, by the names of their scripts in Streamlit."""
 FIRST_IMPORTS: Final = (
     "PIL.ImageFile",
     "streamlit.emojis",
@@ -70,7 +70,7 @@ FIRST_IMPORTS: Final = (
 ROOM: Final = ("room.css", "phone.css")
 """Style sheets that lay out the first screen, in this order."""
 SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
-"""Of the page around everything that Streamlit draws."""
+"""Scripts of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent
 _WEB: Final = _HERE / "web"
@@ -111,14 +111,14 @@ _PAGE: Final = first_page()
 
 @lru_cache(maxsize=1)
 def begin_to_warm_up() -> None:
-    """Warm up once, beside what answers the browser."""
+    """Warm up once, in a thread beside the server's."""
     Thread(target=warm_up, name="warm up", daemon=True).start()
 
 
 def warm_up() -> None:
-    """Do what the first visit would wait for, while its browser is still fetching Streamlit's scripts.
+    """Do what the first visit would otherwise wait for, while its browser is still fetching Streamlit's scripts.
 
-    Before that visit, it would keep the server from listening.
+    Done before that visit, it would delay the start of the server.
     """
     inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element
     for module in FIRST_IMPORTS:
