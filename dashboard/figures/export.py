@@ -34,11 +34,6 @@ def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:
     return sheet(title, [nested(chart)], reading=figure.spec["title"].get("subtitle", ()), caption=caption)
 
 
-def figure_png(figure: Figure, *, title: str, caption: Sequence[str]) -> bytes:
-    """The figure of `figure_svg` as a PNG file."""
-    return svg_png(figure_svg(figure, title=title, caption=caption))
-
-
 def svg_png(svg: str) -> bytes:
     """Convert an SVG file to a PNG file of the same printed size, at 300 dots per inch."""
     import vl_convert

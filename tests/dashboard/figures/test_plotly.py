@@ -17,7 +17,7 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.similarity.layout import HeadPlane, head_plane
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
-from dashboard.figures.export import figure_png, figure_svg
+from dashboard.figures.export import figure_svg, svg_png
 from dashboard.figures.figure import GREY, MOST_MARKS
 from dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
 from dashboard.figures.roles.distributions import head_scores
@@ -103,7 +103,7 @@ def test_each_figure_has_words_a_table_and_a_file(figure):
     assert all(figure.description.count(part) == 0 for part in ("nan,", "None", "inf "))
     assert "A title" in texts_of(figure)
     assert "checkpoint: bundled" in texts_of(figure)
-    assert figure_png(figure.still, title="A title", caption=[]).startswith(b"\x89PNG")
+    assert svg_png(figure_svg(figure.still, title="A title", caption=[])).startswith(b"\x89PNG")
     assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
 
 

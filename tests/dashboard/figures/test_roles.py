@@ -18,7 +18,7 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from core.statistics.histogram import SCORE_BINS, counts_of
 from dashboard.figures.appearance import LOOKS, SHAPES
-from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
+from dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
@@ -318,7 +318,7 @@ def test_a_long_caption_is_wrapped_and_keeps_every_word():
 
 def test_a_png_is_white_and_has_the_size_asked_for():
     figure = FIGURES[""]["scores by layer"]
-    image = Image.open(io.BytesIO(figure_png(figure, title="t", caption=[])))
+    image = Image.open(io.BytesIO(svg_png(figure_svg(figure, title="t", caption=[]))))
     assert image.width == pytest.approx(6.9 * 300, abs=2)
     assert image.convert("RGBA").getpixel((1, 1)) == (255, 255, 255, 255)
 
