@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Num
 
 Kind = Literal["self", "encoder", "decoder", "cross"]
 """Kind of attention: "self" for a checkpoint with one stack, or one of the three of an encoder-decoder."""
@@ -67,6 +67,12 @@ Head = tuple[int, int]
 def head_name(layer: int, head: int) -> str:
     """Display name of a head: L3 H7."""
     return f"L{layer} H{head}"
+
+
+def highest_head(values: Num[np.ndarray, "layer head"]) -> Head:
+    """The head with the highest value, of equal ones the first by layer and head; heads without one, NaN, come last."""
+    layer, head = np.unravel_index(np.where(np.isnan(values), -np.inf, values).argmax(), values.shape)
+    return int(layer), int(head)
 
 
 def head_names(heads: Iterable[Head]) -> str:

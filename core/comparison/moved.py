@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head
+from core.attention.settings import Head, highest_head
 from core.comparison.transitions import role_changes
 
 
@@ -32,5 +32,4 @@ def role_moved_most(
 
 def head_moved_most(difference: Float[np.ndarray, "layer head"]) -> Head:
     """The head with the largest absolute difference, NaN counting as 0; of ties the first by layer and head."""
-    layer, head = np.unravel_index(np.nan_to_num(np.abs(difference)).argmax(), difference.shape)
-    return int(layer), int(head)
+    return highest_head(np.nan_to_num(np.abs(difference)))

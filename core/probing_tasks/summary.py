@@ -5,8 +5,6 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head
-
 Group = Literal["surface", "syntactic", "semantic"]
 GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "surface": ("length", "sentence_length", "word_content"),
@@ -27,12 +25,6 @@ Source: Conneau et al. 2018, where the last three test meaning beyond structure.
 def group_of(task: str) -> Group | None:
     """Kind of information that a task tests, by its name; None for any other name."""
     return next((group for group, names in GROUPS.items() if task.lower() in names), None)
-
-
-def best_head(scores: Float[np.ndarray, "layer head"]) -> Head:
-    """The head with the highest score, ties by index; its score on the same texts is optimistic."""
-    layer, head = np.unravel_index(np.nan_to_num(scores, nan=-np.inf).argmax(), scores.shape)
-    return int(layer), int(head)
 
 
 def task_similarity(scores: Float[np.ndarray, "task layer head"]) -> Float[np.ndarray, "task other_task"]:
@@ -56,12 +48,3 @@ def sorted_in_layers(scores: Float[np.ndarray, "layer head"]) -> Float[np.ndarra
     Source: Jo and Myaeng 2020.
     """
     return -np.sort(-scores, axis=1)
-
-
-def localisation(scores: Float[np.ndarray, "layer head"]) -> Float[np.ndarray, " rank"]:
-    """Scores of all heads, the best first: steep where only a few heads predict the task.
-
-    Source: Jo and Myaeng 2020.
-    """
-    flat = scores[~np.isnan(scores)]
-    return np.sort(flat)[::-1]

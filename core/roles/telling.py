@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.attention.settings import Head
+from core.attention.settings import Head, highest_head
 from core.passes.texts import TextAttention
 from core.roles.measures import DIRECTIONS
 from core.roles.sieves import sieve_cells
@@ -36,5 +36,4 @@ def telling_head(text_attention: TextAttention) -> Head:
         best[:, :, rows] = np.maximum(best[:, :, rows], gains)
     sums = np.where(np.isfinite(best), best, 0).sum(axis=-1)
     sums[np.isnan(attention).any(axis=(2, 3))] = -np.inf  # removed from the checkpoint
-    layer, head = np.unravel_index(int(sums.argmax()), sums.shape)
-    return int(layer), int(head)
+    return highest_head(sums)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head, head_name
+from core.attention.settings import Head, head_name, highest_head
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
@@ -110,10 +110,10 @@ def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, ob
 def _of_series(series: Series, axis: ValueAxis) -> str:
     if np.isnan(series.mean).all():
         return f"{series.label}: not applicable."
-    layer_, head = np.unravel_index(np.nanargmax(series.mean), series.mean.shape)
+    head = highest_head(series.mean)
     n_without = int(np.isnan(series.mean).sum())
     without = f" {n_without} heads without a value left out." if n_without else ""
-    most = f"highest {axis.written(series.mean[layer_, head])} for {head_name(int(layer_), int(head))}"
+    most = f"highest {axis.written(series.mean[head])} for {head_name(*head)}"
     return f"{series.label}: {axis.written(float(np.nanmean(series.mean)))} on average, {most}.{without}"
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from cache.answers import Answers
 from cache.store.recent import Recent
-from core.attention.settings import Head, head_name
+from core.attention.settings import Head, head_name, highest_head
 from core.importance.effects import Draws, Effects, effects
 from core.importance.metrics import Score, TextOutcomes
 from core.importance.question import ablation_question
@@ -80,8 +80,7 @@ def kept_effects(visit: Visit) -> Effects | None:
 
 def most_important(effects: Effects, sign: int) -> Head:
     """The head without which the score is worst; `sign` as of a score."""
-    layer, head = np.unravel_index(np.nan_to_num(sign * effects.delta, nan=-np.inf).argmax(), effects.delta.shape)
-    return int(layer), int(head)
+    return highest_head(sign * effects.delta)
 
 
 def facts_of(material: Material, n_texts: int) -> dict[str, str]:

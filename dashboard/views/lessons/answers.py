@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from cache.engine import Engine
-from core.attention.settings import Head, PassSettings, head_name
+from core.attention.settings import Head, PassSettings, head_name, highest_head
 from core.errors import AnalysisError
 from core.importance.question import ablation_question
 from core.passes.texts import TextAttention
@@ -221,8 +221,8 @@ def typed_evidence(inputs: Seen) -> StepResult:
     if tests.evidence is None:
         return replace(result, section="none")
     evidence = tests.evidence[tests.roles.index(SYNTACTIC[0])]
-    layer, head = np.unravel_index(int(np.nan_to_num(evidence, nan=-np.inf).argmax()), evidence.shape)
-    best = {"head": head_name(int(layer), int(head)), "odds": odds(float(evidence[layer, head])).replace(" ", NO_BREAK)}
+    head = highest_head(evidence)
+    best = {"head": head_name(*head), "odds": odds(float(evidence[head])).replace(" ", NO_BREAK)}
     return replace_values(result, best)
 
 
@@ -234,8 +234,7 @@ def switched_off(inputs: Seen) -> StepResult:
         inputs.visit.engine, ablation_question("output"), [text], settings, too_long="truncate"
     )
     change = answers.results[0].without[..., 0].astype(np.float64)
-    layer, head = np.unravel_index(int(np.nanargmax(change)), change.shape)
-    n_heads, most = int(np.isfinite(change).sum()), (int(layer), int(head))
+    n_heads, most = int(np.isfinite(change).sum()), highest_head(change)
 
     def of_guess(guess: Guess) -> str:
         if not isinstance(guess, tuple):

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import streamlit as st
 
-from core.attention.settings import Head
+from core.attention.settings import Head, highest_head
 from core.corpus.results import Part, Results
 from core.corpus.strata import EVERYTHING, Stratum
 from core.roles.hypotheses import HeadTests
@@ -80,9 +79,7 @@ def decided(opened: Opened, by_evidence: bool) -> HeadTests:
 
 def busiest(tests: HeadTests) -> Head:
     """The head with the most roles."""
-    n_held = tests.holds.sum(axis=0)
-    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
-    return int(layer), int(head)
+    return highest_head(tests.holds.sum(axis=0))
 
 
 def part_of(results: Results, stratum: Stratum) -> Part:

@@ -42,7 +42,7 @@ from dashboard.views.layout import halves
 from dashboard.views.leading import lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
-from dashboard.views.results.chosen import is_chosen
+from dashboard.views.results.chosen import busiest, is_chosen
 from dashboard.views.roles import chance, results, wording
 from dashboard.views.roles.chance import Controlled
 from dashboard.views.roles.evidence_chart import evidence_chart
@@ -222,7 +222,7 @@ def _show(
             grid,
             key="roles grid",
             file=file,
-            heads=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
+            heads=state.chosen_heads(n_layers, n_heads, busiest(tests)),
             reset=(files.name, files.fingerprint, state.n_pushed()),
             facts=facts,
             highlight=highlight,
@@ -232,13 +232,6 @@ def _show(
     state.put_in_link(heads)
     with links:
         frame.link_to_inspect(heads)
-
-
-def _busiest(tests: HeadTests) -> Head:
-    """The head with the most roles, which is shown until one is chosen."""
-    n_held = tests.holds.sum(axis=0)
-    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
-    return int(layer), int(head)
 
 
 def _details(
@@ -287,7 +280,7 @@ def _p_values(choice: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: 
 
 def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
     n_layers, n_heads = tested.tests.mean.shape[1:]
-    heads = state.chosen_heads(n_layers, n_heads, _busiest(tested.tests))
+    heads = state.chosen_heads(n_layers, n_heads, busiest(tested.tests))
     if not heads:
         st.info(evidence_wording.NO_HEAD)
     coarse, fine = shown_roles(tested.tests.mean)

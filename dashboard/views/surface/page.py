@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from cache.answers import Answers
-from core.attention.settings import Head
+from core.attention.settings import highest_head
 from core.surface.frequencies import FrequencyList
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.labels import head_labels, positional, rare_shares
@@ -67,7 +67,7 @@ def _surface() -> None:
     surface = Surface(
         visit=visit,
         numbers=numbers,
-        heads=state.chosen_heads(n_layers, n_heads, _most_confident(numbers)),
+        heads=state.chosen_heads(n_layers, n_heads, highest_head(numbers.heads.of("confidence"))),
         as_in_code=settings.as_in_code,
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, numbers.n_texts),
@@ -107,13 +107,6 @@ def _numbers(answers: Answers[TextSurface] | None, frequencies: FrequencyList, a
         n_texts=len(texts),
         too_long=answers.too_long,
     )
-
-
-def _most_confident(numbers: Numbers) -> Head:
-    """The head with the highest confidence, which is shown until one is chosen."""
-    confidence = np.nan_to_num(numbers.heads.of("confidence"), nan=-1)
-    layer, head = np.unravel_index(confidence.argmax(), confidence.shape)
-    return int(layer), int(head)
 
 
 def _headline(surface: Surface) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head
+from core.attention.settings import Head, highest_head
 from core.corpus.results import Part
 from core.surface.statistics import HeadStatistics
 from dashboard import state
@@ -38,7 +38,7 @@ def surface() -> None:
     statistics = opened.part.surface(opened.chosen.criterion.alpha)
     choosing.say_what(opened)
     _headline(opened, statistics)
-    heads = opened.heads(_most_confident(statistics))
+    heads = opened.heads(highest_head(statistics.of("confidence")))
     frame.tabs(
         "results surface",
         {
@@ -52,12 +52,6 @@ def surface() -> None:
         },
     )
     state.put_in_link(heads)
-
-
-def _most_confident(statistics: HeadStatistics) -> Head:
-    confidence = np.nan_to_num(statistics.of("confidence"), nan=-1)
-    layer, head = np.unravel_index(confidence.argmax(), confidence.shape)
-    return int(layer), int(head)
 
 
 def _headline(opened: Opened, statistics: HeadStatistics) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, head_name
+from core.attention.settings import Head, head_name, highest_head
 from core.passes.texts import TextAttention
 from core.texts.tokens import SPECIAL, TokenizedText
 from dashboard import state
@@ -147,10 +147,10 @@ def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links
     links = np.tril(links) if causal else links
     queries = np.flatnonzero(links.any(axis=1))
     shares = (attention[:, :, queries] * links[queries]).sum(axis=-1).mean(axis=-1)
-    layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
+    head = highest_head(shares)
     visible = queries + 1 if causal else np.full(len(queries), links.shape[1])
     even = float((links[queries].sum(axis=1) / visible).mean())
-    return StrongestHead(head=(int(layer), int(head)), share=float(shares[layer, head]), even=even)
+    return StrongestHead(head=head, share=float(shares[head]), even=even)
 
 
 def _begin() -> None:

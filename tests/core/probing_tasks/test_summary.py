@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from core.attention.settings import highest_head
 from core.probing_tasks.reconstruction import percent_gain
-from core.probing_tasks.summary import best_head, localisation, sorted_in_layers, task_similarity
+from core.probing_tasks.summary import sorted_in_layers, task_similarity
 
 PROBING = "linear_head_wise_results__bert-base-uncased_"
 BEST = {
@@ -26,7 +27,7 @@ def published(shared):
 @pytest.mark.parametrize("task", BEST)
 def test_best_heads_as_published(task, published):
     scores = published[PROBING + task]
-    layer, head = best_head(scores)
+    layer, head = highest_head(scores)
     assert (layer, head, scores[layer, head]) == BEST[task]
 
 
@@ -60,5 +61,3 @@ def test_similarity_by_numpy_leaves_out_heads_without_a_score():
 def test_orders_of_heads_by_hand():
     scores = np.array([[1.0, 3.0, np.nan], [2.0, 0.0, 5.0]])
     np.testing.assert_array_equal(sorted_in_layers(scores), [[3, 1, np.nan], [5, 2, 0]])
-    np.testing.assert_array_equal(localisation(scores), [5, 3, 2, 1, 0])
-    assert best_head(scores) == (1, 2)

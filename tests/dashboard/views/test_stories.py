@@ -62,6 +62,8 @@ def test_the_strongest_head_is_the_one_with_the_greatest_mean_share_by_hand():
     links = np.eye(3, k=-1, dtype=bool)
     found = strongest(attention, links, causal=False)
     assert (found.head, found.share, found.even) == ((1, 0), pytest.approx(0.7), pytest.approx(1 / 3))
+    attention[0, 1] = np.nan
+    assert strongest(attention, links, causal=False).head == (1, 0), "a head that was removed is never the strongest"
     # Where later tokens cannot be seen, the second query has two keys to choose from, and a link to a later key none.
     links[0, 2] = True
     assert strongest(attention, links, causal=True).even == pytest.approx((1 / 2 + 1 / 3) / 2)
