@@ -55,7 +55,7 @@ def test_closing_the_page_ends_its_work(visit, store_folder):
     settle(page)
     before = n_results(store_folder)
     begin_corpus(page, seed=12)
-    n_done(page)
+    wait_for(page, lambda: n_results(store_folder), lambda now: now > before)
     page.close()
     last = -1
     for _ in range(LOOKS):
