@@ -60,13 +60,6 @@ FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
-FIRST_IMPORTS: Final = (
-    "PIL.ImageFile",
-    "streamlit.emojis",
-    "streamlit.material_icon_names",
-    "dashboard.views.inspect.page",
-)
-"""What the first run imports, in this order: Streamlit for the icons of page and navigation, then the page itself."""
 ROOM: Final = ("room.css", "phone.css")
 """Style sheets that lay out the first screen, in this order."""
 SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
@@ -120,14 +113,13 @@ def warm_up() -> None:
 
     Done before that visit, it would delay the start of the server.
     """
-    inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element
-    for module in FIRST_IMPORTS:
-        import_module(module)
     from core.checkpoints.find import BUNDLED, find_checkpoint
     from core.errors import AnalysisError
 
+    import_module("dashboard.views.inspect.page")
     with suppress(AnalysisError):  # the page says what is wrong
         find_checkpoint(BUNDLED)  # reads all its files for their fingerprint
+    inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element
 
 
 async def _send(request: Request) -> HTMLResponse:
