@@ -114,14 +114,14 @@ def read_reviews(n_texts: int | None) -> Reviews:
     training, held_out = (read_training_data(path.name, path.read_bytes(), COLUMNS[:1], COLUMNS[1]) for path in paths)
     inference, engine = Inference(Store()), Engine(find_checkpoint(SAMPLE), "cpu")
     checkpoint = inference.checkpoint(engine)
-    places = class_indices(SAMPLE, checkpoint.full_model.config.id2label, held_out)
+    indices = class_indices(SAMPLE, checkpoint.full_model.config.id2label, held_out)
     attention = checkpoint.attentions["self"]
     return Reviews(
         inference=inference,
         engine=engine,
         training=training,
         texts=held_out.texts[:n_texts],
-        labels=np.array([places[int(label)] for label in held_out.labels], float)[:n_texts],
+        labels=np.array([indices[int(label)] for label in held_out.labels], float)[:n_texts],
         shape=(attention.n_layers, attention.n_heads),
     )
 

@@ -70,7 +70,7 @@ def head_name(layer: int, head: int) -> str:
 
 
 def highest_head(values: Num[np.ndarray, "layer head"]) -> Head:
-    """The head with the highest value, of equal ones the first by layer and head; heads without one, NaN, come last."""
+    """The head with the highest value; of several, the first by layer and head. NaN, no value, is below all others."""
     layer, head = np.unravel_index(np.where(np.isnan(values), -np.inf, values).argmax(), values.shape)
     return int(layer), int(head)
 
