@@ -27,8 +27,8 @@ class: $(VENV)/prepared
 	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \
 	    --server.allowedHosts $(HOST) --server.allowedHosts localhost --server.allowedHosts 127.0.0.1
 
-# One process more than cores, as tests also wait: for servers, pages and programs.
-PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
+# One process a core: another one would have its own imports, server and browser, which cost more than it saves.
+PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 4))')
 # The unit tests leave the cores idle now and then: imports and types are checked meanwhile, and the pages' samples scored.
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
