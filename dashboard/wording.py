@@ -380,11 +380,11 @@ def loading(name: str) -> str:
     return f"Loading {name} ..."
 
 
-def too_long(texts: Sequence[tuple[int, int]], guilty: str = "") -> str:
+def too_long(texts: Sequence[tuple[int, int]], limiting: str = "") -> str:
     """Which texts are longer than the checkpoint takes, or those that are named; the first few by name."""
     examples = ", ".join(f"text {index + 1} ({n_tokens:,} tokens)" for index, n_tokens in texts[:NAMED_TEXTS])
     more = f" and {len(texts) - NAMED_TEXTS:,} more" if len(texts) > NAMED_TEXTS else ""
-    takes = f"some checkpoints can read ({guilty})" if guilty else "the checkpoint can read"
+    takes = f"some checkpoints can read ({limiting})" if limiting else "the checkpoint can read"
     return f"Longer than {takes}: {examples}{more}."
 
 

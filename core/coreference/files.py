@@ -25,7 +25,7 @@ from core.coreference.marked_texts import Marked, MarkedText, marked_characters,
 from core.coreference.mentions import MentionText, unwatched
 from core.errors import TextError
 from core.texts.json_files import kind_of, parsed_json
-from core.texts.json_values import as_list, as_name, as_place, check_as_many
+from core.texts.json_values import as_index, as_list, as_name, check_as_many
 from core.texts.relations import Dependencies
 from core.texts.text import MAX_TEXTS, decoded
 
@@ -108,12 +108,12 @@ def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
                 raise TextError(
                     f"{location} has a mention that is not a pair [start, end]. Write where it starts and ends."
                 )
-            start, end = (as_place(value, name, location) for value, name in zip(span, ("start", "end")))
+            start, end = (as_index(value, name, location) for value, name in zip(span, ("start", "end")))
             yield Marked(
                 start,
                 end,
                 str(number),
-                head=None if head is None else as_place(head, "head", location),
+                head=None if head is None else as_index(head, "head", location),
                 type=None if type_ is None else type_named(type_, location),
             )
 

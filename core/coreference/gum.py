@@ -7,7 +7,7 @@ from typing import Any, Final
 from core.coreference.marked_texts import Marked, MarkedText, marked_words, type_named
 from core.coreference.mentions import MentionType
 from core.errors import TextError
-from core.texts.json_values import as_list, as_name, as_place, check_as_many, value_at
+from core.texts.json_values import as_index, as_list, as_name, check_as_many, value_at
 
 MENTION_KEYS: Final = ("start", "end", "head")
 """Keys of a mention: its first word, last word (inclusive), and head word."""
@@ -28,7 +28,7 @@ def gum_text(item: dict[str, Any], where: str) -> MarkedText:
     mentions = []
     for number, mention in enumerate(as_list(item["mentions"], "mentions", where), start=1):
         location = f"{where}, mention {number:,}"
-        sentence = 0 if is_window else as_place(value_at(mention, "sent", location), "sent", location)
+        sentence = 0 if is_window else as_index(value_at(mention, "sent", location), "sent", location)
         if sentence >= len(sentences):
             raise TextError(f'{location}: "sent" is {sentence} and there are {len(sentences):,} sentences, from 0.')
         mentions.append(_mention(mention, firsts[sentence], type_of, location))
@@ -43,7 +43,7 @@ def gum_text(item: dict[str, Any], where: str) -> MarkedText:
 
 
 def _mention(item: Any, first: int, type_of: Callable[[int], MentionType | None], where: str) -> Marked:
-    start, end, head = (as_place(value_at(item, key, where), key, where) for key in MENTION_KEYS)
+    start, end, head = (as_index(value_at(item, key, where), key, where) for key in MENTION_KEYS)
     if not start <= head <= end:
         raise TextError(f"{where} has the words {start} to {end} and the head word {head}. Correct them.")
     entity = as_name(value_at(item, "cluster", where), "cluster", where)
@@ -55,7 +55,7 @@ def _types(item: dict[str, Any], where: str, n_words: int) -> Callable[[int], Me
     if "anaphors" in item:
         anaphors = as_list(item["anaphors"], "anaphors", where)
         type_of_head = {
-            as_place(value_at(anaphor, "head", where), "head", where): type_named(
+            as_index(value_at(anaphor, "head", where), "head", where): type_named(
                 value_at(anaphor, "type", where), where
             )
             for anaphor in anaphors

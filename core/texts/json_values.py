@@ -32,7 +32,7 @@ def as_list(value: Any, name: str, where: str) -> list[Any]:
     return value
 
 
-def as_place(value: Any, name: str, where: str) -> int:
+def as_index(value: Any, name: str, where: str) -> int:
     """Check that a value is a non-negative whole number.
 
     Raises: TextError.

@@ -47,16 +47,16 @@ def kept(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) 
         return None
 
 
-def ask_about_long_texts(texts: tuple[tuple[int, int], ...], guilty: str = "") -> None:
+def ask_about_long_texts(texts: tuple[tuple[int, int], ...], limiting: str = "") -> None:
     """Say which texts are too long, if any, and let the reader leave them out or have them cut.
 
     Args:
         texts: position and number of tokens of each text.
-        guilty: the checkpoints with the smaller limit, where several read the texts.
+        limiting: names of the checkpoints with the smaller limit, where several read the texts.
     """
     if not texts:
         return
-    st.warning(wording.too_long(texts, plain(guilty)), icon=":material/content_cut:")
+    st.warning(wording.too_long(texts, plain(limiting)), icon=":material/content_cut:")
     st.segmented_control(
         wording.TOO_LONG,
         tuple(POLICIES),

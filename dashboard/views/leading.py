@@ -1,11 +1,16 @@
 """Steps of lessons on a page; the lessons are imported only for readers who are taking one."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import state
 from dashboard.views.frame import Visit
+
+if TYPE_CHECKING:
+    from cache.engine import Engine
+    from core.passes.texts import TextAttention
+    from dashboard.views.corpus import Corpus
 
 
 def begin_first_lesson() -> None:
@@ -24,15 +29,26 @@ def lesson_asks(page: str) -> bool:
     return bool(course.step_now().asks)
 
 
-def lesson_panel(container: DeltaGenerator, visit: Visit, **inputs: Any) -> None:
+def lesson_panel(
+    container: DeltaGenerator,
+    visit: Visit,
+    *,
+    looked: "TextAttention | None" = None,
+    tested: "Corpus | None" = None,
+    others: "tuple[Engine, ...]" = (),
+    typed: str = "",
+) -> None:
     """Draw the panel of the current step.
 
     Args:
         container: where to draw it.
         visit: what the page works with.
-        inputs: further fields of `answers.Seen`, from which the step may compute its answers.
+        looked: see `dashboard.views.lessons.answers.StepInputs`.
+        tested: see there.
+        others: see there.
+        typed: see there.
     """
-    from dashboard.views.lessons.answers import Seen
+    from dashboard.views.lessons.answers import StepInputs
     from dashboard.views.lessons.panel import panel
 
-    panel(container, Seen(visit=visit, **inputs))
+    panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))

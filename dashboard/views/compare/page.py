@@ -171,9 +171,9 @@ def _say_too_long(scores: Sequence[Scored]) -> None:
     """Say which texts are left out of all comparisons or cut, and because of which checkpoints."""
     index_sets = [{index for index, _ in comparison.too_long} for comparison in scores]
     common = set.intersection(*index_sets) if index_sets else set()
-    guilty = [comparison.engines[1].files.name for comparison, indices in zip(scores, index_sets) if indices > common]
+    limiting = [comparison.engines[1].files.name for comparison, indices in zip(scores, index_sets) if indices > common]
     lengths = dict(sorted(text_and_length for comparison in scores for text_and_length in comparison.too_long))
-    ask_about_long_texts(tuple(lengths.items()), ", ".join(guilty))
+    ask_about_long_texts(tuple(lengths.items()), ", ".join(limiting))
 
 
 def _sentences(

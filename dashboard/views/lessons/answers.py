@@ -36,7 +36,7 @@ CLOSE: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Seen:
+class StepInputs:
     """Inputs of the computation of a step."""
 
     visit: Visit
@@ -71,7 +71,7 @@ class StepResult:
     is_right: Callable[[Guess], bool] = lambda guess: False
 
 
-Finds = Callable[[Seen], StepResult]
+Finds = Callable[[StepInputs], StepResult]
 
 
 def percent(share: float) -> str:
@@ -79,17 +79,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%"
 
 
-def previous_word(inputs: Seen) -> StepResult:
+def previous_word(inputs: StepInputs) -> StepResult:
     """The head that attends most to the previous word."""
     return _best(inputs.attention, stories.STORIES[wording.PREVIOUS_WORD].links_of(inputs.attention.text.queries))
 
 
-def verb_and_object(inputs: Seen) -> StepResult:
+def verb_and_object(inputs: StepInputs) -> StepResult:
     """The head that attends most from the verb of the lessons' sentence to its object."""
     return _best(inputs.attention, _object_links(inputs.attention))
 
 
-def one_word(inputs: Seen) -> StepResult:
+def one_word(inputs: StepInputs) -> StepResult:
     """Where that head attends from the verb, or in causal models from the object."""
     text_attention = inputs.attention
     links = _object_links(text_attention)
@@ -120,14 +120,14 @@ def one_word(inputs: Seen) -> StepResult:
     )
 
 
-def riddle(inputs: Seen) -> StepResult:
+def riddle(inputs: StepInputs) -> StepResult:
     """The same as a question: another head is shown, so that its arcs do not give the answer away."""
     answer = one_word(inputs)
     candidates = (*previous_word(inputs).heads, (0, 0), (0, 1))
     return replace(answer, heads=(next(head for head in candidates if head not in answer.heads),))
 
 
-def resting(inputs: Seen) -> StepResult:
+def resting(inputs: StepInputs) -> StepResult:
     """Number of heads that give more than half of their attention to special tokens, and the strongest of them."""
     text_attention = inputs.attention
     links = stories.STORIES[wording.RESTING].links_of(text_attention.text.queries)
@@ -146,7 +146,7 @@ def resting(inputs: Seen) -> StepResult:
     )
 
 
-def own_object(inputs: Seen) -> StepResult:
+def own_object(inputs: StepInputs) -> StepResult:
     """The same head on the reader's own sentence, from verbs to their objects according to the parser."""
     (lesson_text,) = read_typed(SENTENCE)
     lesson_attention, _ = inputs.visit.inference.look(inputs.visit.engine, lesson_text, inputs.visit.settings)
@@ -172,7 +172,7 @@ def own_object(inputs: Seen) -> StepResult:
     )
 
 
-def grammar_heads(inputs: Seen) -> StepResult:
+def grammar_heads(inputs: StepInputs) -> StepResult:
     """Number of heads with the syntactic role over the corpus."""
     assert inputs.tested is not None, "asked on the page of roles"
     tests = inputs.tested.tests
@@ -189,7 +189,7 @@ def grammar_heads(inputs: Seen) -> StepResult:
     )
 
 
-def random_heads(inputs: Seen) -> StepResult:
+def random_heads(inputs: StepInputs) -> StepResult:
     """Number of heads with that role in the same architecture with random weights, over the same texts."""
     assert inputs.tested is not None, "asked on the page of roles"
     visit, tested = inputs.visit, inputs.tested
@@ -214,7 +214,7 @@ def random_heads(inputs: Seen) -> StepResult:
     return replace_values(result, values)
 
 
-def typed_evidence(inputs: Seen) -> StepResult:
+def typed_evidence(inputs: StepInputs) -> StepResult:
     """Number of heads with the syntactic role over the texts so far, and the best odds, if evidence decides."""
     assert inputs.tested is not None, "asked on the page of roles"
     result, tests = grammar_heads(inputs), inputs.tested.tests
@@ -226,7 +226,7 @@ def typed_evidence(inputs: Seen) -> StepResult:
     return replace_values(result, best)
 
 
-def switched_off(inputs: Seen) -> StepResult:
+def switched_off(inputs: StepInputs) -> StepResult:
     """Change of the model's output on the text without each head, and the head with the largest change."""
     text = read_typed(inputs.typed)[0]
     settings = PassSettings(inputs.visit.settings.kind)
@@ -256,7 +256,7 @@ def switched_off(inputs: Seen) -> StepResult:
     )
 
 
-def changed_layer(inputs: Seen) -> StepResult:
+def changed_layer(inputs: StepInputs) -> StepResult:
     """The layer in which attention on the text on screen differs most between two checkpoints."""
     if not inputs.others:
         return StepResult(values={}, section="none")
@@ -292,7 +292,7 @@ def changed_layer(inputs: Seen) -> StepResult:
     )
 
 
-def size(inputs: Seen) -> StepResult:
+def size(inputs: StepInputs) -> StepResult:
     """Numbers of heads and layers."""
     return StepResult(values=_size(inputs))
 
@@ -347,6 +347,6 @@ def _forwards(text_attention: TextAttention) -> tuple[str, ...]:
     return (to_head if text_attention.causal else from_head,)
 
 
-def _size(inputs: Seen) -> dict[str, str]:
+def _size(inputs: StepInputs) -> dict[str, str]:
     n_layers, n_heads = inputs.attention.attention.shape[:2]
     return {"layers": str(n_layers), "heads": str(n_layers * n_heads)}

@@ -14,7 +14,7 @@ from dashboard import state
 from dashboard.plain import plain, show_error
 from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
-from dashboard.views.lessons.answers import Guess, Seen, StepResult
+from dashboard.views.lessons.answers import Guess, StepInputs, StepResult
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
@@ -30,7 +30,7 @@ _KEYS: Final = {"back": "PageUp", "next": "PageDown", "next_lesson": "PageDown"}
 _UNCHOSEN: Final = "guess is missing"
 
 
-def panel(container: DeltaGenerator, inputs: Seen) -> None:
+def panel(container: DeltaGenerator, inputs: StepInputs) -> None:
     """Draw the panel of the current step.
 
     Args:
@@ -42,7 +42,7 @@ def panel(container: DeltaGenerator, inputs: Seen) -> None:
         _panel(inputs)
 
 
-def _panel(inputs: Seen) -> None:
+def _panel(inputs: StepInputs) -> None:
     lesson, index = course.now() or (1, 0)
     steps = steps_of(lesson)
     step = steps[index]
@@ -150,7 +150,7 @@ def _verdict(result: StepResult, guess: Guess) -> str:
     return f"{icon} **{say(language(), name, guess=plain(result.of_guess(guess)))}**"
 
 
-def _valid_guess(question_step: Step, guess: Guess, inputs: Seen) -> Guess:
+def _valid_guess(question_step: Step, guess: Guess, inputs: StepInputs) -> Guess:
     """The prediction, if the current checkpoint and text have such a head or token; it may be of others."""
     if inputs.looked is None or guess is None or question_step.asks == "number":
         return guess
@@ -168,7 +168,7 @@ def _heads_to_show(result: StepResult, guess: Guess) -> tuple[Head, ...]:
     return result.heads
 
 
-def _ask(step: Step, result: StepResult, inputs: Seen) -> None:
+def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
     """Ask for the prediction: a head in the grid, a word in the arcs, or a number."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lesson guess"):
         if step.asks == "number":

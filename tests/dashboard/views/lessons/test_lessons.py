@@ -14,7 +14,7 @@ from core.texts.tokens import tokenize
 from dashboard import controls, state
 from dashboard.plain import WORD_JOINER
 from dashboard.views.lessons import answers, course
-from dashboard.views.lessons.answers import Seen
+from dashboard.views.lessons.answers import StepInputs
 from dashboard.views.lessons.plans import steps_of
 from dashboard.views.text.stories import SENTENCE
 
@@ -207,7 +207,7 @@ def by_hand():
         block=0,
         overview=None,
     )
-    return Seen(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
+    return StepInputs(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
 
 
 def test_a_riddle_hides_its_lines(by_hand):
