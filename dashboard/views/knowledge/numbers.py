@@ -1,7 +1,7 @@
 """Data of the page Knowledge: the results of each checkpoint on each task, and what is derived from them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -134,8 +134,8 @@ def subject_of(engine: Engine, label: str, random_weights: int | None = None) ->
 def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> Trial:
     """The trial of a checkpoint on a task."""
     kinds = subject.files.kinds
-    return task.trial(
-        subject.name,
+    return replace(
+        task.trial(subject.name),
         pooling=settings.pooling,
         attention=visit.settings.kind if len(kinds) > 1 and visit.settings.kind in kinds else None,
         random_weights=subject.random_weights,

@@ -59,9 +59,9 @@ class TaskFile:
     header: tuple[str, ...] = ()
     """Columns of a table for which the reader has to say first what they hold."""
 
-    def trial(self, checkpoint: str, **settings: Any) -> Trial:
-        """The trial of a checkpoint on this task."""
-        return Trial(checkpoint=checkpoint, data=str(self.path), **asdict(self.columns), **settings)
+    def trial(self, checkpoint: str) -> Trial:
+        """The trial of a checkpoint on this task, with default settings."""
+        return Trial(checkpoint=checkpoint, data=str(self.path), **asdict(self.columns))
 
 
 def sample_tasks() -> tuple[TaskFile, ...]:
