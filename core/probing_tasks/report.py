@@ -92,11 +92,6 @@ class TaskReport:
         grid[self.layer[self.is_head], self.head[self.is_head]] = values[self.is_head]
         return grid
 
-    def simultaneous(self, alpha: float = ALPHA) -> tuple[Float[np.ndarray, " place"], Float[np.ndarray, " place"]]:
-        """Simultaneous intervals of all heads, low and high (Bonferroni), so also valid for a head selected by its
-        accuracy on the test part."""
-        return interval(self.accuracy, self.n_test, alpha / max(1, int(self.is_head.sum())), self.is_regression)
-
 
 def texts_of(task: Task) -> tuple[Text, ...]:
     """The texts that a pass reads; for a task about pairs, all first segments, then all second ones."""
