@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, UInt8
+
+
+def quantised(attention: Float[np.ndarray, "*axes"]) -> UInt8[np.ndarray, "*axes"]:
+    """Square roots in 256 steps: errors of 0.004 near a weight of 1 and 0.000004 near 0, at one byte a weight."""
+    return np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
 def base64_of(array: np.ndarray) -> str:

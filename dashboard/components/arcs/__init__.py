@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import head_name
 from dashboard.components.arcs.look import Look, read_look
-from dashboard.components.packing import as_text, base64_of
+from dashboard.components.packing import as_text, base64_of, quantised
 from dashboard.components.selection import push
 from dashboard.components.terms import TERM_STYLE
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
@@ -144,7 +144,7 @@ def attention_arcs(
         ],
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": _signs(more, less) if signed else None,
-        "attention": _steps(attention) if signed else _quantised(attention),
+        "attention": _steps(attention) if signed else base64_of(quantised(attention)),
         "inside": _row_sums(attention) if keys.is_part and not signed else None,
         "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
         "height": height or (SCROLL_HEIGHT if scrolls else None),
@@ -241,12 +241,6 @@ def _from_zero(words: Int[np.ndarray, " token"]) -> Int[np.ndarray, " token"]:
     numbered = np.full(len(words), -1)
     numbered[words >= 0] = np.unique(words[words >= 0], return_inverse=True)[1]
     return numbered
-
-
-def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
-    """Square roots in 256 steps: errors of 0.004 near a weight of 1 and 0.000004 near 0, at one byte a weight."""
-    steps = np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
-    return base64_of(steps)
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, UInt8, UInt16
 
 from core.passes.texts import TextAttention
-from dashboard.components.packing import base64_of
+from dashboard.components.packing import base64_of, quantised
 
 MOST_WEIGHTS: Final = 540_000
 """Maximum number of weights sent for all heads, a byte each; beyond it, cells and the strongest links are sent."""
@@ -84,19 +84,14 @@ def pack_patterns(
     n_layers, n_heads, n_queries, n_keys = attention.shape
     keys = weights = None
     if attention.size <= most_weights:
-        cells = _quantised(attention)
+        cells = quantised(attention)
     else:
         side = max(8, min(LARGEST_SIDE, int((most_weights / 2 / (n_layers * n_heads)) ** 0.5)))
-        cells = _quantised(_largest(attention, min(side, n_queries), min(side, n_keys)))
+        cells = quantised(_largest(attention, min(side, n_queries), min(side, n_keys)))
         n_links = max(1, min(n_keys, most_weights // (BYTES_OF_LINK * n_layers * n_heads * n_queries)))
         keys = _strongest_keys(attention, n_links)
-        weights = _quantised(np.take_along_axis(attention, keys.astype(np.intp), axis=-1))
+        weights = quantised(np.take_along_axis(attention, keys.astype(np.intp), axis=-1))
     return Patterns(n_queries=n_queries, n_keys=n_keys, is_part=is_part, cells=cells, keys=keys, weights=weights)
-
-
-def _quantised(attention: Float[np.ndarray, "*axes"]) -> UInt8[np.ndarray, "*axes"]:
-    """Square roots in 256 steps, as in the arcs."""
-    return np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
 def _largest(
