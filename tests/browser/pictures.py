@@ -15,7 +15,6 @@ HOME = Path(tempfile.mkdtemp())
 PICTURES = Path(__file__).parents[2] / "dashboard" / "pictures"
 SHOTS = (
     ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1320),
-    ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1320),
     ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1640),
     ("surface-light", "/surface?head=0-2", "light", 1090),
     ("parsing-light", "/parsing", "light", 1530),
@@ -23,7 +22,6 @@ SHOTS = (
     ("compare-light", "/compare?with=movie-reviews", "light", 2000),
     ("importance-light", "/importance", "light", 1000),
     ("knowledge-light", "/knowledge", "light", 1000),
-    ("roles-light", "/roles?head=1-8", "light", 950),
     ("roles-dark", "/roles?head=1-8", "dark", 950),
 )
 PROBED = ("tense", "subject_number", "object_number", "coordination_inversion")
