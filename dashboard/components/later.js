@@ -1,13 +1,13 @@
-// Some things are told to Python a moment later. Where the reader leaves the page first, they are not told: whatever
-// reaches Streamlit after the click on a link counts as a wish of the page before, and it then shows that page again,
-// or nothing at all.
+// Sends some values to Python after a short delay. If the reader leaves the page first, they are not sent: Streamlit
+// treats everything that it receives after the click on a link as a request of the previous page, and then shows that
+// page again, or nothing at all.
 
-const LONGEST_WAY = 30000; // milliseconds to the next page, after which this one has its say again
+const LONGEST_WAY = 30000; // milliseconds to wait for the next page, after which this one may send values again
 
 const waiting = new Map();
 let leaving = { to: location.pathname, until: 0 };
 
-/** Act after some milliseconds; another call for the same owner takes the place of this one. */
+/** Call `act` after a delay in milliseconds; another call for the same owner replaces this one. */
 function later(owner, act, delay) {
   neverMind(owner);
   if (location.pathname !== leaving.to && performance.now() < leaving.until) return;

@@ -1,10 +1,10 @@
-// What every drawing needs of the page it is on: elements, bytes, colours and canvases.
+// Helpers for all components: elements, bytes, colours and canvases.
 
 const MOST_PIXELS = 12e6;
 const MOST_SIDE = 30000;
 const LEAST_CONTRAST = 3;
 
-// What the views of heads say to each other: a grid to the arcs which head to preview, the arcs to their grid that the
+// Events between views of heads: a grid tells the arcs which head to preview, and the arcs tell their grid that the
 // reader wants the next head or layer.
 const PREVIEW = "attention-sieve:preview";
 const STEP = "attention-sieve:step";
@@ -26,7 +26,7 @@ function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** What `as_text` in `packing.py` has packed. */
+/** Unpack the data packed by `as_text` in `packing.py`. */
 function dataOf({ text }) {
   return JSON.parse(text);
 }
@@ -35,7 +35,7 @@ function counted(number) {
   return number.toLocaleString("en");
 }
 
-/** Colours of the page as it looks now; pens that would fade into the background are moved towards the text colour. */
+/** Current colours of the page; pens with too little contrast to the background are shifted towards the text colour. */
 function themeColors(element, pens) {
   const style = getComputedStyle(element);
   const context = document.createElement("canvas").getContext("2d");
@@ -84,7 +84,7 @@ function distinct(color, background, ink) {
   return mixed(color, ink, Math.min(1, part));
 }
 
-/** A canvas of the given size in page pixels, empty, as sharp as the screen unless it would be too large. */
+/** Clear a canvas, size it in CSS pixels, return its context; as sharp as the screen unless it would be too large. */
 function clearedCanvas(canvas, width, height) {
   const sharp = window.devicePixelRatio || 1;
   const scale = Math.min(sharp, Math.sqrt(MOST_PIXELS / Math.max(1, width * height)), MOST_SIDE / Math.max(1, height));

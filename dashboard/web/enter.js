@@ -1,5 +1,5 @@
-// Enter applies what is typed into the box of texts, for which Streamlit takes Ctrl+Enter alone; Shift+Enter begins a new
-// line. A touch screen's keyboard has no Shift+Enter, so there Enter begins a new line, and a button applies.
+// Makes Enter apply the typed text, for which Streamlit accepts only Ctrl+Enter; Shift+Enter starts a new line. The
+// keyboard of a touch screen has no Shift+Enter, so there Enter starts a new line, and a button applies the text.
 addEventListener("keydown", (event) => {
   const { key, target, isComposing, shiftKey, ctrlKey, metaKey, altKey } = event;
   if (key !== "Enter" || isComposing || shiftKey || ctrlKey || metaKey || altKey) return;

@@ -1,4 +1,4 @@
-// One entry a page in the browser's history: Back leads to the page before, as it was, not to every click on this one.
+// Keeps one history entry per page: Back leads to the previous page as it was, not to every click on this one.
 {
   const push = history.pushState.bind(history);
   const replace = history.replaceState.bind(history);
@@ -10,7 +10,7 @@
       replace(state, title, address);
       return;
     }
-    // Streamlit has taken from the address what the next page does not know; Back needs it as it was.
+    // Streamlit has removed from the address the parameters unknown to the next page; Back needs it unchanged.
     if (pathOf(atClick) === location.pathname) replace(history.state, "", atClick);
     push(state, title, address);
   };

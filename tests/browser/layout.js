@@ -1,7 +1,7 @@
-// What is wrong with the layout of the page, in words: sideways scrolling, text that is cut or covered by other text,
-// controls that overlap. Looks into shadow roots; leaves out what cannot be seen.
+// Lists layout problems of the page in words: horizontal scrolling, text that is cut off or covered by other text,
+// controls that overlap. Searches shadow roots; leaves out elements that are not visible.
 () => {
-  const INK = 4; // pixels that a line box reaches beyond its letters, at most
+  const INK = 4; // maximum number of pixels by which a line box extends beyond its letters
   const TOUCH = 2;
   const CONTROLS =
     "a[href], button, input, textarea, select, [role=button], [role=tab], [role=slider], [role=option], [role=gridcell]";
@@ -33,7 +33,7 @@
     return opacity === "0" || clip.startsWith("rect(0px") || clipPath.startsWith("inset(50%");
   };
   const closed = document.querySelector("[data-testid=stSidebar][data-collapsed=true]");
-  const shows = new Map(); // whether an element and all around it show what they hold
+  const shows = new Map(); // whether an element and all its ancestors show their content
   const isShowing = (element) => {
     if (element === null) return true;
     if (!shows.has(element)) shows.set(element, element !== closed && !isHidden(element) && isShowing(parentOf(element)));
@@ -52,7 +52,7 @@
 
   const elements = within(document.body).filter((each) => !["SCRIPT", "STYLE"].includes(each.tagName) && canBeSeen(each));
 
-  // Lines of text, and for each whether something that does not scroll cuts it.
+  // Check for each line of text whether an ancestor that does not scroll cuts it off.
   const linesOf = (element) => {
     const range = document.createRange();
     return [...element.childNodes]
@@ -83,7 +83,7 @@
     if (sideways && lines.some((of) => of.right > innerWidth + 1 || of.left < -1)) say("outside the window", element);
   }
 
-  // What is seen of an element within everything around it that scrolls or clips.
+  // The part of an element that is visible within all ancestors that scroll or clip.
   const seenOf = (element, box) => {
     let { left, right, top, bottom } = box;
     for (const each of upwards(element).slice(1)) {
@@ -94,7 +94,7 @@
     }
     return { left, right, top, bottom };
   };
-  // Streamlit lays an arrow over a row of tabs that is too long for the screen.
+  // Streamlit overlays an arrow on a row of tabs that is too long for the screen.
   const floats = (element) => element.ariaLabel?.startsWith("Scroll tabs ")
     || upwards(element).some((each) => ["fixed", "sticky"].includes(styleOf(each).position)
     || each.dataset?.testid === "stHeader" || each.dataset?.testid === "stElementToolbar");
@@ -106,7 +106,7 @@
     }
   });
 
-  // The regions of the Venn diagram are shapes whose boxes overlap while they do not.
+  // The regions of the Venn diagram are shapes that do not overlap, although their bounding boxes do.
   const isControl = (each) => each.matches(CONTROLS) && !each.matches(":disabled") && !(each instanceof SVGElement);
   const controls = elements
     .filter((each) => isControl(each) && styleOf(each).pointerEvents !== "none" && !floats(each))

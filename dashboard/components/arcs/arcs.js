@@ -1,10 +1,10 @@
-// The view itself: what the reader points at or pins, and when what is drawn again.
+// The view itself: the token that is pointed at or pinned, and which parts are redrawn when.
 
 const MOST_HEADS_WITH_NUMBERS = 3;
 const NARROW = 560;
 
 const views = new WeakMap();
-const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
+const choicesOf = new WeakMap(); // outlives the view, so that the reader's settings survive new data
 
 export default function ({ data: sent, parentElement, setStateValue, setTriggerValue }) {
   const data = dataOf(sent);
@@ -71,7 +71,7 @@ function dispose(view) {
   cancelAnimationFrame(view.frame);
 }
 
-/** Take what Python sent. Switches stay; a pin stays only on the same tokens. */
+/** Store data from Python. Switches keep their state if it still applies, the pin only if the tokens are the same. */
 function receive(view, data) {
   const { choices, elements } = view;
   const queries = data.queries;
@@ -102,7 +102,7 @@ function receive(view, data) {
   redraw(view);
 }
 
-/** The pin that the link asks for, on the text of the link. */
+/** The pinned token given in the link, only for the first text: the one that the link opens. */
 function firstPin({ text, pinned }, queries, keys) {
   if (text !== null || !pinned) return null;
   const { start, tokens } = pinned.side === "from" ? queries : keys;
@@ -115,7 +115,7 @@ function rebuild(view) {
   renderTokens(view);
 }
 
-/** Draw with the table as it is: after a switch, a new size, a new theme or a new font. */
+/** Redraw everything from the current table: after new data, a switch, a resize, a theme change or a font load. */
 function redraw(view) {
   const { elements, choices, source } = view;
   view.colors = themeColors(elements.view, source.data.signed?.pens ?? source.data.heads);
@@ -145,7 +145,7 @@ function take(view, change) {
     rebuild(view);
   }
   syncControls(view);
-  // A slider reports faster than a long text can be drawn: one drawing a frame is enough.
+  // A slider fires faster than a long text can be drawn, so draw at most once per frame.
   drawSoon(view, true);
 }
 
@@ -184,7 +184,7 @@ function drawBase(view) {
   colorQueries(view);
 }
 
-/** All links where they can be seen, and a screen above and below, so that few scrolls need a new drawing. */
+/** Draw all links in the visible part and one screen above and below it, so that scrolling rarely needs a redraw. */
 function drawBand(view) {
   const { elements, table, choices, colors, frameSize } = view;
   const { top, end } = seenPart(view);
@@ -196,14 +196,14 @@ function drawBand(view) {
   drawLinks(context, frame, table, view.links.kept, view.linkColors, false);
 }
 
-/** Whether the reader sees rows whose links are not drawn. */
+/** Whether some visible rows lie outside the band whose links are drawn. */
 function isBeyondBand(view) {
   if (view.choices.matrix) return false;
   const { top, end } = seenPart(view);
   return end > top && (top < view.band.top || end > view.band.end);
 }
 
-/** The links that this view can draw by itself; found again only for another table, other heads or another choice. */
+/** Links that this view alone can draw; recomputed only when the table, the visible heads or the limits change. */
 function keptOf(view) {
   const { table, choices } = view;
   const heads = visibleHeads(view);
@@ -215,7 +215,7 @@ function keptOf(view) {
   return view.kept;
 }
 
-/** The token that stands out: the pinned one, else the one under the pointer or the keyboard. */
+/** The highlighted token: the pinned one, otherwise the one under the pointer or with keyboard focus. */
 function focusOf(view) {
   return shownPin(view) ?? view.hover;
 }
@@ -250,7 +250,7 @@ function drawFocus(view) {
   showSummary(view, focusSummary(view, focus, links));
 }
 
-/** A canvas over some of the rows, empty: what can be seen of a long text is far less than all of it. */
+/** Clear a canvas and fit it to some of the rows, as the visible part of a long text is far smaller than the whole. */
 function clearedPart(view, canvas, { top, end }) {
   const context = clearedCanvas(canvas, view.frameSize.width, end - top);
   canvas.style.top = `${top}px`;
@@ -258,7 +258,7 @@ function clearedPart(view, canvas, { top, end }) {
   return context;
 }
 
-/** What the box and the screen show of the rows, in pixels from the first row and with half a screen to spare. */
+/** The part of the rows inside the box and at most half a screen outside the viewport, in pixels from the first row. */
 function seenPart(view) {
   const { box, drawing } = view.elements;
   const { height, rowHeight } = view.frameSize;

@@ -1,4 +1,4 @@
-// The switches above the drawing. All text is written as text; tokens never become markup.
+// The switches above the drawing. All strings are inserted as text, so tokens never become markup.
 
 const SHARE_STEP = 0.05;
 const STRONGEST = [["Strongest 1", 1], ["2", 2], ["3", 3], ["By share", null]];
@@ -6,7 +6,7 @@ const PREVIEWED = "preview: click to choose it";
 const KEYS = "Arrow keys: next head (← →), next layer (↑ ↓)";
 const LAST_HEAD = "At least one head stays on.";
 
-/** Build the switches this text needs; again only if other switches are needed, so that focus stays where it is. */
+/** Build the switches that this text needs; rebuild them only if others are needed, so that focus is not lost. */
 function renderControls(view) {
   const needs = neededControls(view.source);
   const signature = JSON.stringify(needs);
@@ -43,7 +43,7 @@ function buildControls(view, needs) {
   view.elements.controls.replaceChildren(...controls.filter(Boolean));
 }
 
-/** The pairs of segments to choose from: none where each side has only one. */
+/** The pairs of segments to choose from; none if each side has only one segment. */
 function pairOptions(queries, keys) {
   const [from, to] = [queries, keys].map(({ segments }) => [0, 1].filter((segment) => segments.includes(segment)));
   if (from.length < 2 && to.length < 2) return [];
@@ -139,7 +139,7 @@ function headChip(view, name, head) {
   return chip;
 }
 
-/** Of a difference: which colour is more, which is less. A single head's chip would only add a third colour. */
+/** Legend of a difference: which colour means more and which less. A head's chip would only add a third colour. */
 function renderSigns(view) {
   const { signed } = view.source.data;
   const { elements, colors } = view;
@@ -157,7 +157,7 @@ function renderSigns(view) {
   elements.signs.replaceChildren(name, ...signs);
 }
 
-/** Switch a head on or off, never the last one off; or show it alone, and all again. */
+/** Toggle a head, but keep the last one on; with `alone`, show only this head, or all if it is the only one. */
 function toggleHead(view, head, alone) {
   const { heads } = view.source.data;
   const visible = visibleHeads(view);
@@ -172,7 +172,7 @@ function toggleHead(view, head, alone) {
   choose(view, { headsOff: heads.filter((_, other) => !shown.includes(other)).map((other) => other.name) });
 }
 
-/** Places of the heads that are on; all of them if the ones switched off are all there is. */
+/** Indices of the heads that are on; all of them if every head has been switched off. */
 function visibleHeads(view) {
   const { heads } = view.source.data;
   const on = heads.map((_, head) => head).filter((head) => !view.choices.headsOff.includes(heads[head].name));

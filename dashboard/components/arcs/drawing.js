@@ -1,9 +1,9 @@
-// Curves on the two canvases: all links on the base, those of one token on the overlay.
+// Curves on the two canvases: all links on the base canvas, the links of one token on the overlay.
 
 const ALPHA_BUCKETS = 12;
-const HEAD_DASHES = [7, 3]; // tells a head from an earlier one of the same colour
+const HEAD_DASHES = [7, 3]; // distinguishes heads of the same colour; in a difference, also marks less attention
 
-/** Add a link, unless none of it lies in the rows that are drawn. */
+/** Add a link's curve to the path unless it lies entirely outside the rows that are drawn. */
 function addCurve(path, frame, query, key) {
   const from = (query + 0.5) * frame.rowHeight;
   const to = (key + 0.5) * frame.rowHeight;
@@ -12,7 +12,7 @@ function addCurve(path, frame, query, key) {
   path.bezierCurveTo(frame.width * 0.4, from, frame.width * 0.6, to, frame.width, to);
 }
 
-/** Draw links with few strokes: one path for each pen and step of strength, weak ones first. */
+/** Draw links with few strokes: one path per stroke style and strength step, weakest first. */
 function drawLinks(context, frame, table, links, colors, strong) {
   const nPens = colors.pens.length;
   const paths = Array.from({ length: ALPHA_BUCKETS * nPens });
@@ -37,7 +37,7 @@ function drawLinks(context, frame, table, links, colors, strong) {
   context.globalAlpha = 1;
 }
 
-/** A pen for each head, or on the reader's wish one for each word that looks; pieces of a word share theirs. */
+/** One stroke style per head or, if the reader asks for it, per query word; the pieces of a word share one. */
 function linkColors(view) {
   const { table, colors, source } = view;
   if (!usesWordPens(view)) return colors;
@@ -55,7 +55,7 @@ function usesWordPens(view) {
   return view.choices.penPerWord && !view.choices.matrix && !view.table.signed && visibleHeads(view).length === 1;
 }
 
-/** A pen for each head; of a difference one for more and one for less. */
+/** Index of a link's stroke style: its head or, in a difference, 0 for more and 1 for less. */
 function penOf(table, head, weight) {
   return table.signed ? Number(weight < 0) : head;
 }
@@ -66,7 +66,7 @@ function placeOf(table, at) {
   return [Math.floor(row / table.nQueries), row % table.nQueries, key];
 }
 
-/** The sieve behind all links: one stroke, so that crossing cells do not add up to a dark patch. */
+/** Draw the sieve behind all links in a single stroke, so that crossing curves do not add up to a dark patch. */
 function drawSieveRails(context, frame, table, colors, pair) {
   const path = new Path2D();
   for (let query = 0; query < table.nQueries; query++) {
@@ -81,7 +81,7 @@ function drawSieveRails(context, frame, table, colors, pair) {
   context.globalAlpha = 1;
 }
 
-/** The sieve of one token: dashed lines to where a head of the role should look. */
+/** Draw the sieve of one token: dashed curves for the links that a head with this role should have. */
 function drawSieveOfRow(context, frame, table, colors, { side, row }, pair) {
   const path = new Path2D();
   for (let other = 0; other < table.rows[otherSide(side)].length; other++) {

@@ -1,16 +1,16 @@
-// Which links are drawn. A share is counted of a query's whole attention, also of what leaves a window; of differences
-// it is a share of what they come to in the row, more and less alike.
+// Selection of the links to draw. A share refers to a query's whole attention, including what leaves the window; for
+// differences, it refers to the sum of the row's absolute differences.
 
 const ROUNDING = 1e-6;
 const SORT_STEPS = 2 ** 20;
 const MOST_LINKS = 8000;
-const MOST_LINK_ROWS = 1e6; // a link through a tall drawing takes as long as several through a low one
+const MOST_LINK_ROWS = 1e6; // a link in a tall drawing takes as long to draw as several in a short one
 const MOST_FOCUS_LINKS = 500;
 const SHARE_BINS = 1000;
 
 /**
- * For each weight, the sum of the heavier ones in its row, and how many these are, counted up to 255: a link belongs to
- * the top share if the first is below it, and to the strongest few if the second is below their number.
+ * For each weight, the sum of the heavier weights in its row and their number, capped at 255: a link belongs to the top
+ * share if the sum is below that share, and to the strongest n links if the number is below n.
  */
 function heavierInRow(attention, nKeys) {
   const reached = new Float32Array(attention.length);
@@ -18,7 +18,7 @@ function heavierInRow(attention, nKeys) {
   const order = new Float64Array(nKeys);
   for (let start = 0; start < attention.length; start += nKeys) {
     for (let key = 0; key < nKeys; key++) {
-      // Sorting numbers is many times faster than sorting pairs: weight first, then the earlier key.
+      // Sorting numbers is many times faster than sorting pairs: each encodes weight and key; ties favour earlier keys.
       order[key] = Math.round(attention[start + key] * SORT_STEPS) * nKeys + (nKeys - 1 - key);
     }
     order.sort();
@@ -41,7 +41,7 @@ function sharesOfRows(strength, nKeys) {
   return shares;
 }
 
-/** What the reader wants to see of each row: its strongest links, or all of them in a share of the attention. */
+/** The reader's limit for each row: its strongest links, or all links within a share of the attention. */
 function limitOf({ strongest, share }) {
   return { strongest, share: strongest ? 1 : share };
 }
@@ -52,8 +52,8 @@ function isKept(table, { strongest, share }, at) {
 }
 
 /**
- * Places in the table of the links to draw. Where they are too many, the share is lowered for all queries alike, so
- * that a head that spreads its attention thinly keeps its part of the picture.
+ * Table indices of the links to draw. If there are too many, the share is lowered equally for all queries, so that a
+ * head that spreads its attention thinly keeps its part of the drawing.
  */
 function keptLinks(table, heads, limit, pair) {
   const links = [];
@@ -75,7 +75,7 @@ function linksBelow(table, links, share) {
   return links.filter((at) => table.reached[at] < share);
 }
 
-/** The largest share that keeps no more than `most` links, or only each query's first link if those are more. */
+/** The largest share that keeps at most `most` links; if each query's heaviest link exceeds that, only those. */
 function affordableShare(table, links, most) {
   const binOf = (at) => Math.ceil(table.reached[at] * SHARE_BINS);
   const counts = new Int32Array(SHARE_BINS + 2);

@@ -1,4 +1,4 @@
-// What the reader has set, in the words of the link: `look.py` says what they mean.
+// The reader's settings as query parameters of the link; `look.py` documents their meaning.
 
 const TELL_AFTER = 250; // milliseconds without another change
 
@@ -41,13 +41,13 @@ function headOfLink(head) {
   return `L${Number(layer)} H${Number(number)}`;
 }
 
-/** Have the link say what is set now; a slider on its way says so only where it rests. */
+/** Update the link to the current settings; while a slider moves, wait until it rests. */
 function tellLook(view) {
   if (view.source.data.tells) later(view, () => tellNow(view), TELL_AFTER);
 }
 
-/** The same at once. What else is asked has to come after it: every message says which tab is open, and an old one
- * would close the tab that the answer opens. */
+/** Update the link immediately. Send questions only after this: every message says which tab is open, and an outdated
+ * one would close the tab that the answer opens. */
 function tellNow(view) {
   neverMind(view);
   if (view.source.data.tells) view.tell({ ...lookOf(view), at: performance.now() });

@@ -1,4 +1,4 @@
-// The same heads as heat maps: queries down, keys across, one matrix for each head.
+// The same heads as heat maps: queries as rows, keys as columns, one matrix per head.
 
 const LABEL_ROOM = 84;
 const SMALL_LABEL_ROOM = 56;
@@ -9,7 +9,7 @@ const LEAST_MATRIX = 300;
 const LEAST_LONG_MATRIX = 440;
 const MATRIX_GAP = 20;
 
-/** Shade of a weight, the same for matrices and boxes: the square root lets small weights show. */
+/** Shade of a weight, in matrices and boxes: the square root makes small weights visible. */
 function shadeOf(weight) {
   return Math.sqrt(Math.min(1, Math.abs(weight)));
 }
@@ -93,7 +93,7 @@ function matrixImage(view, head) {
   return canvas;
 }
 
-/** A line wherever a cell of the sieve meets one outside it. */
+/** Outline the sieve: draw a line wherever a cell inside it borders one outside. */
 function outlineSieve(context, table, colors, room, cell) {
   const path = new Path2D();
   const inside = (query, key) => isCell(table, query, key) && inSieve(table, query, key);
@@ -167,7 +167,7 @@ function cellUnder(view, figure, event) {
   return isCell(view.table, query, key) ? { query, key } : null;
 }
 
-/** Mark one cell and say its weight. */
+/** Mark a cell and show its weight in the summary; without a cell, reset both. */
 function readCell(view, figure, place) {
   const marker = figure.querySelector(".marker");
   figure.cell = place;

@@ -1,6 +1,6 @@
-// What Python sends, unpacked. Nothing here touches the page.
+// Decoders for the data that Python sends. Nothing here touches the page.
 
-/** Weights from their square roots in 256 steps; each row sums again to what of it stays in the window. */
+/** Decode weights from square roots in 256 steps, and rescale each row to sum to its share inside the window. */
 function decodeAttention(base64, nKeys, inside) {
   const steps = bytesOf(base64);
   const attention = Float32Array.from(steps, (step) => (step / 255) ** 2);
@@ -11,12 +11,12 @@ function decodeAttention(base64, nKeys, inside) {
   return attention;
 }
 
-/** Differences of weights, between -1 and 1, in steps of 1/32767; rows stay as they are. */
+/** Decode differences of weights, between -1 and 1 in steps of 1/32767; rows are not rescaled. */
 function decodeDifference(base64) {
   return Float32Array.from(new Int16Array(bytesOf(base64).buffer), (step) => step / 32767);
 }
 
-/** The part of each query's attention that stays in the window, for each head; all of it without a window. */
+/** Decode the share of each query's attention inside the window, per head; 1 if none is sent, as without a window. */
 function decodeInside(base64, nRows) {
   if (base64 === null) return new Float32Array(nRows).fill(1);
   return Float32Array.from(new Uint16Array(bytesOf(base64).buffer), (step) => step / 65535);

@@ -1,4 +1,4 @@
-// Pointer and keyboard: what the reader points at, pins and walks through.
+// Pointer and keyboard input: pointing at tokens and cells, moving between them, and pinning.
 
 const HOVER_GRACE = 300;
 
@@ -30,10 +30,10 @@ function watchSize(view) {
     }
   });
   view.sizes.observe(view.elements.view);
-  view.sizes.observe(view.elements.from); // in a window of another height its rows differ, though the view may not
+  view.sizes.observe(view.elements.from); // the viewport's height can change the row height without resizing the view
 }
 
-/** Draw in the next frame, everything or only what stands out; what is asked for until then is drawn once. */
+/** Redraw in the next frame: everything, or only what focus and scrolling change. Requests until then are merged. */
 function drawSoon(view, everything) {
   view.drawsAll ||= everything;
   cancelAnimationFrame(view.frame);
@@ -47,13 +47,13 @@ function drawSoon(view, everything) {
   });
 }
 
-/** A scroll inside the view's shadow tree, which the document does not hear of. */
+/** Handle scrolling inside the view's shadow tree: the document does not receive these events. */
 function onBoxScroll(view) {
   if (!isLed(view)) tellGroup(view);
   onScroll(view);
 }
 
-/** The box or the page around it moved: other rows are seen. */
+/** Handle scrolling of the box or the page, which brings other rows into view. */
 function onScroll(view) {
   if (view.table && (focusOf(view) || isBeyondBand(view))) drawSoon(view, false);
 }
@@ -64,7 +64,7 @@ function tokenOf(event) {
 }
 
 function onPointerMove(view, event) {
-  // A page that scrolls under a resting pointer sends moves too: those change nothing.
+  // A page that scrolls under a resting pointer also fires pointermove; ignore those events.
   const rests = view.pointerX === event.screenX && view.pointerY === event.screenY;
   [view.pointerX, view.pointerY] = [event.screenX, event.screenY];
   if (rests || event.pointerType === "touch") return;
@@ -73,7 +73,7 @@ function onPointerMove(view, event) {
   else leaveSoon(view);
 }
 
-/** The reader is in this view, and has left the others of its group for it. */
+/** Cancel the delayed end of hovering in this view and its group, because the reader is now in this view. */
 function enter(view) {
   for (const each of [view, ...matesOf(view)]) {
     clearTimeout(each.grace);
@@ -110,7 +110,7 @@ function onClick(view, event) {
   if (token) pin(view, token);
 }
 
-/** Hold a token, or let it go if it is the one that is held. */
+/** Pin a token, or unpin it if it is already pinned. */
 function pin(view, { side, row }) {
   const pinned = shownPin(view);
   if (pinned && pinned.side === side && pinned.row === row) {
@@ -134,7 +134,7 @@ function unpin(view) {
   tellLook(view);
 }
 
-/** The button that asks about the pinned token, where the page answers it. */
+/** Show the button that asks about the pinned token; hide it without a pin or if the page cannot answer. */
 function offerToAsk(view, pin) {
   const { ask } = view.elements;
   const { data } = view.source;

@@ -1,5 +1,5 @@
-// A head that the reader points at in the grid, drawn in place of the chosen ones until the pointer leaves it; and the
-// arrow keys, which ask the grid for the next head or layer.
+// Preview of the head that the reader points at in the grid, drawn instead of the chosen heads until the pointer leaves
+// it; and the arrow keys, which ask the grid for the next head or layer.
 
 const HEAD_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
@@ -36,7 +36,7 @@ function showSource(view, source) {
   drawSoon(view, true);
 }
 
-/** One head of the same text. Where only its strongest links are known, what is missing counts as leaving the rows. */
+/** One head on the same text. If only its strongest links are known, the rest counts as leaving the table. */
 function previewSource(own, { name, attention, each }) {
   const { data, queries, keys, sieve } = own;
   const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
@@ -52,7 +52,7 @@ function previewSource(own, { name, attention, each }) {
   return { ...own, attention, inside, preview: { each }, data: { ...data, heads, sieve: inSieve, inside: each === null ? data.inside : null } };
 }
 
-/** How much of its attention a head has in the sieve: the mean over the queries that have one. */
+/** Share of a head's attention inside the sieve: the mean over the queries that have a sieve. */
 function shareInSieve(attention, sieve, nKeys) {
   let [sum, count] = [0, 0];
   for (let start = 0; start < sieve.length; start += nKeys) {
@@ -63,7 +63,7 @@ function shareInSieve(attention, sieve, nKeys) {
   return count ? sum / count : 0;
 }
 
-/** Ask the grid for another head: on a head's name with the arrow keys, elsewhere with Shift. */
+/** Ask the grid for another head: arrow keys on a head's chip, Shift + arrow keys on a token or matrix. */
 function stepHead(view, event) {
   const by = HEAD_STEPS[event.key];
   const { grid } = view.source.data;

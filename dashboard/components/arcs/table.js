@@ -1,6 +1,6 @@
-// From the weights to the table that is drawn: queries and keys as rows, by token or by word, with or without specials.
+// Conversion of weights to the table: queries and keys as rows, by token or word, with or without special tokens.
 
-const ALMOST_ALL = 0.995; // quantised weights cannot tell a row that has less than this left from an empty one
+const ALMOST_ALL = 0.995; // beyond this, quantised weights cannot distinguish what is left of a row from nothing
 
 /** The rows of one side: one for each token, or one for each word and each special token. */
 function sideRows(side, byWord) {
@@ -25,7 +25,7 @@ function rowOfToken(rows, nTokens) {
   return rowOf;
 }
 
-/** Attention between rows: summed over the key's pieces, averaged over the query's, so that a row keeps its sum. */
+/** Attention between rows: summed over a key's pieces and averaged over a query's, which preserves row sums. */
 function attentionBetweenRows({ attention, queries, keys }, nHeads, rows) {
   const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
   const [nFrom, nTo] = [rows.from.length, rows.to.length];
@@ -45,7 +45,7 @@ function attentionBetweenRows({ attention, queries, keys }, nHeads, rows) {
   return between;
 }
 
-/** How much of each row's attention leaves the window, for each head. */
+/** Share of each row's attention that leaves the window, per head. */
 function leavingOfRows({ inside, queries }, nHeads, rows) {
   const nQueries = queries.tokens.length;
   const leaving = new Float32Array(nHeads * rows.length);
@@ -59,9 +59,9 @@ function leavingOfRows({ inside, queries }, nHeads, rows) {
 }
 
 /**
- * The same without the special tokens of both sides; what is left of each row, in the window and outside it, is scaled
- * to sum to 1 where there is enough; a row of differences has no such sum and is left as it is. A side of special
- * tokens alone keeps them.
+ * The table without the special tokens on both sides. The rest of each row, inside and outside the window, is rescaled
+ * to sum to 1 if enough is left; a row of differences has no such sum and stays unchanged. A side that has only special
+ * tokens keeps them.
  */
 function withoutSpecials(table) {
   const { rows, nHeads, nQueries, nKeys } = table;
@@ -105,7 +105,7 @@ function sieveBetweenRows({ sieve, keys }, { rows, nQueries, nKeys }) {
   return between;
 }
 
-/** Everything that is drawn: the rows of both sides, the attention between them for each head, and the sieve's cells. */
+/** Build the data to draw: the rows of both sides, the attention between them per head, and the sieve's cells. */
 function buildTable(source, choices) {
   const { data, queries, keys } = source;
   const nHeads = data.heads.length;
@@ -135,7 +135,7 @@ function weightAt(table, head, query, key) {
   return table.attention[(head * table.nQueries + query) * table.nKeys + key];
 }
 
-/** Whether a link stays under the segment filter, which names the query's and the key's segment or is null for all. */
+/** Whether a link passes the segment filter: the query's and the key's segment, or null for all links. */
 function inPair(table, pair, query, key) {
   return !pair || (table.rows.from[query].segment === pair[0] && table.rows.to[key].segment === pair[1]);
 }

@@ -1,5 +1,5 @@
-// Views of one group point, pin and scroll together, have the same switches and draw the same share: two checkpoints on
-// the same text, side by side, where whatever differs must come from the checkpoints.
+// Views in a group share highlight, pin, scroll position, drawn share and all switches but the sieve's: two checkpoints
+// on the same text, side by side, where any visible difference must come from the checkpoints.
 
 const GROUP_EVENT = "attention-sieve:arcs";
 const LINKED_CHOICES = ["headsOff", "strongest", "penPerWord", "share", "matrix", "byWord", "hideSpecials", "pair"];
@@ -11,7 +11,7 @@ function joinGroup(view) {
   document.addEventListener(GROUP_EVENT, answer, { signal: view.listening.signal });
 }
 
-/** The other views on the page that are of this one's group and show the same text. */
+/** The other views on the page that belong to the same group and show the same text. */
 function matesOf(view) {
   const { group } = view.source.data;
   if (group === null) return [];
@@ -20,7 +20,7 @@ function matesOf(view) {
   return found.filter((mate) => mate !== view);
 }
 
-/** A view that comes to a text after its mates starts with what the reader has set and pinned in them. */
+/** Copy settings and pin from another view of the group if that view already shows this text. */
 function adoptChoices(view) {
   const [mate] = matesOf(view);
   if (mate) Object.assign(view.choices, linked(mate.choices), { pin: mate.choices.pin });
@@ -30,25 +30,25 @@ function linked(choices) {
   return Object.fromEntries(Object.entries(choices).filter(([name]) => LINKED_CHOICES.includes(name)));
 }
 
-/** Mates only take a choice and tell nobody, so that it goes round once. */
+/** Apply a change to the other views in the group; they do not forward it, so it cannot circulate. */
 function tellChoice(view, change) {
   const shared = linked(change);
   if (Object.keys(shared).length) matesOf(view).forEach((mate) => take(mate, shared));
 }
 
-/** The largest share that every view of the group can draw: one with fewer links must not show more of them. */
+/** The largest share that every view in the group can draw: a view with fewer links must not show more of them. */
 function sharedShare(view) {
   return Math.min(...[view, ...matesOf(view)].map((one) => keptOf(one).share));
 }
 
-/** Mates that drew another share draw again; those about to draw will ask by themselves. */
+/** Redraw the other views that drew a different share; those already due for a redraw will look it up themselves. */
 function tellShare(view, share) {
   for (const mate of matesOf(view)) {
     if (mate.links && mate.links.share !== share && !mate.choices.matrix && !mate.drawsAll) drawSoon(mate, true);
   }
 }
 
-/** Without this view its mates may be able to draw more. */
+/** Update the rest of the group, which may be able to draw a larger share without this view. */
 function leaveGroup(view) {
   const mates = matesOf(view);
   if (mates.length) tellShare(view, sharedShare(mates[0]));
@@ -66,11 +66,11 @@ function follow(view, pointed, pin, scroll) {
   view.hover = row >= 0 ? { side: pointed.side, row } : null;
   view.choices.pin = pin;
   box.scrollTop = scroll;
-  view.ledTo = box.scrollTop; // less than asked for where this view has fewer rows
+  view.ledTo = box.scrollTop; // less than requested if this view has fewer rows
   drawSoon(view, view.choices.matrix);
 }
 
-/** Whether the box stands where a mate has put it, and not where the reader has scrolled it since. */
+/** Whether the box is where another view scrolled it, and the reader has not scrolled it since. */
 function isLed(view) {
   if (view.ledTo !== undefined && Math.abs(view.elements.box.scrollTop - view.ledTo) < 1) return true;
   view.ledTo = undefined;

@@ -1,9 +1,9 @@
-// The two columns of tokens: rows, marks, and a box and number for each weight beside them.
+// The two columns of tokens: rows, highlights, and the boxes and numbers for weights beside them.
 
 const LEAST_SHOWN = 0.005;
-const LEAST_SHADE = 10; // percent; a box that is almost empty still shows that there is a head
+const LEAST_SHADE = 10; // percent; keeps even a nearly empty box visible, so that its head is not overlooked
 
-/** Build the rows; again only for other rows, so that a token keeps the keyboard's focus when heads change. */
+/** Build the rows; rebuild them only if they differ, so that a token keeps keyboard focus when the heads change. */
 function renderTokens(view) {
   const { elements, table, source } = view;
   const built = JSON.stringify([table.rows, source.queries.name, source.keys.name, isWindow(source)]);
@@ -22,7 +22,7 @@ function isWindow({ queries, keys }) {
   return [queries, keys].some(({ tokens, whole }) => tokens.length < whole);
 }
 
-/** The column's heading; where the two sides are of two texts, it says of which. */
+/** Set the column's heading; it names the text if queries and keys come from different texts. */
 function nameSide(view, side) {
   const { headings, ...columns } = view.elements;
   const { name } = side === "from" ? view.source.queries : view.source.keys;
@@ -33,7 +33,7 @@ function nameSide(view, side) {
   columns[side].setAttribute("aria-label", `${side === "from" ? "From" : "To"}${name && ` ${name}`}: ${axis}`);
 }
 
-/** One row; in a window with its position in the whole text. */
+/** One row; in a window, with the token's position in the whole text. */
 function tokenElement(rows, number, side, inWindow) {
   const row = rows[number];
   const place = inWindow ? `position ${counted(row.position)}` : `${number + 1} of ${rows.length}`;
@@ -52,7 +52,7 @@ function tokenElement(rows, number, side, inWindow) {
   return token;
 }
 
-/** Undo the last marks, then mark the token, the pin and the sieve's tokens on the other side. */
+/** Clear the old highlights, then highlight the focus, the pin and the sieve's tokens on the other side. */
 function markTokens(view, focus, pin) {
   for (const token of view.marked) {
     token.classList.remove("current", "in-sieve");
@@ -86,7 +86,7 @@ function markOutside(view) {
   });
 }
 
-/** Beside each query the colour of its links, where these differ. */
+/** Show the link colour beside each query if links are coloured by word. */
 function colorQueries(view) {
   const { pens, ofQuery } = view.linkColors;
   view.elements.view.classList.toggle("word-pens", Boolean(ofQuery));
@@ -97,7 +97,7 @@ function otherSide(side) {
   return side === "from" ? "to" : "from";
 }
 
-/** Beside each seen token of the other side a box for each head, and the weights: all if they fit, else the largest. */
+/** Show a box per head and the weights (only the largest if space is short) beside visible tokens on the other side. */
 function showBoxes(view, focus, links) {
   const heads = visibleHeads(view);
   const weights = new Map();
@@ -124,7 +124,7 @@ function boxesOf(view, heads, byHead) {
   return [shades(view, heads, byHead), numberOf(view.table, Math.max(...byHead.values()))];
 }
 
-/** One element for the boxes of all heads, as bands of a gradient: a long text has too many for an element each. */
+/** Draw boxes of several heads as bands of one element's gradient: a long text has too many for separate elements. */
 function shades(view, heads, byHead) {
   const bands = heads.map((head, place) => {
     const weight = byHead.get(head) ?? 0;

@@ -1,8 +1,8 @@
-// What the line below the drawing says, and what is read out.
+// Text of the notes, of the summary line below the drawing and of the screen reader announcements.
 
 const TOP_LINKS_NAMED = 4;
 
-/** A token in a sentence; in a window with its position, for in a long text the same token comes again and again. */
+/** A token in quotes; in a window with its position, because a long text repeats the same token many times. */
 function quoted({ table, source }, side, row) {
   const { label, position } = table.rows[side][row];
   // Isolates keep a right-to-left token from reordering the sentence around it.
@@ -37,7 +37,7 @@ function linksSummary(view) {
   return `${links}.${whole} Point at a token for its own; click to pin it.`;
 }
 
-/** Which links of each row are drawn, where they are counted. */
+/** Description of the links drawn for each row if their number is limited; otherwise empty. */
 function strongestWords({ choices: { strongest, byWord } }) {
   if (!strongest) return "";
   return `, the ${strongest > 1 ? `${strongest} ` : ""}strongest of each ${byWord ? "word" : "token"}`;
@@ -71,21 +71,21 @@ function focusSummary(view, focus, links) {
   return [sentence, leaving, emptied].filter(Boolean).join(" ");
 }
 
-/** What differs from or to a token: more with a plus, less with a minus. */
+/** Summary of the differences from or to a token: plus for more, minus for less. */
 function differenceSummary(view, { side }, token, parts, links) {
   const [here, there] = side === "from" ? ["From", "to"] : ["To", "from"];
   if (!parts.length) return `${here} ${token} no weight differs by more than ${view.table.least}.`;
   return `${here} ${token} ${there} ${parts.join(", ")}.${undrawn(view, links)}`;
 }
 
-/** Says so where not all of a token's links in the share are drawn, or none is in it. */
+/** A note if a token has more links to draw than the maximum, or none; otherwise empty. */
 function undrawn({ table, choices }, links) {
   const total = links.filter(({ at }) => isKept(table, limitOf(choices), at)).length;
   if (!total) return ` None of it is ${choices.strongest ? "among the strongest links" : "in the share that is kept"}.`;
   return total > MOST_FOCUS_LINKS ? ` Of ${counted(total)} links the heaviest ${MOST_FOCUS_LINKS} are drawn.` : "";
 }
 
-/** How much of a query's attention leaves the window, for each head while they are few. */
+/** Text for the share of a query's attention that leaves the window: per head, or the mean for many heads. */
 function leavingOf(view, query) {
   const { table, source } = view;
   if (source.data.inside === null) return "";
@@ -102,7 +102,7 @@ function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Says so where hiding special tokens left a query nothing to show. */
+/** A note on the heads in which hiding special tokens leaves a query without links; otherwise empty. */
 function emptiedHeads(view, query) {
   const { table, source } = view;
   if (!table.onSpecials) return "";
@@ -116,7 +116,7 @@ function showSummary(view, text) {
   if (view.elements.summary.textContent !== text) view.elements.summary.textContent = text;
 }
 
-/** Only what the keyboard or a switch did is read out; the pointer would flood a screen reader. */
+/** Announce the summary after a key, switch or pin; announcing pointer moves would flood a screen reader. */
 function announce(view) {
   view.elements.live.textContent = view.elements.summary.textContent;
 }
@@ -140,7 +140,7 @@ function specialsText({ signed }, inWindow) {
   return `Differences to and from ${which} left out, the others as they were: rows no longer sum to 0.`;
 }
 
-/** Which part of the text this is, and how much of what its tokens attend to is not in it. */
+/** The window's position in the whole text, and the mean share of attention that leaves it. */
 function windowText(view) {
   const { table, source } = view;
   const { queries, keys, data } = source;

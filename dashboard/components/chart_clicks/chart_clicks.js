@@ -1,5 +1,5 @@
-// Tells Python which mark of the Plotly chart beside it was clicked, and from where the reader looks who has turned it.
-// Streamlit passes on selections only, and neither flows nor marks in space can be selected.
+// Tells Python which mark of the Plotly chart in the same container was clicked, and the camera after the reader has
+// rotated the chart. Streamlit reports selections only, and neither flows nor marks of 3-D charts can be selected.
 const watched = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -19,7 +19,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       for (const [event, listener] of Object.entries(listeners)) plot.removeListener?.(event, listener);
     }
   };
-  // Streamlit may build the chart anew at any time, but a pointer comes over it before it can click.
+  // Streamlit may rebuild the chart at any time, but the pointer always enters it before a click.
   const listen = () => {
     stopListening();
     for (const plot of plots()) {
@@ -33,6 +33,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   watched.get(parentElement)?.();
   watched.set(parentElement, stop);
   box.addEventListener("pointerover", listen);
-  listen(); // a pointer that rests on the chart since before this run comes over nothing
+  listen(); // a pointer that was already on the chart before this run triggers no pointerover
   return stop;
 }

@@ -1,11 +1,11 @@
-// Heads to choose from: layers down, heads across. What the cells show, a view that extends this says:
-// read() unpacks its data, parts() counts the marks in a cell, drawLegend() and drawCell(cell) draw, describe(place)
-// is a cell for screen readers, tipTitle(place), tipTable(place) and tipNotes(place) fill the tooltip.
+// Grid of heads to select from: layers down, heads across. Views extend it and define what the cells show:
+// read() unpacks the data, parts() returns the number of marks in a cell, drawLegend() and drawCell(cell) draw,
+// describe(place) labels a cell for screen readers; tipTitle(place), tipTable(place), tipNotes(place) fill the tooltip.
 const grids = new WeakMap();
-// What was chosen under a key, for when the page throws the elements away and builds them again.
+// Selections by key, kept for when the page discards and rebuilds the elements.
 const remembered = new Map();
 
-// Pixels to the right of a grid that may hold a picture.
+// Width in pixels; with more space than this to the right of a grid, a picture may be there.
 const ROOM = 200;
 const HINT = "Click a head to choose it; Shift-click adds one.";
 
@@ -14,7 +14,7 @@ function withRole(element, role) {
   return element;
 }
 
-/** A sign and what it means. */
+/** Legend entry: a swatch and its meaning. */
 function legendEntry(swatch, text) {
   const item = newElement("span");
   swatch.setAttribute("aria-hidden", "true");
@@ -99,7 +99,8 @@ class HeadGrid {
     return row;
   }
 
-  // Python's wish wins when its counter has moved; otherwise what the reader chose stays. Returns whether it moved.
+  // Python's value wins if its counter has changed; otherwise the reader's selection is kept. Returns whether the
+  // counter is new to this view and any head is selected.
   takeSelection() {
     const { layers, heads, rev, chosen, key } = this.data;
     const kept = remembered.get(key);
@@ -113,7 +114,7 @@ class HeadGrid {
     return isWished;
   }
 
-  // The chosen cell of a grid that scrolls, in the middle if it was out of sight; the page stays where it is.
+  // Scroll the grid so that the active cell is in the middle if it was out of view; the page does not scroll.
   reveal() {
     const box = this.root.closest(".scroll");
     const [cell, seen] = [this.cells.get(idOf(this.active)), box].map((each) => each.getBoundingClientRect());
@@ -174,14 +175,14 @@ class HeadGrid {
       this.pick(cell.place, several || event.shiftKey || event.ctrlKey || event.metaKey);
       this.hideTip();
     };
-    // Shift-click would otherwise mark text.
+    // Shift-click would otherwise select text.
     this.root.onmousedown = (event) => event.shiftKey && event.preventDefault();
     this.root.onkeydown = (event) => this.onKey(event);
     const show = (event) => {
       const cell = cellOf(event);
       if (cell && cell !== this.shownCell) this.showTip(cell);
     };
-    // A tap chooses; the focus that it brings is none that the keyboard has moved.
+    // A tap selects and opens no tooltip: the focus that it causes is not :focus-visible, as focus by keyboard is.
     this.root.onpointerover = (event) => event.pointerType !== "touch" && show(event);
     this.root.onpointerleave = () => this.hideTip();
     this.root.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && show(event));
@@ -248,8 +249,9 @@ class HeadGrid {
     if (this.tip.matches(":popover-open")) this.tip.hidePopover();
   }
 
-  // In the grid's own column, where it covers no picture beside it: under the grid, or above it, or else over rows next
-  // to the cell. A grid that nothing can stand beside has its picture below, so there the tooltip may not reach below it.
+  // Place the tooltip within the grid's column, so that it covers no picture beside it: below the grid, above it, or
+  // else over the rows next to the cell. A grid with no space beside it has its picture below, so there the tooltip
+  // must not extend below the grid.
   placeTip() {
     const [cell, grid, column] = [this.shownCell, this.root, this.root.closest(".wrap")].map((each) =>
       each.getBoundingClientRect());
@@ -265,7 +267,7 @@ class HeadGrid {
   }
 }
 
-/** What a component of these heads exports. */
+/** Show heads in a view of class `View`; the function that a component exports calls it. */
 function showHeads(View, { data, parentElement, setStateValue }) {
   let grid = grids.get(parentElement);
   if (!grid) grids.set(parentElement, (grid = new View(parentElement)));

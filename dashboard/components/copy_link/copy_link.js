@@ -1,10 +1,10 @@
-// Copies the address bar, and says so where it can be seen and heard.
+// Copies the address of the page, and confirms it on screen and to screen readers.
 
 const SHOWN_FOR = 6000; // milliseconds
 const COPIED = "Link copied.";
 const REFUSED = "Your browser does not let the page copy. Copy the link from here:";
 
-const leftOut = new WeakMap(); // what the link does not hold by now, for a button that is there already
+const leftOut = new WeakMap(); // what the link currently omits, also read by a button that exists already
 
 export default function ({ data, parentElement }) {
   const isNew = !leftOut.has(parentElement);
@@ -46,6 +46,6 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false; // not allowed, or no secure connection
+    return false; // not allowed, or not a secure connection
   }
 }

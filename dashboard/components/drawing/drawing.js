@@ -1,4 +1,4 @@
-// Shows an SVG. It is read as XML, never as HTML, and may hold shapes and text alone.
+// Shows an SVG. It is parsed as XML, never as HTML, and may contain only shapes and text.
 
 const ALLOWED = new Set(["svg", "path", "rect", "text"]);
 

@@ -1,7 +1,7 @@
-// Tells Python that the page's elements are drawn: none waits for its code any more, and the browser has time again.
+// Tells Python that the page's elements are drawn: none is waiting for its code, and the browser is idle.
 
 const LOADING = "[data-testid=stSkeleton]";
-const LONGEST = 5000; // milliseconds after which the rest of the page comes anyway
+const LONGEST = 5000; // milliseconds after which the rest of the page is requested anyway
 
 export default function ({ setStateValue }) {
   const begun = performance.now();

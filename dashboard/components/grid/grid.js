@@ -16,7 +16,7 @@ function pPhrase(value) {
   return text.startsWith("<") || text === "no test" ? text : `= ${text}`;
 }
 
-// Evidence, a natural logarithm, as odds, rounded down; dashboard/figures/roles/evidence.py writes the same.
+// Format evidence, a natural logarithm, as odds, rounded down, in the same way as dashboard/figures/roles/evidence.py.
 function oddsText(value) {
   if (Number.isNaN(value)) return "no bet";
   const number = Math.exp(Math.min(Math.abs(value), 99)) * (1 + 1e-6); // the logarithm has single precision
@@ -26,7 +26,7 @@ function oddsText(value) {
   return value >= 0 ? `${written} : 1` : `1 : ${written}`;
 }
 
-const STEP_RESTS = 300; // milliseconds after which the head that the arrow keys have come to is chosen
+const STEP_RESTS = 300; // milliseconds after the last arrow key until the previewed head is selected
 
 class RoleGrid extends HeadGrid {
   patterns = new Patterns(this);
@@ -62,17 +62,17 @@ class RoleGrid extends HeadGrid {
     return this.data.shown.length;
   }
 
-  // The arrays run over role, layer and head, in that order.
+  // The axes of the arrays are role, layer and head, in that order.
   index(role, layer, head) {
     return (role * this.data.layers + layer) * this.data.heads + head;
   }
 
-  // Whether a syntactic role that is held does not beat pairs of words at the same distance.
+  // Mark a syntactic role that the head holds without beating word pairs at the same distance.
   markOf(at) {
     return this.positional.has(at) ? " (positional)" : "";
   }
 
-  // What the best possible attention scores, in words, where that is known.
+  // The score of the best possible attention, in words; empty if it is unknown.
   greatestText(role, layer) {
     const greatest = this.greatest?.[role * this.data.layers + layer] ?? NaN;
     return Number.isNaN(greatest) ? "" : ` of at most ${scoreText(greatest)}`;
@@ -86,14 +86,14 @@ class RoleGrid extends HeadGrid {
     return this.data.odds ? `evidence ${oddsText(this.p[at])}` : `p ${pPhrase(this.p[at])}`;
   }
 
-  // What a role is to a head: "", "held", or with an earlier checkpoint "kept", "gained", "lost".
+  // State of a head's role: "" or "held"; compared with a reference, "", "kept", "gained" or "lost".
   stateOf(role, layer, head) {
     const state = this.states[this.index(role, layer, head)];
     if (!this.data.compared) return state & 1 ? "held" : "";
     return ["", "gained", "lost", "kept"][state];
   }
 
-  // Whether another corpus could well change what a role is to a head.
+  // Whether the state of a head's role could well change with another corpus.
   isFaint(at) {
     return this.stays !== null && this.stays[at] < this.data.certain * this.data.resamples;
   }
@@ -228,7 +228,7 @@ class RoleGrid extends HeadGrid {
     return table;
   }
 
-  // Where the cells show patterns, the arcs show what a table would cover.
+  // If the cells show patterns, the arcs preview the head, because a tooltip would cover the patterns.
   showTip(cell) {
     if (!this.data.patterns) {
       super.showTip(cell);
@@ -249,7 +249,7 @@ class RoleGrid extends HeadGrid {
     if (this.data.frame !== null && chosen.length) this.makeRoomBelow();
   }
 
-  // Where the arcs stand below, the reader who asks for them sees them together with the whole grid.
+  // If the arcs are below the grid, scroll so that the reader sees them together with the whole grid.
   makeRoomBelow() {
     const wrap = this.root.closest(".wrap");
     const { right, bottom } = wrap.getBoundingClientRect();
@@ -258,7 +258,7 @@ class RoleGrid extends HeadGrid {
     wrap.scrollIntoView({ block: "start", behavior: isStill ? "auto" : "smooth" });
   }
 
-  // The next head or layer, for a reader who plays through them elsewhere: seen at once, chosen when the keys rest.
+  // Move to the next head or layer for arrow keys pressed in the arcs: preview it at once, select it after a pause.
   step([layers, heads]) {
     const [layer, head] = this.chosen.at(-1) ?? this.active;
     const next = [atMost(layer + layers, this.data.layers - 1), atMost(head + heads, this.data.heads - 1)];
@@ -282,7 +282,7 @@ export default function (given) {
   const leave = showHeads(RoleGrid, given);
   const grid = grids.get(given.parentElement);
   const step = ({ detail }) => detail.grid === grid.data.key && grid.step(detail.by);
-  grid.listening?.abort(); // new data come without an end of the old
+  grid.listening?.abort(); // new data arrive without a cleanup of the old
   grid.listening = new AbortController();
   document.addEventListener(STEP, step, { signal: grid.listening.signal });
   return () => {

@@ -1,4 +1,4 @@
-// The pattern of every head in the text on screen: drawn on one canvas behind the cells, and previewed by the arcs.
+// Patterns of all heads in the text on screen, drawn on one canvas behind the cells and previewed in the arcs.
 
 const AXES = "Down: the token that looks. Across: the token it looks at. Point at a head for its arcs.";
 const POOLED = "There are more tokens than dots: a dot shows the strongest link that it stands for.";
@@ -12,7 +12,7 @@ class Patterns {
     this.shown = null;
   }
 
-  /** Take what Python sent; null where the cells show something else. */
+  /** Take the data sent by Python; null if the cells show something else. */
   receive(data) {
     if (data?.cells !== this.data?.cells) this.drawn = null;
     this.data = data;
@@ -28,7 +28,7 @@ class Patterns {
     }
   }
 
-  /** Draw all heads, unless they stand there already in the same size and colour. */
+  /** Draw all heads, unless they are already drawn in the same size and colour. */
   draw() {
     const { root, cells } = this.grid;
     if (!this.data || !root.isConnected) return;
@@ -78,7 +78,7 @@ class Patterns {
     }
   }
 
-  /** Have the arcs show a head; they show their own again at `end`. */
+  /** Show a head in the arcs until `end`, after which they show their own heads again. */
   preview([layer, head]) {
     if (!this.data) return;
     this.isHeld = false;
@@ -91,7 +91,7 @@ class Patterns {
     this.shown = null;
   }
 
-  /** The previewed head is chosen: the arcs keep it until it comes from Python. */
+  /** Keep the previewed head, now selected, in the arcs until Python sends it. */
   hold() {
     this.isHeld = this.shown !== null;
   }
@@ -100,7 +100,7 @@ class Patterns {
     document.dispatchEvent(new CustomEvent(PREVIEW, { detail: { frame: this.grid.data.frame, head } }));
   }
 
-  /** A head's weights, and how many of each query's links these are at most; null where they are all. */
+  /** A head's weights, and the maximum number of links per query that they include; null if they include all. */
   weightsOf(head) {
     const { queries, keys, links } = this.data;
     const size = queries * keys;
@@ -118,7 +118,7 @@ class Patterns {
   }
 }
 
-/** For each pixel of a side the first cell that it shows and the one after its last: at least one. */
+/** For each pixel along a side, the first cell that it shows and the one after the last; at least one cell. */
 function stretches(nCells, side) {
   const first = Int32Array.from({ length: side }, (_, pixel) => Math.floor((pixel * nCells) / side));
   const end = first.map((start, pixel) => Math.max(start + 1, Math.floor(((pixel + 1) * nCells) / side)));

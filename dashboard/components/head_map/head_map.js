@@ -1,4 +1,4 @@
-// One number per head: a cell's colour is its part of the scale, its number stands in it, an outline marks some.
+// Heat map with one number per head: a cell has the number's colour on the scale, shows it, and may be outlined.
 
 class HeadMap extends HeadGrid {
   read() {
@@ -19,7 +19,7 @@ class HeadMap extends HeadGrid {
     return this.outlined !== null && this.outlined[this.index(place)] === 1;
   }
 
-  // In the text's colour a ring would look like an outline.
+  // A ring in the text colour would look like an outline.
   ring(order) {
     return this.data.colors[order % this.data.colors.length];
   }

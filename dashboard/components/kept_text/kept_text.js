@@ -1,4 +1,4 @@
-// Keeps a long text in this tab's own storage, or hands it back.
+// Stores a long text in the session storage of this tab, or returns it to Python.
 
 export default function ({ data, setStateValue, setTriggerValue }) {
   const { name, mark, text } = JSON.parse(data.text);
@@ -20,6 +20,6 @@ function keptUnder(place, mark) {
     const kept = JSON.parse(sessionStorage.getItem(place));
     return kept.mark === mark ? kept.text : null;
   } catch {
-    return null; // nothing is kept, or something else is
+    return null; // nothing is stored, or something else is
   }
 }

@@ -1,4 +1,4 @@
-// Texts with marked words, each a button.
+// Lists texts with marked words; each text is a button.
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const list = parentElement.querySelector(".texts");

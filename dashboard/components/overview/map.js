@@ -1,4 +1,4 @@
-// One map for each head: cells on a canvas, positions along its sides, and what stands under the pointer.
+// One heat map per head: cells on a canvas, token positions along its sides, and the value under the pointer.
 
 const GAP = 20;
 const LEAST_MAP = 220;
@@ -6,13 +6,13 @@ const LEAST_ON_NARROW = 160;
 const NARROW = 560;
 const WIDEST_MAP = 560;
 const WIDEST_OF_SEVERAL = 360;
-const MOST_OBLONG = 4; // the longer side of a map over its shorter one
+const MOST_OBLONG = 4; // maximum ratio of a map's longer side to its shorter side
 const TICK_ROOM = 16;
 const TICK_SIZE = 11;
 const CHARACTER = 6.2;
 const LEAST_MARK = 5;
 
-/** Pixels of a map, and the room beside it for positions. */
+/** Size of a map in pixels, and the space beside it for positions. */
 function mapSize(available, nMaps, [nQueries, nKeys]) {
   const least = available < NARROW ? LEAST_ON_NARROW : LEAST_MAP;
   const across = Math.max(1, Math.min(nMaps, Math.floor((available + GAP) / (least + GAP))));
@@ -96,7 +96,7 @@ function cellImage(view, head) {
   return canvas;
 }
 
-/** Thin lines where no query sees a key: not the colour of little attention. */
+/** Hatch the area where no query sees a key, so that it does not look like weak attention. */
 function hatch(context, { width, height }, colors) {
   context.strokeStyle = mixed(colors.background, colors.ink, 0.18);
   context.lineWidth = 1;
@@ -151,7 +151,7 @@ function cellText(view, head, [query, key]) {
   return `${data.heads[head]}: ${from} to ${to}: ${value}`;
 }
 
-/** What a map shows, for those who do not see it: its strongest cell. */
+/** Description of a map for screen readers: its strongest cell. */
 function mapText(view, head) {
   const [down, across] = blocksOf(view.data);
   const cells = view.octaves.subarray(head * down * across, (head + 1) * down * across);
@@ -162,7 +162,7 @@ function mapText(view, head) {
   return `Strongest in ${cellText(view, head, [Math.floor(strongest / across), strongest % across])}`;
 }
 
-/** The place under the pointer in tokens, also of a pointer that was dragged past the map's side. */
+/** Position of the pointer in tokens, also when it has been dragged past the edge of the map. */
 function tokenUnder(view, figure, event) {
   const { room, width, height } = view.size;
   const box = figure.querySelector("canvas").getBoundingClientRect();
@@ -177,7 +177,7 @@ function isInside(view, place) {
   return place.every((at, axis) => at >= 0 && at < view.data.tokens[axis]);
 }
 
-/** Put a marker over a stretch of tokens; a small one is drawn larger than it is. */
+/** Place a marker over a range of tokens; a small one is enlarged. */
 function placeMarker(view, marker, starts, lengths) {
   const { room, width, height } = view.size;
   const [top, left] = [height, width].map((pixels, axis) => (starts[axis] / view.data.tokens[axis]) * pixels);

@@ -1,7 +1,7 @@
-// The view itself: what it is given, and when it is drawn again.
+// The view itself: receives the data, and decides when to redraw.
 
 const views = new WeakMap();
-// The window chosen under a key, for when the page throws the elements away and builds them again.
+// Selected windows by key, kept for when the page discards and rebuilds the elements.
 const remembered = new Map();
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -95,7 +95,7 @@ function onMove(view, event) {
   point(view, cell ? { figure, cell } : null);
 }
 
-/** Mark the cell under the pointer and say what it holds. */
+/** Mark the cell under the pointer and show its value. */
 function point(view, pointed) {
   const { data, elements } = view;
   for (const figure of elements.maps.children) figure.querySelector(".marker").hidden = figure !== pointed?.figure;
@@ -118,7 +118,7 @@ function showSummary(view, text) {
   if (view.elements.summary.textContent !== text) view.elements.summary.textContent = text;
 }
 
-/** Only what the keyboard or a choice did is read out; the pointer would flood a screen reader. */
+/** Announce the effect of a key or a selection; announcing pointer movements would flood a screen reader. */
 function announce(view) {
   view.elements.live.textContent = view.elements.summary.textContent;
 }

@@ -1,19 +1,19 @@
-// From ratios to colours: a log scale of equal steps in OKLab, so that equal factors look equally far apart.
+// Maps ratios to colours on a log scale with equal steps in OKLab, so that equal factors look equally far apart.
 
 const STEPS_PER_OCTAVE = 1800;
 const LEAST_OCTAVE = -16;
 const NOT_SEEN = 65535;
-const FLOOR = -3; // octaves; an eighth of uniform attention and less look the same
+const FLOOR = -3; // octaves; an eighth of uniform attention and anything less look the same
 const LEAST_TOP = 2;
 const SHADES = 256;
-// Lightness runs one way, so that no colour blindness and no grey print turns the order around. The middle stands where
-// both halves have the same step: at its part of the whole way in OKLab.
+// Lightness is monotonic, so that neither colour blindness nor a greyscale print reverses the order. `middle` is placed
+// so that both halves have the same step: it is the middle colour's share of the whole distance in OKLab.
 const RAMPS = {
   light: { colors: ["oklch(0.97 0.02 100)", "oklch(0.62 0.1 215)", "oklch(0.24 0.1 285)"], middle: 0.478 },
   dark: { colors: ["oklch(0.24 0.03 270)", "oklch(0.58 0.11 235)", "oklch(0.96 0.1 100)"], middle: 0.458 },
 };
 
-/** Octaves above uniform attention: -Infinity where there is none, NaN where no query sees a key. */
+/** Decode octaves above uniform attention: -Infinity for no attention, NaN where no query sees a key. */
 function decodeOctaves(base64) {
   return Float32Array.from(new Uint16Array(bytesOf(base64).buffer), (step) => {
     if (step === NOT_SEEN) return NaN;
@@ -21,12 +21,12 @@ function decodeOctaves(base64) {
   });
 }
 
-/** The top of the scale, in whole octaves: the same for all maps, so that they can be compared. */
+/** Top of the scale in whole octaves; the same for all maps, so that they can be compared. */
 function topOctave(octaves) {
   return octaves.reduce((top, octave) => (octave > top ? Math.ceil(octave) : top), LEAST_TOP);
 }
 
-/** Red, green and blue of each shade, weak to strong. */
+/** Red, green, blue and alpha of each shade, from weak to strong. */
 function shadesOf(background) {
   const { colors, middle } = RAMPS[luminance(background) > 0.2 ? "light" : "dark"];
   const canvas = document.createElement("canvas");

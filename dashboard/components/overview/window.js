@@ -1,6 +1,6 @@
-// The window: shown on every map, moved by pointer or keyboard, and sent to Python when the reader lets go.
+// The window: shown on every map, moved by pointer or keyboard, and sent to Python on release or Enter.
 
-/** Show the window at a place that may not be chosen yet; nothing is sent. */
+/** Show the window at a position that may not be selected yet; nothing is sent. */
 function showWindow(view, start) {
   view.shown = start.map((at, axis) => {
     const last = view.data.tokens[axis] - view.data.size[axis];
@@ -14,7 +14,7 @@ function showWindow(view, start) {
   }
 }
 
-/** Take the window that is shown; the page runs only if it has moved. */
+/** Select the window that is shown; the page reruns only if it has moved. */
 function chooseWindow(view) {
   if (String(view.shown) === String(view.chosen)) return;
   view.chosen = view.shown;
@@ -36,7 +36,7 @@ function onPress(view, event) {
   const isOn = place.every((at, axis) => at >= view.shown[axis] && at < view.shown[axis] + view.data.size[axis]);
   const held = isOn ? place.map((at, axis) => at - view.shown[axis]) : view.data.size.map((length) => length / 2);
   view.drag = { figure, held, touch: event.pointerType === "touch" };
-  // A finger may be about to scroll the page: its window moves when it is lifted.
+  // A touch may be the start of a scroll, so the window moves only when the finger is lifted.
   if (view.drag.touch) return;
   figure.setPointerCapture(event.pointerId);
   dragTo(view, event);
@@ -62,7 +62,7 @@ function cancelMove(view) {
   showSummary(view, restingText(view));
 }
 
-/** Arrow keys move by a cell, with Shift by a window; Page keys move along the text on both sides. */
+/** Arrow keys move by a cell, with Shift by a window; Page Up and Page Down move along both axes of the text. */
 function onKey(view, event) {
   if (event.key === "Enter") {
     chooseWindow(view);

@@ -1,4 +1,4 @@
-// A sentence with terms.
+// A sentence with terms that can be explained.
 
 const TAGS = { plain: "span", strong: "strong", emphasis: "em" };
 

@@ -1,10 +1,10 @@
-// A word that explains itself: pointed at, focused or tapped, it opens one sentence, and a picture where there is one.
+// A term that opens its explanation when hovered, focused or tapped: a sentence, and a picture if there is one.
 
 const PICTURE = { widest: 256, cell: [4, 12], leastForNames: 8, names: 78 }; // pixels
-const OF_WINDOW = 0.45; // that a picture takes at most of its height
+const OF_WINDOW = 0.45; // maximum size of a picture, as a share of the viewport height
 let nTerms = 0;
 
-/** The word as a button, and what it opens; `picture` is what `sieve_pictures.py` packs. */
+/** The term as a button, and its explanation; `picture` is packed by `sieve_pictures.py`. */
 function termElement(word, means, picture = null) {
   const whole = newElement("span", "explained");
   const button = Object.assign(newElement("button", "term", word), { type: "button" });
@@ -25,8 +25,8 @@ function termElement(word, means, picture = null) {
     meaning.showPopover();
     placeBelow(button, meaning);
     const { top } = button.getBoundingClientRect();
-    // The keyboard brings a word into view by scrolling, so what it has opened goes along; the pointer leaves a word
-    // that moves. A scroll may be told only after the pointer has come to where the word already was.
+    // Keyboard focus scrolls a term into view, so its explanation moves with it; with a pointer, a term that moves
+    // leaves the pointer, so it closes. A scroll event may arrive late, after the pointer has entered a term at rest.
     const move = () => {
       if (button.matches(":focus-visible")) placeBelow(button, meaning);
       else if (button.getBoundingClientRect().top !== top) close();
@@ -44,7 +44,7 @@ function termElement(word, means, picture = null) {
   return whole;
 }
 
-/** Below the word, touching it, so that the pointer can go there; above it where there is no room, always in the window. */
+/** Place it below the term, touching it so that the pointer can move there, or else above; always in the viewport. */
 function placeBelow(button, meaning) {
   const word = button.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = meaning;
@@ -54,7 +54,7 @@ function placeBelow(button, meaning) {
   meaning.style.top = `${Math.max(8, isBelow ? Math.min(word.bottom, bottom - height) : word.top - height)}px`;
 }
 
-/** A sieve on the reader's own tokens, and what its rows and its cells are. */
+/** Picture of a sieve on the reader's tokens, with a caption that explains its rows and cells. */
 function pictureOf({ tokens, keys, cells, color, caption }, element) {
   const canvas = newElement("canvas");
   const [least, most] = PICTURE.cell;

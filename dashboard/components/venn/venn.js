@@ -1,9 +1,9 @@
 // Four ellipses with the number of heads in each exact region, and the exact combinations as a table with bars.
 const views = new WeakMap();
-// What was selected under a key, for when the page throws the elements away and builds them again.
+// Selections by key, kept for when the page discards and rebuilds the elements.
 const remembered = new Map();
 
-// Where the names stand, beside the ellipses in their order.
+// Positions of the labels next to the ellipses, in the same order.
 const LABELS = [
   [75, 96],
   [290, -8],
@@ -55,8 +55,8 @@ class OverlapView {
     this.paint();
   }
 
-  // Python's wish wins when its counter has moved; it is sent back at once, because the browser's own copy of the state
-  // would undo it with the next run.
+  // Python's value wins if its counter has changed; it is sent back at once, because otherwise the browser's own copy
+  // of the state would undo it in the next run.
   takeSelection() {
     const { rev, region, key } = this.data;
     const kept = remembered.get(key);
@@ -87,7 +87,7 @@ class OverlapView {
     for (const buttons of [this.regions, this.rows]) this.setStop(buttons, this.stopOf(buttons));
   }
 
-  // One tab stop for the diagram and one for the table; the arrow keys move within.
+  // One tab stop for the diagram and one for the table; the arrow keys move within each.
   stopOf(buttons) {
     return buttons.find(({ element }) => element.tabIndex === 0)
       || buttons.find(({ code }) => code === this.selected)
