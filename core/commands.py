@@ -24,7 +24,9 @@ from core.passes.texts import PassText
 from core.texts.text import MAX_BYTES, Text, read_file
 from core.texts.tokens import TooLong
 
-TABLES: Final = (".parquet", ".csv")
+PARQUET: Final = ".parquet"
+CSV: Final = ".csv"
+TABLES: Final = (PARQUET, CSV)
 
 Done = TypeVar("Done")
 NAMED: Final = 100
@@ -192,7 +194,7 @@ def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Pa
 
     Args:
         output: the file to write.
-        suffixes: allowed suffixes; empty to allow any.
+        suffixes: allowed suffixes; empty to allow any. A device such as /dev/null needs none.
         others: other files that the command reads or writes; None for an option that was not given.
 
     Raises: AnalysisError.
@@ -203,7 +205,7 @@ def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Pa
         raise AnalysisError(
             f"{shortened(str(output))} cannot be written ({error.strerror or error}). Choose another place."
         ) from None
-    if suffixes and output.suffix.lower() not in suffixes:
+    if suffixes and output.suffix.lower() not in suffixes and not output.is_char_device():
         raise AnalysisError(
             f"{shortened(str(output))} cannot be written in this format. Choose a name that ends in "
             f"{', '.join(suffixes)}."
@@ -261,7 +263,7 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
 
     Raises: AnalysisError.
     """
-    if output.suffix.lower() == ".parquet":
+    if output.suffix.lower() == PARQUET:
         table.attrs = dict(facts)
         write(output, partial(table.to_parquet, index=False))
     else:

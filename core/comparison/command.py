@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.commands import check_output, write
+from core.commands import CSV, check_output, write
 from core.comparison.differences import ROUNDING, PairedTests, paired_tests
 from core.comparison.tables import comparison_table
 from core.comparison.transitions import busiest_layers, changed_heads
@@ -31,7 +31,7 @@ def add_command(commands: Any) -> None:
 def compare(arguments: argparse.Namespace) -> None:
     """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
-    check_output(arguments.output, others=[arguments.a, arguments.b])
+    check_output(arguments.output, (CSV,), [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
     criterion = criterion_of(arguments, a.scale)
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)

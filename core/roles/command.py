@@ -11,6 +11,8 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import load_checkpoint
 from core.commands import (
+    CSV,
+    PARQUET,
     add_checkpoint_options,
     add_random_weights_option,
     add_texts_options,
@@ -88,7 +90,7 @@ def score(arguments: argparse.Namespace) -> None:
     """Score the texts of a file and write one row per text, role, layer and head."""
     settings = _score_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
-    check_output(arguments.output, others=[arguments.texts])
+    check_output(arguments.output, (PARQUET,), [arguments.texts])
     checkpoint, pass_settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
     measures = answers(checkpoint, SCORES, texts, prepared, pass_settings)
@@ -120,9 +122,9 @@ def controls(arguments: argparse.Namespace) -> None:
     """
     settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     criterion = criterion_of(arguments, arguments.scale)
-    check_output(arguments.output, others=[arguments.texts])
+    check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
-        check_output(arguments.pairs, others=[arguments.texts, arguments.output])
+        check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])
     checkpoint, pass_settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
     measured = list(answers(checkpoint, SCORES, texts, prepared, pass_settings).values())
@@ -176,7 +178,7 @@ def roles(arguments: argparse.Namespace) -> None:
     however often texts are added.
     """
     table = read_score_table(arguments.scores)
-    check_output(arguments.output, others=[arguments.scores])
+    check_output(arguments.output, (CSV,), [arguments.scores])
     criterion = criterion_of(arguments, table.scale)
     head_tests = role_tests(table.scores, table.roles, criterion, table.uniform)
     tests = head_table(with_syntactic_intervals(head_tests, table.scores), ROLE_FIELDS)

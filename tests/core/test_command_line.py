@@ -363,6 +363,7 @@ def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts
         (["--output", "/no/folder/s.parquet"], "There is no folder /no/folder to write s.parquet to"),
         (["--output", "."], ". is a folder. Name a file in it"),
         (["--output", "/dev/full"], "/dev/full cannot be written ("),
+        (["--output", "s.csv"], "s.csv cannot be written in this format. Choose a name that ends in .parquet."),
     ],
 )
 def test_a_bad_choice_for_scores_gets_one_sentence(more, message, texts_file, tmp_path, capsys):
@@ -729,12 +730,12 @@ def test_the_coarser_number_format_decides_what_is_rounding(dtypes, n_different,
 
 def test_a_role_of_the_first_token_counts_where_there_is_no_delimiter(tmp_path, folders, sentences, capsys):
     """A decoder has no [CLS] or [SEP]: its heads change a role when they change the sink."""
-    score(sentences, tmp_path / "a", checkpoint=folders("gpt2"))
-    table = pd.read_parquet(tmp_path / "a")
+    score(sentences, tmp_path / "a.parquet", checkpoint=folders("gpt2"))
+    table = pd.read_parquet(tmp_path / "a.parquet")
     sink = (table["role"] == "sink") & (table["layer"] == 1) & (table["head"] == 2)
     table.loc[sink, "score"] += np.where(table.loc[sink, "score"].mean() < 3, 4, -4)
     table.to_parquet(tmp_path / "b")
-    assert compare(tmp_path / "a", tmp_path / "b", tmp_path / "d.csv", "--method", "mean") == 0
+    assert compare(tmp_path / "a.parquet", tmp_path / "b", tmp_path / "d.csv", "--method", "mean") == 0
     assert one_sentence(capsys).startswith("1 of 6 heads changed a coarse role at tau 3; layer 1 holds 1 of them;")
 
 
@@ -755,9 +756,16 @@ def test_roles_may_stand_in_another_order(two_files, tmp_path):
     table = pd.read_parquet(two_files[1])
     turned = pd.concat([table[table["role"] == role] for role in reversed(ROLES)])
     turned.to_parquet(tmp_path / "b")
-    for name, other in (("one", two_files[1]), ("two", tmp_path / "b")):
+    for name, other in (("one.csv", two_files[1]), ("two.csv", tmp_path / "b")):
         assert compare(two_files[0], other, tmp_path / name) == 0
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["roles", "compare"])
+def test_tests_are_not_written_under_the_name_of_another_format(command, two_files, tmp_path, capsys):
+    files = [str(path) for path in two_files[: 1 if command == "roles" else 2]]
+    assert main([command, *files, "--output", str(tmp_path / "tests.parquet")]) == 2
+    assert "Choose a name that ends in .csv." in one_sentence(capsys)
 
 
 SCORE_ALIKE = "Score the same file of texts with the same settings under both checkpoints."
