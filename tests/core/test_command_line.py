@@ -768,6 +768,13 @@ def test_tests_are_not_written_under_the_name_of_another_format(command, two_fil
     assert "Choose a name that ends in .csv." in one_sentence(capsys)
 
 
+@pytest.mark.parametrize("option", ["--output", "--pairs"])
+def test_controls_are_not_written_under_the_name_of_another_format(option, texts_file, tmp_path, capsys):
+    command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
+    assert main([*command, option, str(tmp_path / "c.parquet")]) == 2
+    assert "Choose a name that ends in .csv." in one_sentence(capsys)
+
+
 SCORE_ALIKE = "Score the same file of texts with the same settings under both checkpoints."
 
 
