@@ -37,6 +37,8 @@ CLASS: Final = "class"
 """Key, and query parameter, of the code of the class in which the reader's predictions are counted."""
 LONGEST_IN_LINK: Final = 4_000
 """Maximum number of characters of typed texts in a link: servers refuse longer links, and mail programs break them."""
+MOST_HEADS: Final = 16_384
+"""Maximum number of heads that a link may name: no known model has more."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 AUTO: Final = "auto"
@@ -143,9 +145,12 @@ def _test_settings() -> tuple[Criterion, ScoreSettings]:
     return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale)
 
 
-def _pairs(value: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """The distinct pairs of numbers in a value such as `3-7,2-5`, and its parts that are not pairs."""
-    parts = list(dict.fromkeys(value.split(",")))
+def _heads_in_link(name: str, value: str) -> tuple[list[Head], list[str]]:
+    """The distinct heads in a value such as `3-7,2-5`, and its parts that are no heads; says if there are too many."""
+    parts = value.split(",", MOST_HEADS)  # one part more holds all that is beyond the bound
+    if len(parts) > MOST_HEADS:
+        link.say(wording.too_many_heads(name, MOST_HEADS))
+    parts = list(dict.fromkeys(parts[:MOST_HEADS]))
     matches = [PAIR.fullmatch(part) for part in parts]
     return (
         list(dict.fromkeys((int(match[1]), int(match[2])) for match in matches if match)),
@@ -157,7 +162,7 @@ def heads_off() -> list[Head]:
     """Heads that are switched off; on a first visit, those in the link."""
     value = link.take(OFF)
     if value is not None:
-        heads, wrong = _pairs(value)
+        heads, wrong = _heads_in_link(OFF, value)
         st.session_state[OFF] = sorted(heads)
         if wrong:
             link.say(wording.no_head_names(OFF, quoted(", ".join(wrong))))
@@ -172,7 +177,7 @@ def keep_off(n_layers: int, n_heads: int) -> bool:
     missing = [head for head in heads_off() if not _is_in(head, n_layers, n_heads)]
     if missing:
         link.say(wording.no_heads_to_switch_off([head_name(*head) for head in missing], (n_layers, n_heads)))
-        switch_off([head for head in heads_off() if head not in missing])
+        switch_off([head for head in heads_off() if _is_in(head, n_layers, n_heads)])
     return bool(missing)
 
 
@@ -221,7 +226,7 @@ def chosen_heads(
         anew: show a new `otherwise` instead of keeping the first head.
     """
     value = link.take(HEADS)
-    heads, wrong = ([], []) if value in (None, NO_HEAD) else _pairs(value)
+    heads, wrong = ([], []) if value in (None, NO_HEAD) else _heads_in_link(HEADS, value)
     if value is not None:
         st.session_state[HEADS] = [] if value == NO_HEAD else heads or None
     chosen = st.session_state.setdefault(HEADS, None)
@@ -235,7 +240,7 @@ def chosen_heads(
     shown = [head_name(*head) for head in inside]
     if wrong:
         link.say(wording.no_head_names(HEADS, quoted(", ".join(wrong)), shown))
-    if missing := [head_name(*head) for head in heads if head not in inside]:
+    if missing := [head_name(*head) for head in heads if not _is_in(head, n_layers, n_heads)]:
         link.say(wording.no_such_heads(missing, (n_layers, n_heads), shown))
     return inside
 

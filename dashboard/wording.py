@@ -192,6 +192,11 @@ def no_head_names(name: str, value: str, shown: Sequence[str] = ()) -> str:
     return f"The link asks for {name} “{value}”; heads are written as in 3-7,2-5.{instead}"
 
 
+def too_many_heads(name: str, most: int) -> str:
+    """A link that names more heads than any model has."""
+    return f"The link names more than {most:,} heads in {name}. Only the first {most:,} are read."
+
+
 def no_such_heads(missing: Sequence[str], shape: tuple[int, int], shown: Sequence[str]) -> str:
     """Heads of the link that the checkpoint does not have."""
     heads = "head" if len(missing) == 1 else "heads"

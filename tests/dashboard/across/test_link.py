@@ -3,7 +3,7 @@
 import pytest
 from reading import arcs
 
-from dashboard import controls, link, wording
+from dashboard import controls, link, state, wording
 from dashboard.components.arcs.look import NAMES
 from dashboard.components.kept_text import mark_of
 from dashboard.plain import WORD_JOINER
@@ -151,6 +151,19 @@ def test_numbers_of_thousands_of_digits_in_a_link_are_said_in_short_sentences_an
         word for sentence in sentences for word in sentence.replace("“", " ").split()
     }
     assert max(map(len, sentences)) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"), [("off", "The link switches off heads"), ("head", "The link asks for heads")]
+)
+def test_a_link_with_more_heads_than_any_model_has_is_read_to_its_bound_without_a_long_wait(app, name, lacks):
+    """Taking these heads out one by one took minutes, which the time limit of the app does not allow."""
+    at = app(**{name: ",".join(f"{6 + number // 12}-{number % 12}" for number in range(58_000))}, text="The cat sat.")
+    assert not at.exception
+    too_many, missing = said_of_link(at)
+    assert too_many == f"The link names more than 16,384 heads in {name}. Only the first 16,384 are read."
+    assert missing.startswith(f"{lacks} L6 H0, L6 H1, L6 H2, L6 H3 and {state.MOST_HEADS - 4} more;")
+    assert at.session_state[state.OFF] == []
 
 
 @pytest.mark.parametrize(
