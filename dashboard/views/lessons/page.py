@@ -80,7 +80,7 @@ def _for_teachers() -> None:
 
 def _make_code() -> None:
     try:
-        st.session_state[state.CLASS] = tally.tally().make()
+        st.session_state[state.CLASS] = tally.tally().make(tally.visitor())
     except AnalysisError as error:
         st.session_state[_TOO_MANY] = error
 

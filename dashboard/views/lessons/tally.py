@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.errors import AnalysisError
 from dashboard import link
@@ -17,6 +18,12 @@ from dashboard.state import CLASS
 HOURS: Final = 24
 """Lifetime of a class, in hours."""
 MOST_CLASSES: Final = 500
+MOST_OF_PAGE: Final = 5
+"""Maximum number of classes made on one open page."""
+MOST_OF_ADDRESS: Final = 40
+"""Maximum number of classes made from one address, which all teachers of a school may share."""
+IDLE_SECONDS: Final = 3600
+"""A class that others have joined keeps its place until nobody has used it for so long."""
 MOST_ANSWERS: Final = 2_000
 """Maximum number of different answers to one question; more are not counted."""
 LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -29,9 +36,24 @@ Question = tuple[int, int]
 """Number of a lesson, from 1, and index of its step, from 0."""
 
 
+@dataclass(frozen=True)
+class Visitor:
+    """Who makes or joins a class, as far as the server can tell."""
+
+    page: str | None
+    """Id of the Streamlit session, which begins when the page is opened."""
+    address: str | None
+    """IP address; None for this machine itself, and so behind a proxy on it."""
+
+
 @dataclass
 class _Class:
+    maker: Visitor
     created: float
+    used: float
+    """When its code was last made, joined or counted for."""
+    is_joined: bool = False
+    """Whether another page than the maker's has joined it."""
     counts: dict[Question, Counter[str]] = field(default_factory=dict)
 
 
@@ -48,25 +70,38 @@ class Tally:
         self._lock = Lock()
         self._classes: dict[str, _Class] = {}
 
-    def make(self) -> str:
-        """Create a class.
+    def make(self, maker: Visitor) -> str:
+        """Create a class; where there are too many, it takes the place of the least recently used idle one.
+
+        Classes of the same page go first, then those of the same address, so that nobody who clicks takes the place of
+        others. No class goes that is at work: one that others have joined and that was used within IDLE_SECONDS.
 
         Returns: its code.
-        Raises: AnalysisError if there are too many.
+        Raises: AnalysisError if there are too many, all at work.
         """
         with self._lock:
             self._forget()
-            if len(self._classes) >= MOST_CLASSES:
-                raise AnalysisError(f"This server counts for {MOST_CLASSES} classes already. Try again later.")
+            of_page = [code for code, each in self._classes.items() if each.maker.page == maker.page]
+            of_address = [code for code, each in self._classes.items() if each.maker.address == maker.address]
+            if len(of_page) >= MOST_OF_PAGE:
+                self._make_room(of_page, "on this page")
+            elif maker.address and len(of_address) >= MOST_OF_ADDRESS:
+                self._make_room(of_address, "from your address")
+            elif len(self._classes) >= MOST_CLASSES:
+                self._make_room(list(self._classes), "on this server")
             code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
-            self._classes[code] = _Class(self._clock())
+            self._classes[code] = _Class(maker, created=self._clock(), used=self._clock())
             return code
 
-    def knows(self, code: str) -> bool:
-        """Whether there is a class with this code, not older than HOURS."""
+    def join(self, code: str, visitor: Visitor) -> bool:
+        """Join a class; returns whether there is one with this code, not older than HOURS."""
         with self._lock:
             self._forget()
-            return code in self._classes
+            school_class = self._use(code)
+            if school_class is None:
+                return False
+            school_class.is_joined |= visitor.page != school_class.maker.page
+            return True
 
     def count(self, code: str, question: Question, answer: str, *, instead_of: str | None = None) -> bool:
         """Count an answer.
@@ -81,23 +116,39 @@ class Tally:
         """
         with self._lock:
             self._forget()
-            if code not in self._classes:
+            school_class = self._use(code)
+            if school_class is None:
                 return False
-            counts = self._classes[code].counts.setdefault(question, Counter())
+            counts = school_class.counts.setdefault(question, Counter())
             if answer not in counts and len(counts) >= MOST_ANSWERS:
                 return False
             if instead_of is not None:
                 counts[instead_of] -= 1
             counts[answer] += 1
-            self._classes[code].counts[question] = +counts  # drops answers with count 0
+            school_class.counts[question] = +counts  # drops answers with count 0
             return True
 
     def counts(self, code: str, question: Question) -> list[tuple[str, int]]:
         """Answers with their counts, most frequent first."""
         with self._lock:
             self._forget()
-            school_class = self._classes.get(code)
+            school_class = self._use(code)
             return [] if school_class is None else school_class.counts.get(question, Counter()).most_common()
+
+    def _use(self, code: str) -> _Class | None:
+        """The class with this code, which is in use now; None if there is none."""
+        school_class = self._classes.get(code)
+        if school_class is not None:
+            school_class.used = self._clock()
+        return school_class
+
+    def _make_room(self, codes: list[str], made: str) -> None:
+        """Forget the least recently used of these classes that is not at work."""
+        since = self._clock() - IDLE_SECONDS
+        idle = [code for code in codes if not self._classes[code].is_joined or self._classes[code].used < since]
+        if not idle:
+            raise AnalysisError(f"All {len(codes)} class codes made {made} are in use. Use one of them, or try later.")
+        del self._classes[min(idle, key=lambda code: self._classes[code].used)]
 
     def _forget(self) -> None:
         oldest = self._clock() - HOURS * 3600
@@ -111,6 +162,12 @@ def tally() -> Tally:
     return Tally()
 
 
+def visitor() -> Visitor:
+    """The visitor whose page runs in this thread."""
+    context = get_script_run_ctx()
+    return Visitor(None if context is None else context.session_id, st.context.ip_address)
+
+
 def join_linked_class(unknown: Callable[[str], str]) -> None:
     """Join the class in the link.
 
@@ -119,7 +176,7 @@ def join_linked_class(unknown: Callable[[str], str]) -> None:
     """
     if (value := link.take(CLASS)) is not None:
         code = value.strip().upper()
-        if tally().knows(code):
+        if tally().join(code, visitor()):
             st.session_state[CLASS] = code
         else:
             link.say(unknown(link.quoted(value)))

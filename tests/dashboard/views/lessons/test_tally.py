@@ -6,14 +6,35 @@ import pytest
 
 from core.errors import AnalysisError
 from dashboard.views.lessons import tally as module
-from dashboard.views.lessons.tally import HOURS, LENGTH, LETTERS, Tally
+from dashboard.views.lessons.tally import (
+    HOURS,
+    IDLE_SECONDS,
+    LENGTH,
+    LETTERS,
+    MOST_CLASSES,
+    MOST_OF_ADDRESS,
+    MOST_OF_PAGE,
+    Tally,
+    Visitor,
+)
 
 QUESTION = (1, 1)
+TEACHER, STUDENT = Visitor("teacher's page", "192.0.2.1"), Visitor("student's page", "192.0.2.2")
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
 
 
 def test_answers_are_counted_the_most_frequent_first():
     tally = Tally()
-    code = tally.make()
+    code = tally.make(TEACHER)
     for answer in ("shop", "baker", "shop"):
         assert tally.count(code, QUESTION, answer)
     assert tally.counts(code, QUESTION) == [("shop", 2), ("baker", 1)]
@@ -22,7 +43,7 @@ def test_answers_are_counted_the_most_frequent_first():
 
 def test_a_second_guess_takes_the_place_of_the_first():
     tally = Tally()
-    code = tally.make()
+    code = tally.make(TEACHER)
     tally.count(code, QUESTION, "shop")
     tally.count(code, QUESTION, "baker", instead_of="shop")
     assert tally.counts(code, QUESTION) == [("baker", 1)]
@@ -30,7 +51,7 @@ def test_a_second_guess_takes_the_place_of_the_first():
 
 def test_classes_are_apart_and_their_codes_hard_to_guess():
     tally = Tally()
-    codes = {tally.make() for _ in range(100)}
+    codes = {tally.make(Visitor(f"page {number}", None)) for number in range(100)}
     assert len(codes) == 100
     assert all(len(code) == LENGTH and set(code) <= set(LETTERS) for code in codes)
     one, other = list(codes)[:2]
@@ -45,29 +66,84 @@ def test_an_unknown_class_counts_nothing():
 def test_a_class_is_forgotten_after_a_day():
     now = 0.0
     tally = Tally(lambda: now)
-    code = tally.make()
+    code = tally.make(TEACHER)
     now = HOURS * 3600 - 1.0
-    assert tally.knows(code)
+    assert tally.join(code, STUDENT)
     now += 2
-    assert not tally.knows(code)
+    assert not tally.join(code, STUDENT)
     assert tally.counts(code, QUESTION) == []
 
 
-def test_classes_and_answers_are_bounded(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CLASSES", 2)
+def test_answers_are_bounded(monkeypatch):
     monkeypatch.setattr(module, "MOST_ANSWERS", 3)
     tally = Tally()
-    code = tally.make()
-    tally.make()
-    with pytest.raises(AnalysisError, match="2 classes already"):
-        tally.make()
+    code = tally.make(TEACHER)
     assert [tally.count(code, QUESTION, answer) for answer in "abcd"] == [True, True, True, False]
     assert tally.count(code, QUESTION, "a")
 
 
+def test_whoever_clicks_takes_the_place_of_own_classes_only():
+    tally = Tally()
+    code = tally.make(TEACHER)
+    made = [tally.make(Visitor("stranger's page", None)) for _ in range(2 * MOST_CLASSES)]
+    assert tally.join(code, STUDENT)
+    assert [tally.join(each, STUDENT) for each in made[-MOST_OF_PAGE - 1 :]] == [False] + [True] * MOST_OF_PAGE
+
+
+def test_a_stranger_with_many_pages_takes_the_place_of_no_class_of_another_address():
+    tally = Tally()
+    code = tally.make(TEACHER)
+    made = [tally.make(Visitor(f"page {number}", "203.0.113.5")) for number in range(2 * MOST_CLASSES)]
+    assert tally.join(code, STUDENT)
+    assert sum(tally.join(each, STUDENT) for each in made) == MOST_OF_ADDRESS
+
+
+def test_a_class_at_work_stays_whoever_makes_classes_and_a_teacher_still_gets_one():
+    """Behind a proxy, the server cannot tell addresses apart."""
+    clock = Clock()
+    tally = Tally(clock)
+    code = tally.make(TEACHER)
+    assert tally.join(code, STUDENT)
+    for number in range(2 * MOST_CLASSES):
+        clock.now += 1
+        tally.make(Visitor(f"page {number}", None))
+    assert tally.count(code, QUESTION, "shop")
+    other = tally.make(Visitor("other teacher's page", None))
+    assert tally.join(other, STUDENT)
+    assert tally.counts(code, QUESTION) == [("shop", 1)]
+
+
+def test_the_least_recently_used_class_makes_room():
+    clock = Clock()
+    tally = Tally(clock)
+    codes = []
+    for clock.now in range(MOST_OF_PAGE):
+        codes.append(tally.make(TEACHER))
+    clock.now += 1
+    tally.counts(codes[0], QUESTION)
+    clock.now += 1
+    tally.make(TEACHER)
+    assert [tally.join(code, STUDENT) for code in codes] == [True, False] + [True] * (MOST_OF_PAGE - 2)
+
+
+def test_a_class_that_nobody_uses_any_more_makes_room_and_until_then_a_sentence_says_so():
+    clock = Clock()
+    tally = Tally(clock)
+    codes = []
+    for clock.now in range(MOST_OF_PAGE):
+        codes.append(tally.make(TEACHER))
+        tally.join(codes[-1], STUDENT)
+    clock.now = IDLE_SECONDS
+    with pytest.raises(AnalysisError, match=r"^All 5 class codes made on this page are in use\. Use one of them"):
+        tally.make(TEACHER)
+    clock.now = IDLE_SECONDS + 1
+    tally.make(TEACHER)
+    assert not tally.join(codes[0], STUDENT)
+
+
 def test_counts_are_exact_under_threads():
     tally = Tally()
-    code = tally.make()
+    code = tally.make(TEACHER)
 
     def guess(number):
         before = None
