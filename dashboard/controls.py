@@ -21,6 +21,7 @@ from core.texts.text import Text, read_file, read_typed
 from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.offers import checkpoints, hub, results
+from dashboard.offers.paths import for_visitors
 from dashboard.plain import plain
 from dashboard.progress import in_its_place, let_leave
 from dashboard.samples import read_sample
@@ -309,7 +310,7 @@ def load_behind() -> None:
             st.markdown(wording.kept(plain(from_home(shared.store.folder)), *shared.store.size()))
         for notice in (shared.store.warning, shared.notice(current)):
             if notice:
-                st.warning(plain(notice))
+                st.warning(plain(for_visitors(notice)))
 
 
 def _about_checkpoint(shared: Inference, engine: Engine) -> None:

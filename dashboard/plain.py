@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.errors import AnalysisError, FetchNeeded
 from dashboard.offers import hub
+from dashboard.offers.paths import for_visitors
 
 RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
 """Where Streamlit inserts icons, emoji, links and arrows even into escaped text."""
@@ -20,7 +21,7 @@ def show_error(error: AnalysisError) -> None:
         st.info(plain(str(error)), icon=":material/download:")
         hub.ask(error)
     else:
-        st.error(plain(str(error)), icon=":material/error:")
+        st.error(plain(for_visitors(str(error))), icon=":material/error:")
 
 
 def plain(text: str) -> str:

@@ -11,7 +11,8 @@ from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
 from core.texts.text import MAX_BYTES
 from dashboard import controls, public
-from dashboard.offers import checkpoints
+from dashboard.offers import checkpoints, results
+from dashboard.plain import WORD_JOINER
 from dashboard.views.finetune import programs
 from dashboard.views.finetune.folders import keep_file
 
@@ -103,6 +104,48 @@ def test_no_page_offers_an_action_or_tells_a_path(app, offers, store, page):
     assert str(store) not in said
     assert "Results are kept" not in said
     assert list(at.selectbox(key="checkpoint").options) == ["bundled"]
+
+
+def shown(at):
+    """All sentences of a page, without the signs that keep Markdown from reading them."""
+    parts = (*at.markdown, *at.caption, *at.info, *at.error, *at.warning)
+    return " ".join(str(each.value) for each in parts).replace("\\", "").replace(WORD_JOINER, "")
+
+
+@pytest.mark.parametrize("page", ["roles", "surface", "compare"])
+def test_a_damaged_results_folder_tells_visitors_its_name_and_the_owner_its_path(
+    app, offers, tmp_path, monkeypatch, caplog, page
+):
+    folder = tmp_path / "own corpus"
+    folder.mkdir()
+    (folder / "statistics.safetensors").write_bytes(b"damaged")
+    monkeypatch.setenv(results.RESULTS, str(folder))
+    offers("bundled")
+    at = app(page, corpus=controls.RESULTS, results="own corpus", corpus_text="")
+    assert "own corpus/statistics.safetensors is damaged" in shown(at)
+    assert str(tmp_path) not in shown(at)
+    assert f"{folder}/statistics.safetensors is damaged" in caplog.text
+    monkeypatch.delenv(public.PUBLIC)
+    assert f"{folder}/statistics.safetensors is damaged" in shown(
+        app(page, corpus=controls.RESULTS, results=str(folder), corpus_text="")
+    )
+
+
+def test_a_store_that_was_set_aside_tells_visitors_its_name_and_the_owner_its_path(
+    app, offers, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    (tmp_path / "results.sqlite").write_bytes(b"damaged" * 1000)
+    offers("bundled")
+    controls.inference.clear()
+    at = app()
+    assert "They were set aside as" in shown(at)
+    assert str(tmp_path) not in shown(at)
+    assert f"They were set aside as {tmp_path}" in caplog.text
+    monkeypatch.delenv(public.PUBLIC)
+    assert f"They were set aside as {tmp_path}" in shown(app())
+    controls.inference().store.close()
+    controls.inference.clear()
 
 
 def test_uploads_are_smaller_and_a_corpus_shorter_than_on_a_machine_of_ones_own(offers):
