@@ -1,6 +1,6 @@
 """The sidebar: its widgets, and the checkpoint and texts that they select. No analysis."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, Literal
@@ -11,6 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from cache.engine import Engine
 from cache.inference import Inference
 from cache.serving.shares import Shares
+from cache.store.recent import Recent
 from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
@@ -20,6 +21,7 @@ from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from core.texts.text import Text, read_file, read_typed
 from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
+from dashboard.forgetting import forget_from_now_on
 from dashboard.offers import checkpoints, hub, results
 from dashboard.offers.paths import for_visitors
 from dashboard.plain import plain
@@ -40,6 +42,8 @@ SUGGESTED: Final = (
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
+_uploads: Final[Recent[Hashable, tuple[Text, ...]]] = Recent(16)
+"""Texts of the latest uploads of all readers, by upload and columns."""
 IN_TAB: Final = " in this tab"
 """Suffix of the query parameter that stands for a text stored in the reader's browser tab."""
 
@@ -50,6 +54,7 @@ def inference() -> Inference:
     store = Store()
     if not public.is_public():
         return Inference(store)
+    forget_from_now_on(store)
     return Inference(store, most_at_once=public.MAX_TEXTS, shares=Shares(public.share(store.limit_bytes), _session))
 
 
@@ -361,9 +366,8 @@ def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Te
     return _read_upload(file_id, name, content, columns if selections[0] is not None else None)
 
 
-@st.cache_resource(max_entries=16, ttl=3600 * public.HOURS_KEPT, show_spinner=False)
 def _read_upload(
-    file_id: str, name: str, _content: Callable[[], bytes], columns: tuple[str, ...] | None
+    file_id: str, name: str, content: Callable[[], bytes], columns: tuple[str, ...] | None
 ) -> tuple[Text, ...]:
     """Cached by upload and columns."""
-    return read_file(name, _content(), columns)
+    return _uploads.get_or_put((file_id, name, columns), lambda: read_file(name, content(), columns))

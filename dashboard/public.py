@@ -25,7 +25,7 @@ SHARE: Final = 0.1
 MAX_UPLOADS: Final = 8
 """Maximum number of uploads that one session holds at once."""
 HOURS_KEPT: Final = 2
-"""Hours after which the texts read from an upload are dropped. The upload itself is dropped with its session."""
+"""Hours after which the texts of visitors, and what was made of them, are forgotten; uploads go with their session."""
 
 
 def is_public() -> bool:

@@ -1,9 +1,12 @@
 """In-memory cache of recent results, which clicks and sliders request repeatedly."""
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 from threading import Lock
 from typing import Final, Generic, TypeVar
+from weakref import WeakSet
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
@@ -24,9 +27,12 @@ class Recent(Generic[Question, Answer]):
     def __init__(self, limit: int, always: int = 1) -> None:
         """Limit the total size; the latest `always` entries are kept regardless of their size."""
         self._limit, self._always = limit, always
-        self._answers: OrderedDict[Question, tuple[Answer, int]] = OrderedDict()
+        self._answers: OrderedDict[Question, tuple[Answer, int, float]] = OrderedDict()
+        """With its size, and when it was put, in seconds since 1970."""
         self._size = 0
         self._lock = Lock()
+        with _every_lock:
+            _every.add(self)
 
     @property
     def size(self) -> int:
@@ -44,8 +50,34 @@ class Recent(Generic[Question, Answer]):
     def put(self, question: Question, answer: Answer, size: int = 1) -> None:
         """Add an answer; its size is in bytes, or 1 where answers are counted."""
         with self._lock:
-            self._size += size - self._answers.pop(question, (None, 0))[1]
-            self._answers[question] = answer, size
+            self._size += size - self._answers.pop(question, (None, 0, 0.0))[1]
+            self._answers[question] = answer, size, time.time()
             while self._size > self._limit and len(self._answers) > self._always:
-                _, (_, freed) = self._answers.popitem(last=False)
+                _, (_, freed, _) = self._answers.popitem(last=False)
                 self._size -= freed
+
+    def get_or_put(self, question: Question, make: Callable[[], Answer]) -> Answer:
+        """The answer, made and added if there is none."""
+        answer = self.get(question)
+        if answer is None:
+            answer = make()
+            self.put(question, answer)
+        return answer
+
+    def forget(self, before: float) -> None:
+        """Drop all answers that were put before a time, in seconds since 1970."""
+        with self._lock:
+            for question in [question for question, (_, _, put) in self._answers.items() if put < before]:
+                self._size -= self._answers.pop(question)[1]
+
+
+_every: Final[WeakSet[Recent]] = WeakSet()
+_every_lock: Final = Lock()
+
+
+def forget_everywhere(before: float) -> None:
+    """Drop from all memories of this process what was put before a time, in seconds since 1970."""
+    with _every_lock:
+        memories = list(_every)
+    for memory in memories:
+        memory.forget(before)

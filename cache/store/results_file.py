@@ -36,6 +36,8 @@ JOURNAL_BYTES: Final = 16 * 2**20
 AT_ONCE: Final = 5000
 """Rows noted or removed in one transaction, so that other processes do not wait long."""
 TURN_SECONDS: Final = 0.02
+WORD_ARRAYS: Final = ("source tokens", "target tokens", "key_words")
+"""Names of the arrays that hold words of a text: of its attention, and of what heads attend to on its surface."""
 LONGEST_HEAD: Final = 4096
 UNREADABLE: Final = "unreadable"
 LARGEST_ROW: Final = 999_000_000  # SQLite takes 10**9 bytes a row, key and checksum included
@@ -205,6 +207,25 @@ def every_row(connection: sqlite3.Connection) -> Iterator[tuple]:
     while row := connection.execute(query, (row_id, last)).fetchone():
         row_id = row[0]
         yield row
+
+
+def remove_words(connection: sqlite3.Connection, used: tuple[float, float]) -> None:
+    """Remove the rows that hold words of a text, overwrite their content, and cut the journal, which may hold it too.
+
+    Args:
+        used: of the rows last used from the first time on and before the second one, in seconds since 1970.
+    """
+    has_words = " OR ".join(["instr(substr(value, 1, ?), ?)"] * len(WORD_ARRAYS))
+    query = f"SELECT id FROM results JOIN uses USING (id) WHERE used >= ? AND used < ? AND ({has_words})"
+    names = [part for name in WORD_ARRAYS for part in (LONGEST_HEAD, f'"{name}":'.encode())]
+    ids = [row for (row,) in connection.execute(query, (*(int(1e6 * seconds) for seconds in used), *names))]
+    connection.execute("PRAGMA secure_delete = ON")
+    for start in range(0, len(ids), AT_ONCE):
+        some = json.dumps(ids[start : start + AT_ONCE])
+        connection.execute("DELETE FROM results WHERE id IN (SELECT value FROM json_each(?))", (some,))
+    connection.execute("PRAGMA secure_delete = OFF")
+    if ids:
+        cut_journal(connection)
 
 
 def _last_id(connection: sqlite3.Connection) -> int:

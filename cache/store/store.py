@@ -51,6 +51,8 @@ class Store:
         self._reader, self._writer = Access(self.path, results_file.prepare), Access(self.path, results_file.prepare)
         self._lock = Lock()
         self._used: dict[int, None] = {}  # ids of rows that were read but not yet marked as used, the latest last
+        self._without_words = 0.0
+        """No result that was last used before this time holds words; in seconds since 1970."""
         self._set_aside_notice = ""
         self._n_damaged = 0
         finalize(self, _finish, self._reader, self._writer, self._used)
@@ -133,6 +135,16 @@ class Store:
     def clear(self) -> None:
         """Remove all results and release the space."""
         self._use(self._writer, results_file.clear, None)
+
+    def forget_words(self, before: float) -> None:
+        """Remove the results that hold words of a text and were last used before a time, in seconds since 1970."""
+
+        def remove(connection: sqlite3.Connection) -> None:
+            results_file.note_uses(connection, self._take_used())
+            results_file.remove_words(connection, (self._without_words, before))
+            self._without_words = before
+
+        self._use(self._writer, remove, None)
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from streamlit.runtime.caching import cache_resource_api, cache_utils
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints.folders import checkpoints_folder
@@ -208,21 +207,3 @@ def test_a_link_to_another_checkpoint_opens_nothing_and_the_page_says_so(store, 
     assert not at.exception
     assert at.session_state["checkpoint"] == "bundled"
     assert [each.value for each in at.warning if each.value.startswith("The link asks for checkpoint")]
-
-
-def test_the_texts_of_an_upload_are_forgotten_after_the_hours_that_the_readme_names(monkeypatch):
-    clock, read_at = [0], []
-    monkeypatch.setattr(cache_utils, "TTLCACHE_TIMER", lambda: clock[0])
-    monkeypatch.setattr(cache_resource_api._resource_caches, "_function_caches", {})  # made anew, by this clock
-
-    def content():
-        read_at.append(clock[0])
-        return b"She left."
-
-    kept = 3600 * public.HOURS_KEPT
-    for clock[0] in (0, kept - 1, kept + 1):
-        (text,) = controls._read_upload("an upload", "texts.txt", content, None)
-        assert text.segments == ("She left.",)
-    assert read_at == [0, kept + 1]
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert f"the texts read from it for at most {public.HOURS_KEPT} hours" in readme

@@ -1,7 +1,7 @@
 """Labelled texts of the page Fine-tune: the upload, its columns, and a preview."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from cache.store.recent import Recent
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError, TextError
 from core.finetuning.data import Task, TrainingData, column_names, read_training_data
@@ -24,6 +25,10 @@ LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentimen
 Sample = Literal["training", "held out"]
 SAMPLE: Final = "labelled sample"
 """Key of whether the reader uses the sample."""
+_columns: Final[Recent[str, tuple[str, ...]]] = Recent(16)
+"""Column names of the latest tables of all readers, by upload."""
+_data: Final[Recent[Hashable, TrainingData]] = Recent(16)
+"""The latest tables of all readers, by upload, columns and task."""
 N_FIRST: Final = 5
 SHOWN_CHARACTERS: Final = 300
 """Maximum length of a text in the preview."""
@@ -59,14 +64,17 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
     if table is None:
         return None
     try:
-        columns = _columns(table.file_id, table.name, table.content)
+        columns = _columns.get_or_put(table.file_id, lambda: column_names(table.name, table.content()))
         segments, label, task = _pick(table.file_id, columns)
         if not segments or label is None:
             st.info(wording.PICK_COLUMNS)
             return None
         if commas := [name for name in segments if "," in name]:
             raise TextError(wording.comma_in_column(commas[0]))  # the command line would read it as two columns
-        data = _read(table.file_id, table.name, table.content, segments, label, task)
+        data = _data.get_or_put(
+            (table.file_id, segments, label, task),
+            lambda: read_training_data(table.name, table.content(), segments, label, task=task),
+        )
     except TextError as error:
         show_error(error)
         return None
@@ -106,25 +114,6 @@ def _sample(sample: Sample) -> _Table | None:
 
 def _use_sample(use: bool) -> None:
     st.session_state[SAMPLE] = use
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _columns(file_id: str, name: str, _content: Callable[[], bytes]) -> tuple[str, ...]:
-    """Cached by upload."""
-    return column_names(name, _content())
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _read(
-    file_id: str,
-    name: str,
-    _content: Callable[[], bytes],
-    segments: tuple[str, ...],
-    label: str,
-    task: Task | None,
-) -> TrainingData:
-    """Cached by upload and columns."""
-    return read_training_data(name, _content(), segments, label, task=task)
 
 
 def _pick(file_id: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, Task | None]:

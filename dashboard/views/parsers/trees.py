@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-import streamlit as st
-
 from cache.serving.requests import Report, Status
 from cache.store.recent import Recent
 from core.texts.relations import Dependencies, dependencies
@@ -15,13 +13,14 @@ from dashboard.progress import in_its_place, with_progress
 TREES: Final = 20_000
 """Number of texts whose trees are cached in memory: parsing is the slowest step that clicks repeat."""
 PARSED_PER_REPORT: Final = 20
+_trees: Final[Recent[Text, Dependencies]] = Recent(TREES)
+"""The trees of the latest texts, shared by all sessions."""
 
 
 @in_its_place
 def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
     """The tree of each text, parsed if it is not cached; None if the reader stops the parsing."""
-    cached = _trees()
-    trees = {text: tree for text in texts if (tree := cached.get(text)) is not None}
+    trees = {text: tree for text in texts if (tree := _trees.get(text)) is not None}
     missing = [text for text in dict.fromkeys(texts) if text not in trees]
     if missing:
         parsed = with_progress(
@@ -38,14 +37,8 @@ def _parse(texts: Sequence[Text], n_known: int, report: Report) -> dict[Text, De
     trees = dict[Text, Dependencies]()
     for text, tree in zip(texts, dependencies(texts), strict=True):
         trees[text] = tree
-        _trees().put(text, tree)
+        _trees.put(text, tree)
         if len(trees) % PARSED_PER_REPORT == 0:
             n_done, n_total = n_known + len(trees), n_known + len(texts)
             report(Status(done=n_done, total=n_total, seconds_left=None, n_waiting_before=0))
     return trees
-
-
-@st.cache_resource(show_spinner=False)
-def _trees() -> Recent[Text, Dependencies]:
-    """The trees of the latest texts, shared by all sessions."""
-    return Recent(TREES)

@@ -1,13 +1,13 @@
 """Functions of heads as in Voita et al.: positional, syntactic, rare words; and which words count as rare."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
 import streamlit as st
 
+from cache.store.recent import Recent
 from core.attention.settings import Head
 from core.errors import AnalysisError
 from core.roles.hypotheses import HeadTests
@@ -28,6 +28,8 @@ from dashboard.views.surface import wording
 from dashboard.views.surface.numbers import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
+_lists: Final[Recent[Hashable, FrequencyList]] = Recent(12)
+"""The latest frequency lists of all readers, by upload, or by the texts that were counted."""
 DEFAULTS: Final = RelationSettings()
 """The default settings of the page Grammar."""
 
@@ -49,19 +51,9 @@ def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
     if kind == wording.BY_FILE:
         upload = st.file_uploader(wording.LIST, type=["txt", "tsv", "gz"], key="frequency list", help=wording.LIST_HELP)
         if upload is not None:
-            return _read(upload.file_id, upload.name, upload.getvalue())
+            return _lists.get_or_put(upload.file_id, lambda: read_frequencies(upload.name, upload.getvalue()))
         st.info(wording.WAIT_LIST)
-    return _of_texts(texts)
-
-
-@lru_cache(maxsize=4)
-def _of_texts(texts: tuple[Text, ...]) -> FrequencyList:
-    return frequencies_of(texts)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _read(file_id: str, name: str, _content: bytes) -> FrequencyList:
-    return read_frequencies(name, _content)
+    return _lists.get_or_put(texts, lambda: frequencies_of(texts))
 
 
 def functions(surface: Surface) -> None:

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 
 from cache.store import results_file
 from cache.store.connection import connect
-from cache.store.results_file import FORMAT
+from cache.store.results_file import FORMAT, WORD_ARRAYS
 from cache.store.store import DEFAULT_MEGABYTES, Store
 from core.errors import AnalysisError
 from core.passes.arrays import array_to_text, text_to_array
@@ -904,3 +904,26 @@ def test_the_store_needs_no_torch():
         "import sys, cache.store.store, cache.store.keys; print(any(m in sys.modules for m in ('torch', 'streamlit')))"
     )
     assert start_process(script).communicate()[0].strip() == "False"
+
+
+@pytest.mark.parametrize("name", WORD_ARRAYS)
+def test_results_that_hold_words_are_removed_once_they_are_old_and_no_byte_of_them_stays(store, name):
+    words = {name: text_to_array("porcelain violin"), "scores": np.ones(3)}
+    store.put_many({"words": words, "numbers": {"scores": np.ones(3)}})
+    put = time.time()
+    store.forget_words(before=put - 60)
+    assert set(store.get_many(["words", "numbers"])) == {"words", "numbers"}
+    store.forget_words(before=put + 3600)
+    assert set(store.get_many(["words", "numbers"])) == {"numbers"}
+    assert b"porcelain" not in b"".join(path.read_bytes() for path in store.folder.glob("results.sqlite*"))
+
+
+def test_results_that_hold_words_and_are_used_later_are_removed_later(store, monkeypatch):
+    store.put("words", {"key_words": text_to_array("porcelain violin")})
+    later = time.time() + 3600
+    monkeypatch.setattr("time.time_ns", lambda: int(later * 1e9))
+    assert store.get("words") is not None
+    store.forget_words(before=later - 60)
+    assert store.get("words") is not None
+    store.forget_words(before=later + 60)
+    assert store.get("words") is None

@@ -24,7 +24,7 @@ EXAMPLE: Final = wording.EXAMPLE.capitalize()
 RECENT: Final = 32
 """Number of results that stay in memory."""
 _OWN: Final = "own texts with mentions"
-"""Session key of the reader's file as last read, with the settings."""
+"""Session key of the name and digest of the reader's file as last read, with the settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,11 @@ class CoreferenceResults:
     """Among the other candidates."""
 
 
+_golds: Final[Recent[str, Gold]] = Recent(RECENT)
+_cut: Final[Recent[Hashable, Windows]] = Recent(RECENT)
+_results: Final[Recent[Hashable, CoreferenceResults]] = Recent(RECENT)
+
+
 def gold_mentions(*, is_example: bool) -> Gold | None:
     """The example texts, or those of the reader's file; None while there is no file yet.
 
@@ -86,11 +91,14 @@ def gold_mentions(*, is_example: bool) -> Gold | None:
     return None if uploaded is None else _read(uploaded.file_id, uploaded.name, uploaded.getvalue)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _read(file_id: str, name: str, _content: Callable[[], bytes]) -> Gold:
+def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold:
     """Read once per file."""
-    content = _content()
-    return Gold(name, hashlib.sha256(content).hexdigest(), read_mentions(content))
+
+    def read() -> Gold:
+        file_bytes = content()
+        return Gold(name, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes))
+
+    return _golds.get_or_put(file_id, read)
 
 
 @in_its_place
@@ -101,8 +109,8 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
     """
     alpha = visit.chosen.criterion.alpha
     key = (visit.engine, visit.settings, gold.sha256, settings, alpha)
-    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold, settings)
-    results = _results().get(key)
+    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold.name, gold.sha256, settings)
+    results = _results.get(key)
     if results is not None:
         return results
     cut = _windows(visit, gold, settings.window)
@@ -117,7 +125,7 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
         for candidates in (settings.candidates, others)
     )
     results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
-    _results().put(key, results)
+    _results.put(key, results)
     return results
 
 
@@ -125,16 +133,16 @@ def kept_own_mentions(visit: Visit) -> tuple[str, Sequence[MentionText], Answers
     """Name and windows of the reader's own file, and what every head chooses; None where there is none or that needs a
     pass.
     """
-    own: tuple[Gold, CoreferenceSettings] | None = st.session_state.get(_OWN)
+    own: tuple[str, str, CoreferenceSettings] | None = st.session_state.get(_OWN)
     if own is None:
         return None
-    gold, settings = own
-    cut = _cut().get(("windows", visit.engine, gold.sha256, settings.window))
+    name, sha256, settings = own
+    cut = _cut.get(("windows", visit.engine, sha256, settings.window))
     if cut is None:
         return None
     question = choice_question(settings.from_word)
     answers = visit.inference.kept(visit.engine, question, cut.texts, visit.settings, too_long="truncate")
-    return None if answers is None else (gold.name, cut.texts, answers)
+    return None if answers is None else (name, cut.texts, answers)
 
 
 def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettings) -> Answers[MentionChoices] | None:
@@ -149,7 +157,7 @@ def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettin
 def _windows(visit: Visit, gold: Gold, window: int) -> Windows | None:
     """The texts, cut with the checkpoint's tokenizer."""
     key = ("windows", visit.engine, gold.sha256, window)
-    cut = _cut().get(key)
+    cut = _cut.get(key)
     if cut is None:
         cut = with_progress(
             key,
@@ -158,15 +166,5 @@ def _windows(visit: Visit, gold: Gold, window: int) -> Windows | None:
             ),
         )
         if cut is not None:
-            _cut().put(key, cut)
+            _cut.put(key, cut)
     return cut
-
-
-@st.cache_resource(show_spinner=False)
-def _results() -> Recent[Hashable, CoreferenceResults]:
-    return Recent(RECENT)
-
-
-@st.cache_resource(show_spinner=False)
-def _cut() -> Recent[Hashable, Windows]:
-    return Recent(RECENT)

@@ -1,11 +1,12 @@
 """Which probes are trained, and how: the controls of the section Probes."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import streamlit as st
 
+from cache.store.recent import Recent
 from core.errors import AnalysisError
 from core.probing.probe import ProbeSettings
 from core.probing.run import ProbeKind
@@ -19,6 +20,8 @@ NARROWEST: Final = 140
 """Minimum width of a setting, in pixels."""
 DEFAULTS: Final = ProbeSettings()
 USUAL_TEST_SHARE: Final = 0.25
+_uploads: Final[Recent[str, tuple[Text, ...]]] = Recent(4)
+"""Texts of the latest files to test on, by upload."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,13 +156,9 @@ def _test_texts() -> tuple[Text, ...]:
         key="probe test file",
         help=wording.TEST_FILE_HELP,
     )
-    return () if uploaded is None else _read(uploaded.file_id, uploaded.name, uploaded.getvalue)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _read(file_id: str, name: str, _content: Callable[[], bytes]) -> tuple[Text, ...]:
-    """Read once per upload."""
-    return read_file(name, _content())
+    if uploaded is None:
+        return ()
+    return _uploads.get_or_put(uploaded.file_id, lambda: read_file(uploaded.name, uploaded.getvalue()))
 
 
 def _toggle(label: str, key: str, about: str, *, value: bool) -> bool:

@@ -4,8 +4,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Final
 
-import streamlit as st
-
 from cache.store.recent import Recent
 from core.checkpoints.find import randomly_initialised
 from core.passes.prepare import queries_text
@@ -21,6 +19,7 @@ from dashboard.views.parsers.trees import trees_of
 
 RESULTS_BYTES: Final = 96 * 2**20
 """Size of the in-memory cache of predictions and their accuracies."""
+_recent: Final[Recent[Hashable, RelationResults]] = Recent(RESULTS_BYTES)
 
 
 @in_its_place
@@ -31,14 +30,14 @@ def relation_results(visit: Visit, settings: RelationSettings) -> RelationResult
     """
     alpha = visit.chosen.criterion.alpha
     key = (visit.engine, visit.settings, policy(), visit.texts, settings.from_word, settings.parsing, alpha)
-    results = _recent().get(key)
+    results = _recent.get(key)
     if results is None:
         texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
         trees = trees_of(texts)
         results = None if trees is None else _predict(visit, texts, trees, settings)
         if results is None:
             return None
-        _recent().put(key, results, sum(of_text.predicted.nbytes for of_text in results.predictions))
+        _recent.put(key, results, sum(of_text.predicted.nbytes for of_text in results.predictions))
     return results
 
 
@@ -68,8 +67,3 @@ def _predict(
         by_row=relation_accuracies(predictions, replace(settings.parsing, reading="row"), alpha=alpha),
         too_long=answers.too_long,
     )
-
-
-@st.cache_resource(show_spinner=False)
-def _recent() -> Recent[Hashable, RelationResults]:
-    return Recent(RESULTS_BYTES)

@@ -1,0 +1,42 @@
+"""Forgets the texts of a public server's visitors, with all that was made of them, after public.HOURS_KEPT hours.
+
+What is read from uploads and what is computed of texts lies in memories of the class `Recent`; words of texts also lie
+in some results of the store. Uploads, and what a page remembers, go with their session, as Streamlit ends it.
+"""
+
+import time
+from threading import Event, Thread
+from typing import Final
+from weakref import ReferenceType, ref
+
+from cache.store.recent import forget_everywhere
+from cache.store.store import Store
+from dashboard.public import HOURS_KEPT
+
+EVERY: Final = 60
+"""Seconds between two times."""
+
+
+def forget(store: Store, now: float) -> None:
+    """Forget what would be older than HOURS_KEPT before the next time.
+
+    Args:
+        store: of the server.
+        now: in seconds since 1970.
+    """
+    before = now + EVERY - 3600 * HOURS_KEPT
+    forget_everywhere(before)
+    store.forget_words(before)
+
+
+def forget_from_now_on(store: Store) -> None:
+    """Begin a thread that forgets as long as the store is in use."""
+    Thread(target=_forget_regularly, args=(ref(store),), name="forget texts", daemon=True).start()
+
+
+def _forget_regularly(reference: ReferenceType[Store]) -> None:
+    pause = Event()
+    while (store := reference()) is not None:
+        forget(store, time.time())
+        del store
+        pause.wait(EVERY)
