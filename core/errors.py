@@ -7,6 +7,8 @@ from typing import Final
 
 LONGEST_QUOTED: Final = 100
 """Maximum number of characters of a quoted name or word in a message."""
+PANIC: Final = ("pyo3_runtime", "PanicException")
+"""Module and name of the class of panics in pyo3, which does not let Python import it."""
 _TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
@@ -162,18 +164,21 @@ def panics_caught() -> Iterator[None]:
     Its panics are not Exceptions, so neither a page nor a shared thread would survive one; its errors are plain
     Exceptions.
 
-    Raises: CheckpointError for a panic and for a plain Exception; other errors pass through.
+    Raises: CheckpointError for a panic and for a plain Exception; all else passes through, as what a signal raises.
     """
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except BaseException as error:
+        if type(error) is Exception:
+            raise CheckpointError(panicked(error)) from error
+        if is_panic(error):
+            raise CheckpointError(panicked(error)) from None
         raise
-    except Exception as error:
-        if type(error) is not Exception:
-            raise
-        raise CheckpointError(panicked(error)) from error
-    except BaseException as panic:
-        raise CheckpointError(panicked(panic)) from None
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether an error is a panic of a library in Rust; each library has its own class, by this name."""
+    return (type(error).__module__, type(error).__qualname__) == PANIC
 
 
 def panicked(panic: BaseException) -> str:

@@ -4,7 +4,7 @@ import logging
 import traceback
 
 from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, CheckpointError, TextError, panicked
+from core.errors import AnalysisError, CheckpointError, TextError, is_panic, panicked
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def out_of_memory(checkpoint: Checkpoint) -> AnalysisError:
 
 def as_exception(error: BaseException) -> BaseException:
     """The error to raise in waiting sessions: a panic is not an Exception and would end a page's thread for good."""
-    return error if isinstance(error, Exception | KeyboardInterrupt | SystemExit) else CheckpointError(panicked(error))
+    return CheckpointError(panicked(error)) if is_panic(error) else error
 
 
 def log_and_release(error: BaseException, is_bug: bool = True) -> None:

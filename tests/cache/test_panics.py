@@ -1,7 +1,10 @@
 """A tokenizer whose library panics, which is no Exception in Python, or fails is met with a sentence."""
 
 import json
+import os
 import shutil
+import signal
+import sys
 
 import pytest
 import tokenizers
@@ -68,15 +71,34 @@ def test_who_waits_for_a_pass_meets_the_sentence_and_the_worker_goes_on(broken, 
     inference.store.close()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+class Terminated(BaseException):
+    """As a program's handler of SIGTERM raises it."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, ValueError, Terminated])
 def test_what_ends_a_program_and_what_is_a_mistake_of_ours_is_left_as_it_is(error):
     with pytest.raises(error), panics_caught():
         raise error
 
 
-def test_anything_else_becomes_a_sentence():
-    class Panic(BaseException):
-        pass
+def test_sigterm_in_the_middle_of_tokenizing_passes_through(folders):
+    checkpoint = load_checkpoint(find_checkpoint(str(folders("bert"))), device="cpu")
+    sent = []
 
-    with pytest.raises(CheckpointError, match=r"broke down \(Panic\)"), panics_caught():
-        raise Panic
+    def terminate(*_):
+        raise Terminated
+
+    def send_signal(_, event, function):
+        if event == "c_call" and function.__name__ == "encode" and not sent:
+            sent.append(function)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        sys.setprofile(send_signal)
+        with pytest.raises(Terminated):
+            tokenize(Text(("the cat",)), checkpoint.tokenizer, 99)
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGTERM, before)
+    assert sent
