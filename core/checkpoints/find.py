@@ -48,24 +48,28 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     config = checked_config(name, folder)
     states = file_states(name, folder, HUB_FILES)
     has_decoder = config.get("is_encoder_decoder") is True
+    first = (
+        _first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
+        _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head"),
+    )
+    decoder = (
+        _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
+        _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
+    )
     kinds = TWO_STACKS if has_decoder else ONE_STACK
+    sizes = dict(zip(kinds, (first, decoder, decoder)))
     return CheckpointFiles(
         name=name,
         folder=folder,
         revision=revision,
         model_type=str(config.get("model_type", "")),
-        n_layers=_first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
-        n_heads=_first_number(
-            config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head"
-        ),
+        n_layers=first[0],
+        n_heads=first[1],
         fingerprint=fingerprint(states),
         states=states,
         kinds=kinds,
-        decoder=(
-            _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
-            _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
-        ),
-        removed=read_removed(name, folder, kinds),
+        decoder=decoder,
+        removed=read_removed(name, folder, sizes),
     )
 
 

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,8 @@ MAX_FILE_BYTES: Final = 2_000_000
 LARGEST_INDEX: Final = 1_000_000
 SAVE_AGAIN: Final = "Remove the heads again with python -m core remove, or load the checkpoint that it comes from."
 
+AttentionSize = tuple[int | None, int | None]
+"""Numbers of layers and heads of one kind of attention; None where the configuration does not give them."""
 RemovedHeads = tuple[tuple[Kind, tuple[Head, ...]], ...]
 """Kinds of attention with the heads removed from each, sorted; empty for a checkpoint with all its heads."""
 
@@ -28,16 +31,17 @@ def as_removed(heads: Mapping[Kind, Sequence[Head]], kinds: Sequence[Kind]) -> R
     return tuple((kind, tuple(sorted(set(heads[kind])))) for kind in kinds if heads.get(kind))
 
 
-def read_removed(name: str, folder: Path, kinds: Sequence[Kind]) -> RemovedHeads:
-    """The heads that were removed from a checkpoint; whether it had them is checked when it is loaded.
+def read_removed(name: str, folder: Path, sizes: Mapping[Kind, AttentionSize]) -> RemovedHeads:
+    """The heads that were removed from a checkpoint.
 
     Args:
         name: name of the checkpoint, for error messages.
         folder: folder with its files.
-        kinds: its kinds of attention.
+        sizes: its kinds of attention with their numbers of layers and heads, according to its configuration. Where it
+            gives none, the loaded model is checked.
 
     Returns: empty if there is no such file.
-    Raises: CheckpointError for a file of another format.
+    Raises: CheckpointError for a file of another format, and for heads that the configuration does not describe.
     """
     path = folder / REMOVED_HEADS
     if not path.exists():
@@ -49,10 +53,16 @@ def read_removed(name: str, folder: Path, kinds: Sequence[Kind]) -> RemovedHeads
     removed = content.get("removed")
     if not isinstance(removed, dict) or not removed:
         raise _broken(name, 'has no "removed" with heads by kind of attention')
-    unknown = sorted(set(removed) - set(kinds))
+    unknown = sorted(set(removed) - set(sizes))
     if unknown:
-        raise _broken(name, f"names {_shown(unknown[0])} attention, and the checkpoint has {', '.join(kinds)}")
-    return as_removed({kind: _heads(name, kind, removed[kind]) for kind in kinds if kind in removed}, kinds)
+        raise _broken(name, f"names {_shown(unknown[0])} attention, and the checkpoint has {', '.join(sizes)}")
+    heads_of: dict[Kind, list[Head]] = {}
+    for kind, (n_layers, n_heads) in sizes.items():
+        if kind in removed:
+            heads_of[kind] = _heads(name, kind, removed[kind])
+            if n_layers is not None and n_heads is not None:
+                check_removed(name, kind, heads_of[kind], n_layers, n_heads)
+    return as_removed(heads_of, tuple(sizes))
 
 
 def write_removed(folder: Path, removed: RemovedHeads) -> None:
@@ -100,9 +110,9 @@ def _heads(name: str, kind: Kind, values: Any) -> list[Head]:
         if not is_pair or not all(0 <= index <= LARGEST_INDEX for index in head):
             raise _broken(name, f"names {_shown(head)}, which is no layer and head, both counted from 0")
     heads = [(layer, head) for layer, head in values]
-    if len(set(heads)) < len(heads):
-        duplicate = next(head for head in heads if heads.count(head) > 1)
-        raise _broken(name, f"names {head_name(*duplicate)} twice")
+    duplicate, n_times = Counter(heads).most_common(1)[0]
+    if n_times > 1:
+        raise _broken(name, f"names {head_name(*duplicate)} {'twice' if n_times == 2 else f'{n_times:,} times'}")
     return heads
 
 

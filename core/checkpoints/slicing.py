@@ -112,8 +112,9 @@ def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> No
     for kind, heads in removed:
         n_heads = modules[kind][0].n_heads
         check_removed(name, kind, heads, len(modules[kind]), n_heads)
+        absent = set(heads)
         for layer, attention in enumerate(modules[kind]):
-            kept = tuple(head for head in attention.heads if (layer, head) not in heads)
+            kept = tuple(head for head in attention.heads if (layer, head) not in absent)
             if len(kept) < len(attention.heads):
                 _slice(attention, [attention.heads.index(head) for head in kept])
                 mark_kept(attention.module, KeptHeads(kept, n_heads))

@@ -190,7 +190,7 @@ READERS = {
     "histories of gates": (in_file(HISTORY, read_history), (HISTORY_LINES,)),
     "progress of trials": (in_file(TRIALS, read_trials_progress), (TRIALS_PROGRESS,)),
     "removed heads": (
-        in_file(REMOVED_HEADS, lambda folder: read_removed("x", folder, ("encoder",))), (REMOVED,)
+        in_file(REMOVED_HEADS, lambda folder: read_removed("x", folder, {"encoder": (2, 3)})), (REMOVED,)
     ),
     "headers of weights": (in_file("model.safetensors", lambda folder: _size(folder)), (tensors(),)),
     "cameras of links": (of_text(read_camera), (b"1.5,0,-2,0,0,0,0,1,0",)),

@@ -1,5 +1,6 @@
 import json
 import shutil
+import time
 
 import pytest
 import torch
@@ -208,6 +209,23 @@ def test_a_broken_list_of_removed_heads_is_refused_with_a_sentence(content, says
     (changed / REMOVED_HEADS).write_text(json.dumps(content))
     with pytest.raises(CheckpointError, match=says):
         opened(changed)
+
+
+@pytest.mark.parametrize(
+    ("heads", "says"),
+    [
+        ([[layer, 0] for layer in range(150_000)], "names L2 H0, and the self attention has 2 layers x 3 heads"),
+        ([[layer, 0] for layer in (*range(150_000), 149_999)], "names L149999 H0 twice"),
+        ([[0, 1]] * 190_000, "names L0 H1 190,000 times"),
+    ],
+    ids=["of another model", "the last one twice", "one head"],
+)
+def test_a_long_list_of_removed_heads_is_refused_before_the_model_is_built(heads, says, folders, tmp_path):
+    changed = described(folders("bert"), tmp_path, format=1, removed={"self": heads})
+    began = time.process_time()
+    with pytest.raises(CheckpointError, match=says):
+        files_of(changed)
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
