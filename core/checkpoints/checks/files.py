@@ -1,15 +1,16 @@
 """Checks the files of a checkpoint before anything is loaded; does not import torch."""
 
 import math
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.errors import CheckpointError, quoted
+from core.errors import CheckpointError, first_line, quoted
 from core.json_values import parse_json
 
 PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
@@ -24,6 +25,8 @@ HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZE
 """Files from which a checkpoint is loaded; all are part of its fingerprint, and no others are read."""
 MAX_JSON_BYTES: Final = 20_000_000
 """Maximum size of a configuration or an index of weights; real ones are far smaller."""
+MAX_TOKENIZER_BYTES: Final = 60_000_000
+"""Maximum size of a file of a tokenizer; the largest published ones have under 40 MB."""
 MAX_LAYERS: Final = 1_000
 """Larger numbers are mistakes, and building such a model would take hours."""
 MAX_CLASSES: Final = 100_000
@@ -32,6 +35,8 @@ MAX_CLASSES: Final = 100_000
 
 def checked_config(name: str, folder: Path) -> dict[str, Any]:
     """Read a checkpoint's configuration, after checking that its folder holds safetensors weights and a tokenizer.
+
+    Afterwards no file needs to be read that is larger than its header says, or than real ones are.
 
     Args:
         name: name of the checkpoint, for error messages.
@@ -43,6 +48,8 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
     _check_weights(name, folder)
     _check_weight_places(name, folder, config)
     _check_tokenizer(name, folder)
+    for path in sorted(folder.glob(WEIGHT_FILES)):
+        _check_header(name, path)
     return config
 
 
@@ -126,6 +133,22 @@ def _check_weights(name: str, folder: Path) -> None:
     raise CheckpointError(f"{name} holds no weights (model.safetensors). Choose a folder saved by save_pretrained.")
 
 
+def _check_header(name: str, path: Path) -> None:
+    """Raise for weights that are not of the size that their header says; reads only the header.
+
+    What cannot be read as a file is reported when its state is recorded.
+    """
+    if not path.is_file() or not os.access(path, os.R_OK):
+        return
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"The weights of {name} cannot be loaded ({path.name}: {first_line(error)}). Save the checkpoint again."
+        ) from None
+
+
 def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
     """Raise if a configuration or an index refers to weights elsewhere, which the fingerprint would not cover."""
     file_names = [config["transformers_weights"]] if config.get("transformers_weights") else []
@@ -145,7 +168,14 @@ def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> Non
 
 
 def _check_tokenizer(name: str, folder: Path) -> None:
-    if not any((folder / file).is_file() for file in ("tokenizer.json", "tokenizer.model", *VOCABULARIES)):
+    files = [path for path in (folder / file for file in TOKENIZER_FILES) if path.is_file()]
+    if not {path.name for path in files} & {"tokenizer.json", "tokenizer.model", *VOCABULARIES}:
         raise CheckpointError(
             f"{name} has no tokenizer (tokenizer.json or a vocabulary). Save its tokenizer beside its weights."
         )
+    for path in files:
+        if (n_bytes := path.stat().st_size) > MAX_TOKENIZER_BYTES:
+            raise CheckpointError(
+                f"{path.name} of {name} has {n_bytes / 1e6:,.0f} MB, and at most {MAX_TOKENIZER_BYTES / 1e6:,.0f} MB "
+                "are read; that is more than any published tokenizer has. Save its tokenizer again."
+            )

@@ -1,4 +1,4 @@
-"""Bounds on the size of a checkpoint's tokenizer files, which libraries read without limit; does not import torch."""
+"""Bounds on what a checkpoint's tokenizer files hold, which libraries read without limit; does not import torch."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +8,6 @@ from core.checkpoints.checks.files import TOKENIZER_FILES
 from core.errors import CheckpointError, first_line
 from core.json_values import parse_json
 
-MAX_BYTES: Final = 60_000_000
-"""Maximum size of one file; the largest published ones have under 40 MB."""
 MAX_ENTRIES: Final = 1_500_000
 """Maximum number of tokens in a vocabulary; the largest published ones have about a million."""
 MAX_ADDED: Final = 20_000
@@ -24,7 +22,7 @@ TABLES: Final = ("precompiled_charsmap",)
 
 
 def check_tokenizer_files(name: str, folder: Path) -> None:
-    """Raise if tokenizer files are larger than any real ones, or would make results differ from run to run.
+    """Raise if tokenizer files hold more than any real ones, or would make results differ from run to run.
 
     Args:
         name: name of the checkpoint, for error messages.
@@ -35,8 +33,6 @@ def check_tokenizer_files(name: str, folder: Path) -> None:
     for path in (folder / file for file in TOKENIZER_FILES):
         if not path.is_file():
             continue
-        if (n_bytes := path.stat().st_size) > MAX_BYTES:
-            _refuse(name, path, f"has {n_bytes / 1e6:,.0f} MB", f"{MAX_BYTES / 1e6:,.0f} MB")
         if path.suffix == ".json":
             _check_json(name, path)
         elif path.suffix == ".txt" and (n_lines := path.read_bytes().count(b"\n")) > MAX_ENTRIES:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 
 import psutil
 import pytest
@@ -162,3 +163,19 @@ def test_the_size_of_chunks_changes_nothing(folder):
     after = load(folder)
     inputs = before.tokenizer("the cat sat on the mat", return_tensors="pt")
     assert (before.model(**inputs).last_hidden_state == after.model(**inputs).last_hidden_state).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("model.safetensors", r"^The weights of .* cannot be loaded \(model\.safetensors: .+\)\. Save the checkpoint"),
+        ("vocab.txt", r"^vocab\.txt of .* has 60,000 MB, and at most 60 MB are read"),
+    ],
+)
+def test_a_sparse_file_is_refused_before_its_bytes_are_read(folder, name, says):
+    with (folder / name).open("ab") as file:
+        file.truncate(60 * 10**9)
+    began = time.process_time()
+    with pytest.raises(CheckpointError, match=says):
+        find_checkpoint(str(folder))
+    assert time.process_time() - began < 5
