@@ -1,7 +1,13 @@
-"""Reading JSON from untrusted files."""
+"""Reading JSON from untrusted files: as it stands, or as a value of a declared type."""
 
 import json
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Value = TypeVar("Value")
 
 
 def parse_json(content: str | bytes) -> Any:
@@ -17,3 +23,37 @@ def parse_json(content: str | bytes) -> Any:
         return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+@overload
+def typed_json(content: str | bytes, kind: type[Value]) -> Value: ...
+@overload
+def typed_json(content: str | bytes, kind: Any) -> Any: ...
+def typed_json(content: str | bytes, kind: Any) -> Any:
+    """The value of a JSON text as a value of a declared type: a dataclass, a tuple, a number, and so on.
+
+    Numbers, strings and truth values are not converted into each other. A field of a dataclass may be missing if it has
+    a default; what is not one of its fields is ignored.
+
+    Args:
+        content: the text, or its bytes in UTF-8.
+        kind: the type.
+
+    Raises: ValueError as `parse_json`, for a string with a lone surrogate, and with the place of the first value of
+        another type.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+
+
+@cache
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter  # importing it takes as long as reading a hundred files
+
+    return TypeAdapter(kind)

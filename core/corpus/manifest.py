@@ -10,14 +10,15 @@ statistics.safetensors   statistics of all shards, merged in their order
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from core.commands import write_whole
-from core.corpus.settings import FORMAT, CorpusSettings, versions
-from core.corpus.statistics import check_format
+from core.corpus.settings import FORMAT, CorpusSettings, check_format, versions
 from core.errors import AnalysisError, first_line
+from core.json_values import typed_json
 
 MANIFEST: Final = "manifest.json"
 STATISTICS: Final = "statistics.safetensors"
@@ -45,6 +46,10 @@ class Shard:
     n_texts: int
     sha256: str
     """Digest of the file with its texts."""
+
+    def __post_init__(self) -> None:
+        if not (re.fullmatch("[0-9]+", self.name) and self.n_texts > 0):
+            raise ValueError(f"a shard named {self.name[:20]!r} with {self.n_texts:,} texts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,51 +121,17 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version = int(content.pop("format"))
+        content = path.read_bytes()
+        check_format(path, content, FORMAT)
+        return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
             f"{folder} is no results folder: it has no {MANIFEST}. Make one with: python -m core corpus run"
         ) from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _damaged(path, error) from None
-    check_format(path, version)
-    try:
-        return _manifest(content)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise _damaged(path, error) from None
-
-
-def _manifest(content: dict[str, Any]) -> Manifest:
-    columns = content["text_columns"]
-    return Manifest(
-        **{name: content[name] for name in ("checkpoint", "fingerprint", "tokenizer", "random_weights", "texts")},
-        settings=settings_from(content["settings"]),
-        text_columns=None if columns is None else tuple(columns),
-        shard_size=int(content["shard_size"]),
-        inputs=tuple(InputFile(**entry) for entry in content["inputs"]),
-        shards=tuple(_shard(entry) for entry in content["shards"]),
-        versions=dict(content["versions"]),
-    )
-
-
-def _shard(content: dict[str, Any]) -> Shard:
-    shard = Shard(**content)
-    if not (shard.name.isdigit() and int(shard.n_texts) > 0):
-        raise ValueError(f"a shard named {shard.name[:20]!r} with {shard.n_texts} texts")
-    return shard
-
-
-def settings_from(content: dict[str, Any]) -> CorpusSettings:
-    """Settings from JSON.
-
-    Raises: TypeError for missing or unknown names; AnalysisError for invalid values.
-    """
-    names = {field.name for field in fields(CorpusSettings)}
-    if set(content) != names:
-        raise TypeError(f"settings with {', '.join(sorted(set(content) ^ names))}")
-    tuples = {"questions": tuple(content["questions"]), "off": tuple((int(i), int(j)) for i, j in content["off"])}
-    return CorpusSettings(**(content | tuples))
+    except (OSError, ValueError) as error:
+        raise AnalysisError(
+            f"{path} is damaged ({first_line(error)}). Plan the corpus again in another folder."
+        ) from None
 
 
 def check_versions(manifest: Manifest) -> None:
@@ -199,7 +170,3 @@ def statistics_path(folder: Path, shard: Shard) -> Path:
 def record_path(folder: Path, shard: Shard) -> Path:
     """File with the record of a finished shard: digests of its scores and statistics."""
     return folder / DONE_FOLDER / f"{shard.name}.json"
-
-
-def _damaged(path: Path, error: BaseException) -> AnalysisError:
-    return AnalysisError(f"{path} is damaged ({first_line(error)}). Plan the corpus again in another folder.")

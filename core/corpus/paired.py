@@ -127,6 +127,9 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
     if (file.facts.get("compared"), file.facts.get("texts")) != (b.fingerprint, b.texts_sha256):
         return None
     sums = file.read([EVERYTHING]).sums
+    shapes = [sums[name].n.shape[1:] for name in (ROLE_SCORES, ON_REFERENCE) if name in sums]
+    if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(ROLES):
+        raise AnalysisError(f"{path} is damaged (its heads differ). Compare again: python -m core corpus compare")
     return _tested(sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0), settings)
 
 

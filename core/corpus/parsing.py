@@ -84,6 +84,12 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
                 f"{folder} holds other texts, or the same in other shards or by another parser ({existing.parser}). "
                 "Name another folder."
             )
+        n_files = sum(1 for name in (PARSED_FOLDER, UNPARSED_FOLDER) for _ in (folder / name).glob("*"))
+        if existing.n_shards > n_files:
+            raise AnalysisError(
+                f"{folder} should hold {existing.n_shards:,} shards and has {n_files:,} files. Parse the texts again, "
+                "elsewhere."
+            )
         return existing
     for name in (PARSED_FOLDER, UNPARSED_FOLDER):
         make_folder(folder / name)

@@ -22,6 +22,7 @@ from core.statistics.histogram import SCORE_BINS, SHARE_BINS
 from core.surface.frequencies import FrequencyList, english_frequencies
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.labels import NEAR, RARE, offset_counts, rare_chance, rare_values
+from core.surface.labels import OFFSETS as NEAR_OFFSETS
 from core.surface.per_text import SHARES, SPREAD, TextSurface
 from core.surface.question import surface_question
 from core.surface.statistics import text_values
@@ -48,6 +49,28 @@ RELATION_NAMES: Final = ("all", *RELATIONS)
 TOKENS: Final = "tokens"
 Values = Mapping[str, np.ndarray]
 """Arrays "text *cell" of some texts by name of the series; NaN for missing numbers."""
+
+
+def cells_of(n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
+    """Axes of the numbers of one text, by name of the series, for a checkpoint of so many layers and heads."""
+    heads, n_roles, n_relations = (n_layers, n_heads), len(ROLES), len(RELATION_NAMES)
+    n_near = len(NEAR_OFFSETS) + 1
+    return {
+        ROLE_SCORES: (n_roles, *heads),
+        ABOVE_UNIFORM: (n_roles, *heads),
+        UNIFORM: (n_roles, n_layers),
+        GREATEST: (n_roles, n_layers),
+        OUT_OF_REACH: (len(TAUS), n_roles),
+        SURFACE: (len(SURFACE_NAMES), *heads),
+        SURFACE_LAYERS: (len(LAYER_NAMES), n_layers),
+        OFFSETS_AT: (n_near, *heads),
+        OFFSETS_OF: (n_near,),
+        RARE_CHANCE: (),
+        RELATION_CASES: (n_relations,),
+        RELATION_RIGHT: (n_relations, len(DIRECTIONS), *heads),
+        OFFSET_RIGHT: (n_relations, len(OFFSETS)),
+        TOKENS: (),
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.corpus.manifest import STATISTICS, Manifest, read_manifest, settings_from
+from core.corpus.manifest import STATISTICS, Manifest, read_manifest
 from core.corpus.questions import (
     ABOVE_UNIFORM,
     GREATEST,
@@ -27,11 +27,13 @@ from core.corpus.questions import (
     SURFACE_NAMES,
     TOKENS,
     UNIFORM,
+    cells_of,
 )
 from core.corpus.settings import CorpusSettings
 from core.corpus.statistics import HISTOGRAM, TAUS, WEALTH, Statistics, StatisticsFile, open_statistics
 from core.corpus.strata import EVERYTHING, Stratum
-from core.errors import AnalysisError
+from core.errors import AnalysisError, first_line
+from core.json_values import typed_json
 from core.relations.offsets import OFFSETS
 from core.roles.hypotheses import Criterion, HeadTests, Moments, tests_of_moments
 from core.roles.roles import ROLES
@@ -42,6 +44,9 @@ from core.statistics.means import half_interval, wilson
 from core.statistics.sums import Sums, with_zeros
 from core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
 from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
+
+N_AXES_OF_HEADS: Final = 3
+"""Least number of axes of a series with heads: names, layers, heads."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +83,45 @@ class Results:
         """
         if stratum not in self.strata:
             raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
-        return Part(results=self, stratum=stratum, statistics=self.file.read([stratum], without=(HISTOGRAM, WEALTH)))
+        statistics = self.file.read([stratum], without=(HISTOGRAM, WEALTH))
+        try:
+            _check(statistics)
+        except ValueError as error:
+            raise _damaged(self.file, error) from None
+        return Part(results=self, stratum=stratum, statistics=statistics)
+
+
+def _check(statistics: Statistics) -> None:
+    """Raise ValueError for series of other shapes than those of one checkpoint, and for a part without texts."""
+    shapes = {name: sums.n.shape[1:] for name, sums in statistics.sums.items()}
+    by_head = [shapes[name] for name in (ROLE_SCORES, SURFACE, RELATION_RIGHT) if name in shapes]
+    if not by_head or len(by_head[0]) < N_AXES_OF_HEADS or 0 in by_head[0]:
+        raise ValueError("it has no numbers of heads")
+    n_layers, n_heads = by_head[0][-2:]
+    expected = cells_of(n_layers, n_heads)
+    if differing := [name for name, shape in shapes.items() if shape != expected.get(name)]:
+        raise ValueError(f"{differing[0][:40]!r} has the shape {shapes[differing[0]]}")
+    if TOKENS not in shapes or not statistics.sums[TOKENS].n.all():
+        raise ValueError("it has a part without texts")
+
+
+def _damaged(file: StatisticsFile, error: ValueError) -> AnalysisError:
+    return AnalysisError(
+        f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m core corpus merge {file.path.parent}"
+    )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Origin of the statistics of a whole corpus."""
+
+    checkpoint: str
+    fingerprint: str
+    texts: str
+    settings: CorpusSettings
+    n_texts: int
+    n_too_long: int
+    n_without_token: int
 
 
 def open_results(folder: Path) -> Results:
@@ -92,21 +135,21 @@ def open_results(folder: Path) -> Results:
             f"{folder} has {len(manifest.shards):,} shards and is not finished. Go on with: python -m core corpus run"
         )
     file = open_statistics(folder / STATISTICS)
-    facts = file.facts
     try:
-        return Results(
-            folder=folder,
-            checkpoint=str(facts["checkpoint"]),
-            fingerprint=str(facts["fingerprint"]),
-            texts_sha256=str(facts["texts"]),
-            settings=settings_from(facts["settings"]),
-            n_texts=int(facts["n_texts"]),
-            n_too_long=int(facts["n_too_long"]),
-            n_without_token=int(facts["n_without_token"]),
-            file=file,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise AnalysisError(f"{file.path} is damaged ({error}). Merge it again: python -m core corpus merge") from None
+        facts = typed_json(file.metadata, _Facts)
+    except ValueError as error:
+        raise _damaged(file, error) from None
+    return Results(
+        folder=folder,
+        checkpoint=facts.checkpoint,
+        fingerprint=facts.fingerprint,
+        texts_sha256=facts.texts,
+        settings=facts.settings,
+        n_texts=facts.n_texts,
+        n_too_long=facts.n_too_long,
+        n_without_token=facts.n_without_token,
+        file=file,
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

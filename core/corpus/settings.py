@@ -2,10 +2,12 @@
 
 import importlib.metadata
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from pathlib import Path
+from typing import ClassVar, Final, Literal, get_args
 
 from core.attention.settings import Head, Kind, PassSettings
 from core.errors import AnalysisError
+from core.json_values import typed_json
 from core.roles.measures import Direction, Scale, ScoreSettings
 from core.texts.relations import parser_name
 from core.texts.tokens import TooLong
@@ -18,9 +20,37 @@ PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 """Packages whose version may change the last digits of a score, or the bytes of a file."""
 
 
+@dataclass(frozen=True)
+class _Versioned:
+    """What every format of a file says about itself."""
+
+    format: int
+
+
+def check_format(path: Path, content: str | bytes, newest: int) -> None:
+    """Raise for a file of a newer version of the program.
+
+    Args:
+        path: the file, for the message.
+        content: its description of itself, as JSON.
+        newest: the newest format that is read.
+
+    Raises: AnalysisError; ValueError for a description without a format.
+    """
+    version = typed_json(content, _Versioned).format
+    if version > newest:
+        raise AnalysisError(
+            f"{path} was written by a newer version of this program (format {version}, and this one reads {newest}). "
+            "Update the program."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CorpusSettings:
     """How every text of a corpus is analysed."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+    """Settings of another version of the program are refused where JSON is read, not left out."""
 
     questions: tuple[QuestionName, ...] = ("roles",)
     kind: Kind = "self"

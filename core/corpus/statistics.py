@@ -13,12 +13,13 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from core.corpus.settings import FORMAT
-from core.corpus.strata import EVERYTHING, Stratum
+from core.corpus.settings import FORMAT, check_format
+from core.corpus.strata import EVERYTHING, Stratum, StratumKind
 from core.errors import AnalysisError, first_line
+from core.json_values import parse_json, typed_json
 from core.roles.hypotheses import clearly_above
-from core.statistics.evidence import log_wealth
-from core.statistics.histogram import Bins, counts_of
+from core.statistics.evidence import STAKES, log_wealth
+from core.statistics.histogram import BINS, Bins, counts_of
 from core.statistics.sums import Sums, merged, no_sums, sums_of
 
 TAUS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
@@ -205,13 +206,26 @@ def _tensors(statistics: Statistics) -> Iterable[tuple[str, np.ndarray]]:
         yield f"{name}.{WEALTH}", np.ascontiguousarray(wealth)
 
 
+@dataclass(frozen=True)
+class _Strata:
+    """The strata of a file, as its metadata give them."""
+
+    strata: tuple[tuple[StratumKind, str], ...]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StatisticsFile:
     """A file of statistics, which is read on demand."""
 
     path: Path
-    facts: Mapping[str, Any]
+    metadata: str
+    """What the file says about itself, as JSON."""
     strata: tuple[Stratum, ...]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Origin of the statistics."""
+        return {name: fact for name, fact in parse_json(self.metadata).items() if name not in ("format", "strata")}
 
     def read(self, strata: Sequence[Stratum] | None = None, *, without: Sequence[str] = ()) -> Statistics:
         """The statistics of some strata, or of all.
@@ -222,20 +236,20 @@ class StatisticsFile:
 
         Raises: AnalysisError for a damaged file.
         """
-        rows = None if strata is None else [self.strata.index(stratum) for stratum in strata]
         try:
+            rows = None if strata is None else [self.strata.index(stratum) for stratum in strata]
             arrays = dict(self._arrays(rows, without))
+            names = sorted({name.rpartition(".")[0] for name in arrays})
+            statistics = Statistics(
+                strata=self.strata if strata is None else tuple(strata),
+                sums={name: Sums(**{part: arrays[f"{name}.{part}"] for part in PARTS}) for name in names},
+                histograms={name: _counts(arrays[key]) for name in names if (key := f"{name}.{HISTOGRAM}") in arrays},
+                wealth={name: arrays[key] for name in names if (key := f"{name}.{WEALTH}") in arrays},
+            )
+            _check(statistics)
         except Exception as error:  # what a damaged file makes the library raise is open-ended
             raise _damaged(self.path, error) from None
-        names = sorted({name.rpartition(".")[0] for name in arrays})
-        return Statistics(
-            strata=self.strata if strata is None else tuple(strata),
-            sums={name: Sums(**{part: arrays[f"{name}.{part}"] for part in PARTS}) for name in names},
-            histograms={
-                name: arrays[key].astype(np.int64) for name in names if (key := f"{name}.{HISTOGRAM}") in arrays
-            },
-            wealth={name: arrays[key] for name in names if (key := f"{name}.{WEALTH}") in arrays},
-        )
+        return statistics
 
     def _arrays(self, rows: list[int] | None, without: Sequence[str]) -> Iterable[tuple[str, np.ndarray]]:
         from safetensors import safe_open
@@ -252,36 +266,52 @@ class StatisticsFile:
                     yield name, np.concatenate([array[row : row + 1] for row in rows])
 
 
+def _check(statistics: Statistics) -> None:
+    """Raise ValueError for arrays that are not the statistics of numbers."""
+    for name, sums in statistics.sums.items():
+        shape = (len(statistics.strata), *sums.n.shape[1:])
+        arrays = [(array, shape) for array in sums.parts]
+        if name in statistics.histograms:
+            arrays.append((statistics.histograms[name], (*shape, BINS)))
+        if name in statistics.wealth:
+            arrays.append((statistics.wealth[name], (shape[0], len(TAUS) + 1, len(STAKES), *shape[1:])))
+        if differing := [array.shape for array, expected in arrays if array.shape != expected]:
+            raise ValueError(f"an array of {name!r} has the shape {differing[0]}")
+        extremes = (np.where(sums.n > 0, extreme, 0) for extreme in (sums.least, sums.greatest))
+        if not all(np.isfinite(array).all() for array in (sums.total, sums.squares, *extremes)):
+            raise ValueError(f"a sum of {name!r} is not finite")
+        if sums.n.dtype.kind not in "iu" or min(sums.n.min(initial=0), sums.squares.min(initial=0)) < 0:
+            raise ValueError(f"a count of {name!r} is no whole number from 0")
+        if name in statistics.wealth and not np.isfinite(statistics.wealth[name]).all():
+            raise ValueError(f"a bet on {name!r} is not finite")
+
+
+def _counts(array: np.ndarray) -> np.ndarray:
+    """A histogram, which is written with as few bytes a count as possible."""
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"a histogram holds numbers of type {array.dtype}")
+    return array.astype(np.int64)
+
+
 def open_statistics(path: Path) -> StatisticsFile:
     """Open a file of statistics.
 
     Raises: AnalysisError for one that is missing, damaged, or of a newer version of the program.
     """
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise AnalysisError(f"There is no file {path}. Run the corpus, then merge it.")
     try:
         with safe_open(path, "np") as file:
-            facts = json.loads(file.metadata()["corpus"])
-        strata = tuple(Stratum(kind, name) for kind, name in facts.pop("strata"))
-        version = int(facts.pop("format"))
-    except Exception as error:  # what a damaged file makes the library raise is open-ended
+            metadata = (file.metadata() or {}).get("corpus", "")
+        check_format(path, metadata, FORMAT)
+        strata = tuple(Stratum(*stratum) for stratum in typed_json(metadata, _Strata).strata)
+        if list(strata) != sorted(set(strata), key=lambda stratum: stratum.order):
+            raise ValueError("its strata are not in order")
+    except (OSError, ValueError, SafetensorError) as error:
         raise _damaged(path, error) from None
-    check_format(path, version)
-    return StatisticsFile(path=path, facts=facts, strata=strata)
-
-
-def check_format(path: Path, version: int) -> None:
-    """Raise for a file of a newer version of the program.
-
-    Raises: AnalysisError.
-    """
-    if version > FORMAT:
-        raise AnalysisError(
-            f"{path} was written by a newer version of this program (format {version}, and this one reads {FORMAT}). "
-            "Update the program."
-        )
+    return StatisticsFile(path=path, metadata=metadata, strata=strata)
 
 
 def _damaged(path: Path, error: BaseException) -> AnalysisError:

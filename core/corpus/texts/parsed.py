@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.commands import write_whole
+from core.corpus.settings import check_format
 from core.corpus.texts.inputs import CorpusText
 from core.corpus.texts.text_shards import read_texts
 from core.errors import AnalysisError, TextError, first_line
+from core.json_values import typed_json
 from core.texts.conllu import checked_tree
 from core.texts.text import Text, text_of
 from core.texts.words import word_starts
@@ -40,6 +42,10 @@ class Parsing:
     """Name and version of the parser."""
     n_texts: int
     n_shards: int
+
+    def __post_init__(self) -> None:
+        if self.shard_size < 1 or self.n_shards != -(-self.n_texts // self.shard_size):
+            raise ValueError(f"{self.n_texts:,} texts in {self.n_shards:,} shards of {self.shard_size:,}")
 
     def shards(self) -> Iterator[str]:
         """Names of the shards, in the order of the texts."""
@@ -78,18 +84,10 @@ def read_parsing(folder: Path) -> Parsing | None:
     if not os.path.isfile(path):  # where Path raises for too long a name, os.path answers False
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.pop("format") > FORMAT:
-            raise AnalysisError(f"{path} was written by a newer version of this program. Update the program.")
-        columns = content["text_columns"]
-        return Parsing(
-            texts=str(content["texts"]),
-            text_columns=None if columns is None else tuple(columns),
-            inputs=tuple(content["inputs"]),
-            parser=str(content["parser"]),
-            **{name: int(content[name]) for name in ("shard_size", "n_texts", "n_shards")},
-        )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        content = path.read_bytes()
+        check_format(path, content, FORMAT)
+        return typed_json(content, Parsing)
+    except (OSError, ValueError) as error:
         raise AnalysisError(f"{path} is damaged ({first_line(error)}). Parse the texts again, elsewhere.") from None
 
 
