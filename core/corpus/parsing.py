@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,7 @@ from core.corpus.texts.parsed import (
     unparsed_path,
     write_parsing,
 )
-from core.corpus.texts.text_shards import read_texts, write_texts
+from core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from core.engines.work import Engine
 from core.errors import AnalysisError
 from core.texts.relations import dependencies, parser_name, with_tree
@@ -95,7 +94,7 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
         make_folder(folder / name)
     source, n_texts, n_shards = counted_names(corpus_texts(texts, columns)), 0, 0
     try:
-        while shard_texts := list(islice(source, shard_size)):
+        for shard_texts in shards_of(source, shard_size):
             write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=shard_texts))
             n_texts, n_shards = n_texts + len(shard_texts), n_shards + 1
         if not n_shards:

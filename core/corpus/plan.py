@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +23,7 @@ from core.corpus.settings import CorpusSettings, versions
 from core.corpus.strata import Names
 from core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
 from core.corpus.texts.parsed import read_parsed, read_parsing
-from core.corpus.texts.text_shards import write_texts
+from core.corpus.texts.text_shards import shards_of, write_texts
 from core.errors import AnalysisError
 
 SHARD_SIZE: Final = 10_000
@@ -124,15 +123,15 @@ def sha256_of(path: Path) -> str:
 def _written_shards(
     folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int, report: Callable[[int], None]
 ) -> Iterator[Shard]:
-    source, n_written, number = counted_names(corpus_texts(texts, columns)), 0, 0
-    while shard_texts := list(islice(source, shard_size)):
+    source, n_written = counted_names(corpus_texts(texts, columns)), 0
+    for number, shard_texts in enumerate(shards_of(source, shard_size)):
         shard = Shard(f"{number:06}", len(shard_texts), "")
         path = text_path(folder, shard)
         write_whole(path, partial(write_texts, texts=shard_texts))
-        n_written, number = n_written + len(shard_texts), number + 1
+        n_written += len(shard_texts)
         report(n_written)
         yield Shard(shard.name, shard.n_texts, sha256_of(path))
-    if not number:
+    if not n_written:
         raise AnalysisError(f"{texts} holds no text. Choose another folder.")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from core.corpus.texts.parquet_files import parquet_columns, parquet_rows
 from core.errors import AnalysisError, TextError, first_line, quoted, shortened
 from core.texts.conllu import sentences_of_lines
 from core.texts.json_files import from_object, parsed_json
@@ -21,7 +22,6 @@ HUB: Final = "hub:"
 """Prefix of a data set of the hub; a colon and the name of a split may follow its name."""
 LONGEST_LINE: Final = 20 * MAX_CHARACTERS
 """Maximum length of a line in characters, because a file without line breaks would fill the memory."""
-ROWS_AT_ONCE: Final = 1_000
 DATASET: Final = "dataset"
 LANGUAGE: Final = "language"
 LONGEST_NAME: Final = 100
@@ -138,24 +138,14 @@ def _of_objects(lines: Iterable[str], columns: Sequence[str] | None) -> Iterator
 
 
 def _of_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
-    """The texts of a Parquet file, read in batches of rows."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            text_columns = _text_columns(names, columns)
-            name_columns = [name for name in (DATASET, LANGUAGE) if name in names and name not in text_columns]
-            number = 0
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=[*text_columns, *name_columns]):
-                for row in batch.to_pylist():
-                    number += 1
-                    location = f"Row {number:,}"
-                    cells = [_cell(row, name, location) for name in text_columns]
-                    yield CorpusText(text_of(cells, location), *_named_in(row, location))
-    except (pa.ArrowException, ValueError) as error:
-        raise TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it anew.") from None
+    """The texts of a Parquet file."""
+    names = parquet_columns(path)
+    text_columns = _text_columns(names, columns)
+    name_columns = [name for name in (DATASET, LANGUAGE) if name in names and name not in text_columns]
+    for number, row in enumerate(parquet_rows(path, [*text_columns, *name_columns]), start=1):
+        location = f"Row {number:,}"
+        cells = [_cell(row, name, location) for name in text_columns]
+        yield CorpusText(text_of(cells, location), *_named_in(row, location))
 
 
 def _text_columns(names: Sequence[str], columns: Sequence[str] | None) -> Sequence[str]:

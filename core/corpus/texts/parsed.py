@@ -15,7 +15,7 @@ from typing import Any, Final
 from core.commands import write_whole
 from core.corpus.settings import check_format
 from core.corpus.texts.inputs import CorpusText
-from core.corpus.texts.text_shards import read_texts
+from core.corpus.texts.text_shards import iter_texts
 from core.errors import AnalysisError, TextError, first_line
 from core.json_values import typed_json
 from core.texts.conllu import checked_tree
@@ -92,7 +92,7 @@ def read_parsing(folder: Path) -> Parsing | None:
 
 
 def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
-    """The texts of a folder with their trees, one shard in memory at a time.
+    """The texts of a folder with their trees, few in memory at once.
 
     Raises: AnalysisError if some texts are not parsed yet; TextError for a tree that does not fit its text.
     """
@@ -104,7 +104,7 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
         )
     for shard in parsing.shards():
         path = parsed_path(folder, shard)
-        for row, text in enumerate(read_texts(path), start=1):
+        for row, text in enumerate(iter_texts(path), start=1):
             _check(text.text, f"{path}: row {row:,}")
             yield text
 

@@ -1,16 +1,30 @@
 """Texts of a shard as a Parquet file, with the same row numbers as the file of scores."""
 
 import json
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count, islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from core.corpus.texts.inputs import CorpusText
-from core.errors import AnalysisError, first_line
+from core.corpus.texts.parquet_files import parquet_columns, parquet_rows
+from core.errors import AnalysisError, TextError, first_line
+from core.json_values import typed_json
 from core.texts.text import Text
 
+Value = TypeVar("Value")
+
 COLUMNS: Final = ("text", "second", "words", "document", "dataset", "language")
+LARGEST_SHARD: Final = 2**28
+"""Maximum number of characters of the texts of a shard, which are in memory together."""
+LONGEST_WORDS: Final = 2**26
+"""Maximum number of characters in which the words of a text and its tree are written."""
+Sides = tuple[tuple[Value, ...], ...]
+_Words = (
+    tuple[Sides[str] | None, Sides[int] | None, Sides[str] | None]
+    | tuple[Sides[str] | None, Sides[int] | None, Sides[str] | None, Sides[int] | None]
+)
+"""Words, heads, relations and, if the words are not joined by spaces, alternating start and end characters."""
 
 
 def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
@@ -26,25 +40,65 @@ def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
     parquet.write_table(pa.table(columns), path, compression="zstd")
 
 
+def shards_of(texts: Iterator[CorpusText], shard_size: int) -> Iterator[list[CorpusText]]:
+    """The texts in parts of the same size, but for the last.
+
+    Raises: AnalysisError for a part that would not fit in memory.
+    """
+    for number in count():
+        shard = list(_fitting(islice(texts, shard_size), f"Shard {number:06}"))
+        if not shard:
+            return
+        yield shard
+
+
 def read_texts(path: Path, rows: Sequence[int] | None = None) -> list[CorpusText]:
     """The texts of a shard, or some of them in the order of the rows.
 
     Raises: AnalysisError for a missing file, or one of another format.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
+    if rows is None:
+        return list(_fitting(iter_texts(path), str(path)))
+    picked = set(rows)
+    texts = {row: text for row, text in enumerate(iter_texts(path)) if row in picked}
+    if len(texts) < len(picked):
+        raise _damaged(path, f"it has no row {max(picked - set(texts)):,}")
+    return [texts[row] for row in rows]
 
+
+def iter_texts(path: Path) -> Iterator[CorpusText]:
+    """The texts of a shard, of which few are in memory at once.
+
+    Raises: AnalysisError as `read_texts`.
+    """
     try:
-        table = parquet.read_table(path, columns=list(COLUMNS))
-        if rows is not None:
-            table = table.take(pa.array(rows, pa.int64()))
-        return [_text(row) for row in table.to_pylist()]
+        missing = [name for name in COLUMNS if name not in parquet_columns(path)]
+        if missing:
+            raise ValueError(f"it has no column {missing[0]}")
+        yield from map(_text, parquet_rows(path, COLUMNS))
     except FileNotFoundError:
         raise AnalysisError(f"There is no file {path}. Plan the corpus again in another folder.") from None
-    except (OSError, pa.ArrowException, ValueError, TypeError, KeyError) as error:
-        raise AnalysisError(
-            f"{path} does not hold the texts of a shard ({first_line(error)}). Plan the corpus again in another folder."
-        ) from None
+    except TextError as error:
+        raise AnalysisError(f"{path} does not hold the texts of a shard. {error}") from None
+    except (OSError, ValueError) as error:
+        raise _damaged(path, first_line(error)) from None
+
+
+def _fitting(texts: Iterable[CorpusText], shard: str) -> Iterator[CorpusText]:
+    """The same texts; raises AnalysisError where they are too long together."""
+    n_characters = 0
+    for n_texts, text in enumerate(texts, start=1):
+        n_characters += sum(map(len, text.text.segments))
+        if n_characters > LARGEST_SHARD:
+            raise AnalysisError(
+                f"{shard}: its first {n_texts:,} texts have {n_characters:,} characters, and a shard has at most "
+                f"{LARGEST_SHARD:,}. Choose a smaller --shard-size, in another folder."
+            )
+        yield text
+
+
+def _damaged(path: Path, why: str) -> AnalysisError:
+    return AnalysisError(f"{path} does not hold the texts of a shard ({why}). Plan the corpus again in another folder.")
 
 
 def _row(corpus_text: CorpusText) -> tuple[str | None, ...]:
@@ -63,12 +117,12 @@ def _words(text: Text) -> str | None:
 
 def _text(row: dict[str, str | None]) -> CorpusText:
     segments = tuple(segment for segment in (row["text"], row["second"]) if segment is not None)
-    arrays = [] if row["words"] is None else [_tuples(sides) for sides in json.loads(row["words"])]
-    words, heads, relations, flat = (*arrays, None, None, None, None)[:4]
+    words, heads, relations, flat = None, None, None, None
+    if row["words"] is not None:
+        if len(row["words"]) > LONGEST_WORDS:
+            raise ValueError(f"the words of a text take {len(row['words']):,} characters")
+        words, heads, relations, *spans_of = typed_json(row["words"], _Words)
+        (flat,) = spans_of or [None]
     spans = None if flat is None else tuple(tuple(zip(side[::2], side[1::2], strict=True)) for side in flat)
     text = Text(segments, words, heads, relations, row["document"], spans)
     return CorpusText(text, row["dataset"] or "", row["language"] or "")
-
-
-def _tuples(sides: list[list] | None) -> tuple[tuple, ...] | None:
-    return None if sides is None else tuple(map(tuple, sides))

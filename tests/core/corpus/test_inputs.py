@@ -1,5 +1,8 @@
 import json
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,10 +10,11 @@ import pytest
 
 from core.corpus.strata import MOST_NAMES, Names
 from core.corpus.texts.inputs import CorpusText, read_inputs
-from core.corpus.texts.text_shards import read_texts, write_texts
+from core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from core.errors import AnalysisError, TextError
-from core.texts.text import read_file
+from core.texts.text import Text, read_file
 
+ROOT = Path(__file__).parents[3]
 CONLLU = "# newdoc id = d1\n1\tShe\tshe\tP\tPRP\t_\t2\tnsubj\t_\t_\n2\truns\trun\tV\tVBZ\t_\t0\troot\t_\t_\n\n"
 
 
@@ -82,6 +86,85 @@ def test_a_column_that_is_not_there_is_named(tmp_path):
         read(tmp_path, "c")
     with pytest.raises(TextError, match="Row 1: 'b' holds nothing"):
         read(tmp_path, "b")
+
+
+def peak_of(code, *arguments):
+    """What a program prints, and by how many megabytes its memory grew at most."""
+    program = (
+        "import resource, sys, pyarrow.parquet\n"
+        "from core.corpus.texts.inputs import read_inputs\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"try: {code}\n"
+        "except Exception as error: print(error)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
+    )
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=200, cwd=ROOT)
+    *said, megabytes = done.stdout.splitlines()
+    return "\n".join(said), int(megabytes)
+
+
+def repeated(path, n_characters, n_rows):
+    """A table of one text in every row, which takes a few hundred bytes."""
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), pa.array(["a" * n_characters]))
+    pq.write_table(pa.table({"text": text}), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 2_000
+    return path
+
+
+def test_a_small_table_of_a_text_that_is_too_long_takes_little_memory(tmp_path):
+    path = repeated(tmp_path / "a.parquet", 2_000_000, 1_000)
+    said, megabytes = peak_of("next(read_inputs(sys.argv[1], None))", path)
+    assert said == (
+        f"{path}: Row 1: the text has 2,000,000 characters and at most 500,000 are read. Cut it, or put line breaks "
+        "between its parts."
+    )
+    assert megabytes < 1_500
+
+
+def test_texts_that_do_not_fit_in_memory_together_are_no_shard(monkeypatch):
+    monkeypatch.setattr("core.corpus.texts.text_shards.LARGEST_SHARD", 10)
+    texts = [CorpusText(Text((segment,))) for segment in ("a" * 5, "b" * 5, "c" * 4, "d" * 7, "e")]
+    shards = shards_of(iter(texts), 2)
+    assert next(shards) == texts[:2]
+    said = (
+        "Shard 000001: its first 2 texts have 11 characters, and a shard has at most 10. Choose a smaller --shard-size, "
+        "in another folder."
+    )
+    with pytest.raises(AnalysisError, match=f"^{re.escape(said)}$"):
+        next(shards)
+    assert list(map(len, shards_of(iter(texts[2:]), 1))) == [1, 1, 1]
+
+
+def test_a_row_group_that_is_larger_than_memory_should_hold_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.corpus.texts.parquet_files.LARGEST_GROUP", 10**6)
+    pq.write_table(pa.table({"text": ["a", "b" * 2_000_000, "c"]}), tmp_path / "a.parquet", row_group_size=1)
+    with pytest.raises(TextError, match=r"Row group 2 holds 0\.0 GB of texts, and at most 0\.0 GB are read at once"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"text": pa.array([2**62], pa.timestamp("us"))}, "'text' holds values of type timestamp"),
+        ({"text": pa.array([2**31 - 1], pa.date32())}, "'text' holds values of type date32"),
+        ({"text": pa.array([["x"]])}, "'text' holds values of type list<"),
+        ({"text": ["x"], "language": pa.array([2**62], pa.timestamp("us"))}, "'language' holds values of type time"),
+    ],
+)
+def test_a_column_of_other_values_than_texts_is_refused_with_its_name(tmp_path, columns, said):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(TextError, match=said):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["text", "language"])
+def test_two_columns_of_one_name_are_refused(tmp_path, name):
+    table = pa.Table.from_arrays([pa.array(["One."])] * 3, ["text", name, name])
+    pq.write_table(table, tmp_path / "a.parquet")
+    n = 3 if name == "text" else 2
+    with pytest.raises(TextError, match=rf"a\.parquet: The table has {n} columns named '{name}'\. Give each its own"):
+        read(tmp_path)
 
 
 def test_folders_without_texts_are_refused(tmp_path):

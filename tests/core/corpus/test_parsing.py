@@ -189,8 +189,11 @@ def test_a_folder_of_a_newer_version_is_named(tmp_path):
         ([None, [[0], [0]], [["root"], ["root"]], [[0, 3], [0, 3]]], "not one tree for each segment"),
         ([None, [[0, 1]], [["root", "dobj"]], [[0, 3, 4]]], "does not hold the texts"),
         ([None, [["x", 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
+        ([None, [[0.5, 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
         ([None, [[0, 1]], [[1, 2]], [[0, 3, 4, 9]]], OTHER_KIND),
         ([None, [[0, 1]], [["root", "dobj"]], [["a", 3, 4, 9]]], OTHER_KIND),
+        ([None, [[0, 1]], [["root", "dobj"]], [[0.5, 3, 4, 9]]], OTHER_KIND),
+        (["[" * 5_000], OTHER_KIND),
         ([[["the", "black"]], [[9, 1]], [["root", "dobj"]]], "the last word is 2"),
         ([[["the", "black"]], None, None], "has no tree"),
     ],
@@ -202,7 +205,7 @@ def test_trees_that_do_not_fit_their_texts_are_named(parsed, tmp_path, tree, mat
         column = table.column_names.index("words")
         values = [None if tree is None else json.dumps(tree)] * len(table)
         pq.write_table(table.set_column(column, "words", [values]), parsed_path(tmp_path, shard))
-    told = json.loads((parsed / PARSING).read_text()) | {"n_shards": 2}
+    told = json.loads((parsed / PARSING).read_text()) | {"n_shards": 2, "n_texts": 2 * SHARD}
     (tmp_path / PARSING).write_text(json.dumps(told))
     with pytest.raises((TextError, AnalysisError), match=match):
         list(corpus_texts(str(tmp_path), None))

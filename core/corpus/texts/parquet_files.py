@@ -1,0 +1,89 @@
+"""Reads columns of texts from a Parquet file, whose few bytes may stand for any amount of text."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.errors import TextError, first_line, quoted
+
+BYTES_AT_ONCE: Final = 2**28
+"""Decoded bytes that are in memory at once, unless a single row takes more."""
+LARGEST_GROUP: Final = 2**30
+"""Maximum number of bytes of the texts of a row group before repeated ones are written out: the format puts up to as
+many into one page, which is read whole."""
+ROWS_AT_ONCE: Final = 1_000
+
+
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a file.
+
+    Raises: TextError for a file of another format; OSError.
+    """
+    with _opened(path) as file:
+        return tuple(file.schema_arrow.names)
+
+
+def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | None]]:
+    """The rows of a file, of which a bounded number of bytes is in memory at once.
+
+    A text that is repeated is written once, as an entry of a dictionary, so a row group can hold a thousand times as
+    much as it says. No single text is longer than all that its group holds, which limits the rows of a batch.
+
+    Args:
+        path: the file.
+        names: of columns with texts.
+
+    Raises: TextError for a file of another format, and for a column that does not hold texts or has the name of
+        another; OSError.
+    """
+    import pyarrow as pa
+
+    with _opened(path) as file:
+        for name in names:
+            _check_column(file, name)
+        for number in range(file.num_row_groups):
+            n_bytes = _n_bytes(file.metadata.row_group(number), names)
+            if n_bytes > LARGEST_GROUP:
+                raise TextError(
+                    f"Row group {number + 1:,} holds {n_bytes / 1e9:.1f} GB of texts, and at most "
+                    f"{LARGEST_GROUP / 1e9:.1f} GB are read at once. Write the file with fewer rows in a group."
+                )
+            n_rows = min(ROWS_AT_ONCE, max(1, BYTES_AT_ONCE // max(1, n_bytes)))
+            try:
+                for batch in file.iter_batches(n_rows, row_groups=[number], columns=list(names)):
+                    yield from batch.to_pylist()
+            except (pa.ArrowException, ValueError) as error:
+                raise _unreadable(error) from None
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except (pa.ArrowException, ValueError) as error:
+        raise _unreadable(error) from None
+
+
+def _check_column(file: Any, name: str) -> None:
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    if (n_columns := schema.names.count(name)) > 1:
+        raise TextError(f"The table has {n_columns} columns named {quoted(name)}. Give each its own name.")
+    kind = schema.field(name).type
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(values) or pa.types.is_large_string(values) or pa.types.is_string_view(values)
+    if not (is_text or pa.types.is_null(values)):
+        raise TextError(f"The column {quoted(name)} holds values of type {str(kind)[:50]}. Write texts there.")
+
+
+def _n_bytes(group: Any, names: Sequence[str]) -> int:
+    """Size of some columns of a row group, uncompressed, with repeated texts once."""
+    columns = map(group.column, range(group.num_columns))
+    return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in names)
+
+
+def _unreadable(error: Exception) -> TextError:
+    return TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it anew.")
