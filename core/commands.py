@@ -27,6 +27,8 @@ from core.texts.tokens import TooLong
 PARQUET: Final = ".parquet"
 CSV: Final = ".csv"
 TABLES: Final = (PARQUET, CSV)
+INTERRUPTED: Final = 130
+"""Exit status of a program that was ended from the keyboard."""
 
 Done = TypeVar("Done")
 NAMED: Final = 100

@@ -2,8 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, get_args
 
 import pandas as pd
@@ -12,12 +16,12 @@ from tqdm import tqdm
 from core.attention.settings import ONE_STACK, TWO_STACKS
 from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
 from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from core.commands import TABLES, add_random_weights_option, check_output, heads, write_table
+from core.commands import INTERRUPTED, TABLES, add_random_weights_option, check_output, heads, write_table
 from core.corpus import plan as planning
 from core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from core.corpus.paired import read_differences, write_differences
 from core.corpus.parsing import parse_corpus
-from core.corpus.questions import RELATION_NAMES, ROLE_SCORES
+from core.corpus.questions import RELATION_NAMES
 from core.corpus.recent import remember_results
 from core.corpus.results import Part, open_results
 from core.corpus.run import Progress, alone, check, merge, named, run
@@ -28,13 +32,17 @@ from core.engines.options import add_engine_options, check_engine, engine_of
 from core.errors import AnalysisError
 from core.relations.accuracy import DIRECTIONS
 from core.roles.command import add_criterion_options, criterion_of
-from core.roles.hypotheses import Criterion
+from core.roles.hypotheses import Criterion, n_holding, untested
 from core.roles.measures import Direction, Scale
 from core.roles.roles import shown_roles
 from core.roles.tables import head_table
 from core.roles.uncertainty.anytime import as_odds
+from core.roles.uncertainty.stability import few_texts
 from core.texts.tokens import TooLong
 
+EVERY: Final = 30.0
+"""Seconds from one line about progress to the next, where standard error is a file."""
+READING_STOPPED: Final = "The texts were still being read, so the same command starts again."
 SHOWN_COLUMNS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
@@ -108,17 +116,66 @@ def parse(arguments: argparse.Namespace) -> None:
     """
     check_engine(arguments)
     engine = engine_of(arguments, "cpu")
-    with alone(arguments.output), tqdm(unit="text", disable=not sys.stderr.isatty()) as bar:
-        columns = _columns(arguments)
+    with alone(arguments.output), _progress(READING_STOPPED) as shown:
         parsing = parse_corpus(
-            arguments.output, arguments.texts, columns, engine, arguments.shard_size, partial(_show_parsed, bar)
+            arguments.output, arguments.texts, _columns(arguments), engine, arguments.shard_size, shown.parsed
         )
     print(f"{parsing.n_texts:,} texts parsed by {parsing.parser}: {arguments.output}")
 
 
-def _show_parsed(bar: Any, n_parsed: int, n_texts: int) -> None:
-    bar.total = n_texts
-    bar.update(n_parsed - bar.n)
+@dataclass
+class _Shown:
+    """Progress on standard error: a bar in a terminal, and in a file a line now and then."""
+
+    bar: Any
+    """Of tqdm."""
+    stopped: str
+    """What to say after Ctrl+C."""
+    next_line: float = 0.0
+    """Time of the next line."""
+
+    def read(self, n_texts: int) -> None:
+        """Show how many texts were read for a plan."""
+        self.bar.set_description("reading")
+        self._show(n_texts, f"{n_texts:,} texts read.")
+
+    def parsed(self, n_parsed: int, n_texts: int) -> None:
+        """Show how many texts are parsed."""
+        self.bar.total = n_texts
+        self._show_kept(n_parsed, f"{n_parsed:,} of {n_texts:,} texts are parsed")
+
+    def scored(self, progress: Progress) -> None:
+        """Show how many shards are done."""
+        self.bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
+        self._show_kept(progress.n_texts, f"{progress.n_done:,} of {progress.n_shards:,} shards are done")
+
+    def _show_kept(self, n_texts: int, kept: str) -> None:
+        self.stopped = f"{kept}; the same command goes on from there."
+        self._show(n_texts, f"{kept}.")
+
+    def _show(self, n_texts: int, line: str) -> None:
+        self.bar.update(n_texts - self.bar.n)
+        if self.bar.disable and monotonic() >= self.next_line:
+            print(line, file=sys.stderr, flush=True)
+            self.next_line = monotonic() + EVERY
+
+
+@contextmanager
+def _progress(stopped: str, n_texts: int | None = None) -> Iterator[_Shown]:
+    """Context of work whose progress is shown; after Ctrl+C, says what is done.
+
+    Args:
+        stopped: what to say after Ctrl+C before anything is done.
+        n_texts: of the work, where known.
+    """
+    with tqdm(total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+        shown = _Shown(bar, stopped)
+        try:
+            yield shown
+        except KeyboardInterrupt:
+            bar.close()
+            print(f"Stopped. {shown.stopped}", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -138,16 +195,11 @@ def run_corpus(arguments: argparse.Namespace) -> None:
     with alone(arguments.output):
         manifest = _planned(arguments)
         engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
-        with tqdm(total=manifest.n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
-            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_show_progress, bar))
+        with _progress("The same command goes on.", manifest.n_texts) as shown:
+            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), shown.scored)
     remember_results(arguments.output)
     part = open_results(arguments.output).part()
     print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")
-
-
-def _show_progress(bar: Any, progress: Progress) -> None:
-    bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
-    bar.update(progress.n_texts - bar.n)
 
 
 def merge_corpus(arguments: argparse.Namespace) -> None:
@@ -199,16 +251,25 @@ def show(arguments: argparse.Namespace) -> None:
     print(f"Left out: {results.n_too_long:,} too long, {results.n_without_token:,} without a token.")
     names = [f"{stratum.kind}={stratum.name}" for stratum in results.strata if stratum != EVERYTHING]
     print(f"Parts: {', '.join(names)}")
-    print(_summary(question, part, table))
+    print(_role_summary(arguments, part) if question == "roles" else _best(question, table))
+    if question == "roles" and (note := few_texts(part.n_texts)) is not None:
+        print(note, file=sys.stderr)
     if arguments.output is not None:
         write_table(arguments.output, table, {name: str(fact) for name, fact in part.facts().items()})
 
 
-def _summary(question: str, part: Part, table: pd.DataFrame) -> str:
-    """The most telling rows of a table."""
-    if question == "roles":
-        coarse, _ = shown_roles(part.sums(ROLE_SCORES).mean)
-        return table[table["role"].isin(coarse)].groupby("role", sort=False)["holds"].sum().to_string()
+def _role_summary(arguments: argparse.Namespace, part: Part) -> str:
+    """Number of heads with each coarse role, and why a role was not tested."""
+    tests = part.tests(criterion_of(arguments, part.results.settings.scale))
+    coarse, _ = shown_roles(tests.mean)
+    reasons = {role: reason for role, reason in untested(tests).items() if role in coarse}
+    counts = {role: "not tested" if n_heads is None else n_heads for role, n_heads in n_holding(tests, coarse).items()}
+    lines = [pd.Series(counts, dtype=object).rename_axis("role").to_string()]
+    return "\n".join([*lines, *(f"Not tested: {role}; {reason}." for role, reason in reasons.items())])
+
+
+def _best(question: str, table: pd.DataFrame) -> str:
+    """The head with the highest value of each statistic, or of each relation."""
     key = "statistic" if question == "surface" else "relation"
     column = "mean" if question == "surface" else "accuracy"
     with_values = table[table[column].notna()]
@@ -276,7 +337,7 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
     files = find_checkpoint(arguments.checkpoint)
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
-    with tqdm(desc="reading", unit="text", disable=not sys.stderr.isatty()) as bar:
+    with _progress(READING_STOPPED) as shown:
         return planning.plan(
             arguments.output,
             files,
@@ -284,17 +345,13 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
             arguments.texts,
             _columns(arguments),
             arguments.shard_size,
-            partial(_show_read, bar),
+            shown.read,
         )
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
     columns = arguments.text_columns
     return tuple(name.strip() for name in columns.split(",")) if columns else None
-
-
-def _show_read(bar: Any, n_texts: int) -> None:
-    bar.update(n_texts - bar.n)
 
 
 def _questions(written: str) -> tuple[QuestionName, ...]:

@@ -167,9 +167,10 @@ class Part:
         Raises: AnalysisError if the corpus was run without its question.
         """
         if name not in self.statistics.sums:
+            question, questions = name.split()[0], self.results.settings.questions
             raise AnalysisError(
-                f"{self.results.folder} was not asked for {name.split()[0]}. Run it with --questions "
-                f"{','.join((*self.results.settings.questions, name.split()[0]))} in another folder."
+                f"{self.results.folder.name} was not asked for {question}. Run the corpus into another folder with "
+                f"--questions {','.join((*questions, question))} and all other options as they were."
             )
         return self.statistics.sums[name].at(0)
 

@@ -13,7 +13,7 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, read_progress
-from core.commands import read_bytes
+from core.commands import INTERRUPTED, read_bytes
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
@@ -23,8 +23,6 @@ SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""
 SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
 """250 steps, saved four times."""
-INTERRUPTED: Final = 130
-"""Exit status of a program that was ended from the keyboard."""
 
 
 def add_commands(commands: Any) -> None:

@@ -1,7 +1,7 @@
 """Tests which head has which role, from the scores of many texts: p-values, corrections and intervals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, get_args
 
@@ -303,6 +303,12 @@ def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
     values = {field.name: getattr(tests, field.name) for field in fields(tests)}
     arrays: dict[str, Any] = {name: value[indices] for name, value in values.items() if isinstance(value, np.ndarray)}
     return replace(tests, roles=roles, **arrays)
+
+
+def n_holding(tests: HeadTests, roles: Iterable[str]) -> dict[str, int | None]:
+    """Number of heads that hold each role; None for a role that could not be tested."""
+    without_test = untested(tests)
+    return {role: None if role in without_test else int(tests.holds[tests.roles.index(role)].sum()) for role in roles}
 
 
 def untested(tests: HeadTests) -> dict[str, str]:

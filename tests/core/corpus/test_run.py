@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from safetensors.numpy import save_file
 from small_checkpoints import save
 
 from core import analysis
+from core.corpus import command
 from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, STATISTICS, read_manifest, score_path
 from core.corpus.questions import RELATION_NAMES
 from core.corpus.results import open_results
@@ -33,6 +35,7 @@ from core.roles.measures import ScoreSettings, role_scores
 from core.roles.question import SCORES, SCORES_WITHOUT_PARSER
 from core.roles.roles import ROLES
 from core.roles.uncertainty.anytime import role_evidence
+from core.roles.uncertainty.stability import few_texts
 from core.statistics.histogram import quantile
 from core.surface.frequencies import english_frequencies
 from core.surface.key_kinds import USUAL_SURFACE
@@ -249,9 +252,9 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts,
     """Smaller than `benchmarks/corpora/corpus_kills.py`, which kills at 50 moments."""
     folder, chance = tmp_path / "killed", random.Random(0)
     assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
-    command = [sys.executable, "-m", "core", "corpus", "run", "--output", str(folder), "--workers", "1"]
+    arguments = [sys.executable, "-m", "core", "corpus", "run", "--output", str(folder), "--workers", "1"]
     for n_done in (1, 3):
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while len(list((folder / DONE_FOLDER).glob("*.json"))) < n_done and process.poll() is None:
             os.sched_yield()
         if chance.random() < 0.5:
@@ -261,6 +264,39 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts,
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert written(folder) == written(done)
     assert not list(folder.rglob("*.part"))
+
+
+def test_a_run_that_is_stopped_says_what_is_done_and_goes_on(done, checkpoint, texts, tmp_path):
+    folder = tmp_path / "stopped"
+    assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
+    # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there. A line after each shard.
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sys; from core import __main__; from core.corpus import command; command.EVERY = 0\n"
+        "sys.exit(__main__._entry())"
+    )
+    run = [sys.executable, "-c", script, "corpus", "run", "--output", str(folder), "--workers", "1"]
+    with subprocess.Popen(run, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        lines = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        *_, last = process.communicate(timeout=60)[1].splitlines()
+    assert lines == ["0 of 5 shards are done.\n", "1 of 5 shards are done.\n"]
+    n_done = len(list((folder / DONE_FOLDER).glob("*.json")))
+    assert 1 <= n_done < 5
+    assert last == f"Stopped. {n_done} of 5 shards are done; the same command goes on from there."
+    assert process.returncode == 130
+    assert corpus("run", "--output", folder, "--workers", 1) == 0
+    assert written(folder) == written(done)
+
+
+@pytest.mark.parametrize(("seconds", "n_lines"), [(0, 6), (3600, 1)])
+def test_progress_is_told_in_a_file_now_and_then(checkpoint, texts, tmp_path, monkeypatch, capsys, seconds, n_lines):
+    monkeypatch.setattr(command, "EVERY", seconds)
+    assert corpus("plan", *options(checkpoint, texts), "--output", tmp_path / "r") == 0
+    assert capsys.readouterr().err.splitlines()[0] == "5 texts read."
+    assert corpus("run", "--output", tmp_path / "r", "--workers", 1) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"{n_done} of 5 shards are done." for n_done in range(n_lines)]
 
 
 def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(done, tmp_path, capsys):
@@ -293,6 +329,16 @@ def test_show_writes_roles_by_test_and_by_evidence(done, tmp_path, capsys):
     table = pd.read_csv(output)
     assert {"role", "layer", "head", "p_adjusted", "holds", "evidence", "holds_anytime"} <= set(table)
     assert "data set web: 12 texts of" in capsys.readouterr().out
+
+
+def test_show_says_what_was_not_tested_and_that_few_texts_say_little(done, capsys):
+    assert corpus("show", done) == 0
+    said = capsys.readouterr()
+    assert re.search("^block +not tested$", said.out, re.MULTILINE)
+    assert "Not tested: block; it needs pairs of segments, and these are single texts." in said.out
+    assert said.err == ""  # 23 texts are enough
+    assert corpus("show", done, "--part", "data set=web") == 0
+    assert capsys.readouterr().err == f"{few_texts(12)}\n"
 
 
 def test_texts_that_are_left_out_keep_their_rows(checkpoint, tmp_path, capsys):
