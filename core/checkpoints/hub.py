@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from core.checkpoints.checks.files import HUB_FILES
+from core.checkpoints.saved_runs import may_be_a_run
 from core.errors import CheckpointError, HubOutOfReach
 
 WAIT_SECONDS: Final = 10
 """Timeout for the hub's answer about one file."""
+GONE: Final = "If it is a fine-tuning run, it was deleted here or made on another machine"
+"""What became of a run that is not on this machine."""
 
 
 def fetch(name: str) -> tuple[Path, str]:
@@ -69,13 +72,18 @@ def _errors_explained(name: str) -> Iterator[None]:
             f"{name} is gated on the hub. Accept its terms there and log in with: hf auth login"
         ) from None
     except RepositoryNotFoundError:
+        or_here = f" {GONE}." if may_be_a_run(name) else ""
         raise CheckpointError(
-            f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
+            f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private.{or_here}"
         ) from None
     except (LocalEntryNotFoundError, HTTPError):
-        raise HubOutOfReach(_no_answer(name)) from None
+        raise HubOutOfReach(_not_here(name) if may_be_a_run(name) else _no_answer(name)) from None
     except OSError as error:
         raise CheckpointError(_no_answer(name, f" ({error.strerror})" if error.strerror else "")) from None
+
+
+def _not_here(name: str) -> str:
+    return f"{name} is not on this machine. {GONE}; if it is a model of the hub, connect to the internet to fetch it."
 
 
 def _no_answer(name: str, reason: str = "") -> str:

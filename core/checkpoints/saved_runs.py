@@ -241,6 +241,14 @@ def check_is_saved(name: str) -> None:
     raise CheckpointError(f"{problem}; its saved {steps}. Name one, as {run}/checkpoint-{saved[-1]}.")
 
 
+def may_be_a_run(name: str) -> bool:
+    """Whether a name has the form of that of a run (`movie-reviews`) or of one of its steps
+    (`movie-reviews/checkpoint-94`); some ids of the hub have it, too.
+    """
+    _, slash, step = name.partition("/")
+    return not slash or SAVED.fullmatch(step) is not None
+
+
 def list_runs(folder: Path | None = None) -> tuple[SavedRun, ...]:
     """All runs in a folder, sorted by name.
 

@@ -87,6 +87,14 @@ def test_a_folder_that_is_no_checkpoint_gets_its_sentence(folder, change, messag
         ("nul\0byte", r"is neither a folder nor a hub id"),
         ("x" * 5000, r"is neither a folder nor a hub id"),
         ("organisation/absent", r"^The hub could not be reached for organisation/absent, and no copy is on this"),
+        (
+            "deleted-run",
+            r"^deleted-run is not on this machine\. If it is a fine-tuning run, it was deleted here or made",
+        ),
+        (
+            "deleted/checkpoint-94",
+            r"^deleted/checkpoint-94 is not on this machine\. If it is a fine-tuning run, it was",
+        ),
     ],
 )
 def test_a_name_that_leads_nowhere_gets_its_sentence(name, message):
@@ -110,7 +118,7 @@ def test_a_file_is_no_checkpoint(folder):
 def test_a_bare_name_is_not_read_as_a_folder_that_happens_to_be_there(tmp_path, monkeypatch):
     (tmp_path / "core").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match="The hub could not be reached for core"):
+    with pytest.raises(CheckpointError, match="core is not on this machine"):
         find_checkpoint("core")
     with pytest.raises(CheckpointError, match=r"\./core holds no config\.json"):
         find_checkpoint("./core")
@@ -208,8 +216,10 @@ def test_a_gated_and_an_absent_checkpoint_get_their_sentences(monkeypatch):
     with pytest.raises(CheckpointError, match=r"^a/b is gated on the hub\. Accept its terms there and log in"):
         find_checkpoint("a/b")
     fail_with(monkeypatch, RepositoryNotFoundError("absent", response=response))
-    with pytest.raises(CheckpointError, match=r"^The hub has no checkpoint a/b\. Check the spelling"):
+    with pytest.raises(CheckpointError, match=r"^The hub has no checkpoint a/b\. Check the spelling, or log in"):
         find_checkpoint("a/b")
+    with pytest.raises(CheckpointError, match=r"private\. If it is a fine-tuning run, it was deleted here or made on"):
+        find_checkpoint("deleted-run")
 
 
 def test_a_broken_connection_gets_its_sentence_without_the_name_of_a_class(monkeypatch):
