@@ -11,6 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dashboard import wording
 from dashboard.plain import plain
+from dashboard.web.addresses import NO_PAGE
 
 LONGEST_QUOTED: Final = 60
 """Maximum length of a quoted value, in characters."""
@@ -54,9 +55,14 @@ def begin(page: str) -> None:
         _restore_all(context)
     if _PAGE not in values or stepped_back:
         values[_ASKED] = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
-        values[_SAID] = ()
+        _forget()
+        if (name := take(NO_PAGE)) is not None:
+            values[NO_PAGE] = True
+            put([NO_PAGE], {})
+            say(wording.no_such_page(quoted(name)))
     elif values[_PAGE] != page:
-        values[_ASKED], values[_SAID] = {}, ()
+        values[_ASKED] = {}
+        _forget()
     values[_PAGE] = page
     values[_LEFT_OUT] = False
 
@@ -119,11 +125,16 @@ def show(slot: Any) -> None:
     if sentences := st.session_state.get(_SAID):
         with slot.container(key="link-said", gap="xsmall"):
             st.warning("\n\n".join(sentences), icon=":material/link_off:")
+            if st.session_state.get(NO_PAGE):
+                with st.container(horizontal=True, gap="small"):
+                    for page in st.session_state["pages"].values():
+                        st.page_link(page)
             st.button(wording.CLOSE, key="close link", type="tertiary", icon=":material/close:", on_click=_forget)
 
 
 def _forget() -> None:
     st.session_state[_SAID] = ()
+    st.session_state[NO_PAGE] = False
 
 
 def quoted(value: str) -> str:

@@ -12,7 +12,8 @@ adds four things, which have to be there before anything is drawn:
 - A script by which Enter applies a typed sentence.
 
 Streamlit's scripts are sent by `dashboard.web.scripts`, which takes less work than Streamlit's own way. The first page
-has an address without a name; its name in the address, `/inspect`, leads there too.
+has an address without a name; its name in the address, `/inspect`, leads there too. Addresses that no page has are the
+matter of `dashboard.web.addresses`.
 """
 
 import gc
@@ -39,6 +40,7 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
 
 from cache.serving.memory import few_arenas
 from dashboard.public import MAX_UPLOADS, is_public
+from dashboard.web.addresses import KnownAddresses
 from dashboard.web.few_uploads import FewUploads
 from dashboard.web.own_site import OwnSiteOnly
 from dashboard.web.scripts import Scripts
@@ -55,9 +57,20 @@ ADDRESSES: Final = (
     "lessons",
     "fine-tune",
 )
-"""Of the pages; any other address returns Streamlit's page unchanged."""
+"""Of the pages."""
 FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
+PAGES: Final = {
+    **{
+        address or FIRST_PAGE: address or FIRST_PAGE
+        for address in ADDRESSES
+        if address != "fine-tune" or not is_public()
+    },
+    "Where heads look": "surface",
+    "Grammar": "parsing",
+    "Similar heads": "similar",
+}
+"""Address of each page that this server has, by its address and by a title of other words."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css")
@@ -139,7 +152,7 @@ sys.setswitchinterval(0.001)
 gc.freeze()
 few_arenas()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
-middleware = [Middleware(OwnSiteOnly), Middleware(Scripts)]
+middleware = [Middleware(OwnSiteOnly), Middleware(Scripts), Middleware(KnownAddresses, pages=PAGES)]
 if is_public():
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)

@@ -171,6 +171,11 @@ def no_such_look(name: str, value: str) -> str:
     return f"The link asks for {name} “{value}”, which the arcs do not offer. Showing them as usual."
 
 
+def no_such_page(name: str) -> str:
+    """An address that no page has; links to all pages follow."""
+    return f"There is no page “{name}”. This is the first page; the pages are:"
+
+
 def no_such_number(value: str, n_texts: int, shown: int) -> str:
     """A text that is not there."""
     return f"The link asks for text “{value}” of {counted(n_texts, 'text')}. Showing text {shown} instead."

@@ -193,3 +193,16 @@ def test_a_link_with_nonsense_opens_the_page_with_what_it_has_and_says_so(visit)
     expect(said).to_have_count(0)
     page = visit("/roles?details=nothing&roles+finer=maybe&tau=99&region=local,none")
     expect(bright(page)).to_have_count(72)
+
+
+def test_a_misspelt_address_leads_to_its_page_and_an_unknown_one_says_which_pages_there_are(visit, server):
+    page = visit("/Finetune?checkpoint=bundled")
+    expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile(f"^{server}/fine-tune[?]checkpoint=bundled"))
+    page = visit("/nowhere")
+    said = page.locator(".st-key-link-said")
+    expect(said.get_by_role("alert")).to_contain_text("There is no page “nowhere”.")
+    expect(grid_of(page)).to_be_visible()
+    said.get_by_role("link", name="Roles", exact=True).click()
+    expect(page.get_by_role("heading", name="Roles", exact=True)).to_be_visible()
+    expect(said).to_have_count(0)

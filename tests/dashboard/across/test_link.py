@@ -225,3 +225,15 @@ def test_the_copied_link_says_what_it_does_not_hold(app):
 )
 def test_a_widget_shows_what_the_link_asks_for_or_not(asked, shown, same):
     assert link.is_shown(asked, shown) is same
+
+
+def test_an_address_that_no_page_has_is_said_with_links_to_all_pages(app):
+    at = app(**{link.NO_PAGE: "<b>nowhere</b>"})
+    assert not at.exception
+    (sentence,) = [each.value for each in at.warning]
+    assert sentence == wording.no_such_page(link.quoted("<b>nowhere</b>"))
+    links = [each.proto for each in at.get("page_link")]
+    assert [each.label for each in links[:10]] == [page.title for page in at.session_state["pages"].values()]
+    assert link.NO_PAGE not in at.query_params
+    at.button(key="close link").click().run()
+    assert not at.warning

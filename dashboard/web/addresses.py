@@ -1,0 +1,57 @@
+"""Leads a misspelt address to the page that is meant, and any other unknown one to the first page, which says so.
+
+Streamlit itself shows its first page at every address that no page has, as if nothing were wrong.
+"""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+from urllib.parse import quote_plus
+
+from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+NO_PAGE: Final = "no page"
+"""Query parameter of the first page: the name in an address that no page has."""
+LEAST_ALIKE: Final = 0.75
+"""Least similarity (difflib) of a misspelt name and the one that is meant."""
+_NAME: Final = re.compile("/([^/.]+)")
+"""Path of one part that is no file; the other endpoints of Streamlit have more parts."""
+
+
+class KnownAddresses:
+    """Middleware that sends a browser on from an address that no page has; it answers nothing else."""
+
+    def __init__(self, app: ASGIApp, pages: Mapping[str, str]) -> None:
+        """Wrap this app.
+
+        Args:
+            app: of Streamlit.
+            pages: address of each page, by its names: the address itself, and its title.
+        """
+        self._app = app
+        self._addresses = frozenset(pages.values())
+        self._pages = {_letters(name): address for name, address in pages.items()}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        name = _NAME.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
+        if name is None or name[1] in self._addresses or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await self._app(scope, receive, send)
+            return
+        query = scope["query_string"].decode("latin-1")
+        address = self._meant(name[1])
+        parameters = [query] if address else [f"{quote_plus(NO_PAGE)}={quote_plus(name[1])}", query]
+        query = "&".join(filter(None, parameters))
+        await RedirectResponse(f"./{address or ''}{'?' if query else ''}{query}")(scope, receive, send)
+
+    def _meant(self, name: str) -> str | None:
+        """Address of the page with nearly this name; None without one."""
+        alike = get_close_matches(_letters(name), self._pages, n=1, cutoff=LEAST_ALIKE)
+        return self._pages[alike[0]] if alike else None
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -1,0 +1,75 @@
+"""Addresses that no page has. tests/browser/across/test_links.py opens some in a browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from dashboard import server
+from dashboard.web.addresses import KnownAddresses
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9"}
+
+
+async def _app(request):
+    return PlainTextResponse(f"the app at {request.url.path}")
+
+
+@pytest.fixture
+def answer():
+    """answer(path, **headers): what a browser is answered, which does not follow where it is sent."""
+    routes = [Route("/{path:path}", _app, methods=["GET", "POST"])]
+    client = TestClient(
+        Starlette(routes=routes, middleware=[Middleware(KnownAddresses, pages=server.PAGES)]), follow_redirects=False
+    )
+    return lambda path, headers=BROWSER, method="GET": client.request(method, path, headers=headers)
+
+
+@pytest.mark.parametrize("address", [*server.ADDRESSES, server.FIRST_PAGE])
+def test_a_page_is_answered_at_its_own_address(answer, address):
+    assert answer(f"/{address}?tau=2").text == f"the app at /{address}"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("finetune", "fine-tune"),
+        ("Fine_Tune", "fine-tune"),
+        ("fine%20tuning", "fine-tune"),
+        ("Roles", "roles"),
+        ("knowlege", "knowledge"),
+        ("grammar", "parsing"),
+        ("where-heads-look", "surface"),
+        ("similar-heads", "similar"),
+        ("Inspect", "inspect"),
+    ],
+)
+def test_a_misspelt_address_leads_to_the_page_that_is_meant_and_keeps_what_the_link_asks_for(answer, name, meant):
+    sent = answer(f"/{name}?text=a+b&tau=2")
+    assert (sent.status_code, sent.headers["location"]) == (307, f"./{meant}?text=a+b&tau=2")
+
+
+def test_any_other_address_leads_to_the_first_page_with_its_name(answer):
+    assert answer("/nowhere?tau=2").headers["location"] == "./?no+page=nowhere&tau=2"
+    assert answer("/no%20where%26x%3Cb%3E").headers["location"] == "./?no+page=no+where%26x%3Cb%3E"
+    assert answer("/nowhere").headers["location"] == "./?no+page=nowhere"
+
+
+@pytest.mark.parametrize("path", ["/_stcore/health", "/static/js/index.js", "/favicon.png", "/media/x.png"])
+def test_files_and_what_is_not_asked_for_by_a_browser_as_a_page_are_left_alone(answer, path):
+    assert answer(path).text == f"the app at {path}"
+    assert answer("/nowhere", headers={"Accept": "*/*"}).text == "the app at /nowhere"
+    assert answer("/nowhere", method="POST").text == "the app at /nowhere"
+
+
+def test_the_titles_of_the_pages_are_names_too():
+    app = Path(server.__file__).with_name("app.py").read_text("utf-8")
+    titles = dict(re.findall(r'title="([^"]+)", url_path="([^"]+)"', app))
+    assert len(titles) == len(server.ADDRESSES)
+    letters = {re.sub(r"\W", "", name).lower(): address for name, address in server.PAGES.items()}
+    assert {title: letters[re.sub(r"\W", "", title).lower()] for title in titles} == titles
