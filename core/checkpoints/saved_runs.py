@@ -30,6 +30,7 @@ NEEDED: Final[dict[str, frozenset[str]]] = {
     "start": frozenset({"step"}),
     "loss": frozenset({"step", "loss"}),
     "held out": frozenset({"step", "loss", "accuracy", "correlation"}),
+    "validation": frozenset({"n_texts", "majority", "mean_loss"}),
     "note": frozenset({"note"}),
 }
 """Required values of the report of each event."""
@@ -48,6 +49,17 @@ class HeldOut:
     """Share of texts classified correctly; None for a regression."""
     correlation: float | None
     """Pearson's r with the labels; None for classes, and if predictions or labels are constant."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The validation texts of a run, and what one and the same answer for all of them would get."""
+
+    n_texts: int
+    majority: float | None
+    """Share of the texts in their most frequent class; None for a regression."""
+    mean_loss: float | None
+    """Mean squared error of the mean label of the training texts; None for classes."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,8 @@ class Progress:
     """Name of the checkpoint that is fine-tuned."""
     notes: tuple[str, ...] = ()
     """Remarks for the user, such as how many texts were truncated."""
+    validation: Validation | None = None
+    """None until it is known, and for a run of an earlier version."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,7 @@ def read_progress(folder: Path) -> Progress | None:
     losses: dict[int, float] = {}
     held_out: dict[int, HeldOut] = {}
     notes: list[str] = []
+    validation = None
     for line in _lines(folder / PROGRESS):
         match line.pop("event"):
             case "start":  # a resumed run repeats the steps after its last saved one
@@ -111,6 +126,8 @@ def read_progress(folder: Path) -> Progress | None:
                 losses[line["step"]] = line["loss"]
             case "held out":
                 held_out[line["step"]] = HeldOut(**{name: line[name] for name in NEEDED["held out"]})
+            case "validation":
+                validation = Validation(**{name: line[name] for name in NEEDED["validation"]})
             case "note":
                 notes.append(line["note"])
         latest |= line
@@ -127,6 +144,7 @@ def read_progress(folder: Path) -> Progress | None:
         message=latest["message"],
         checkpoint=latest["checkpoint"],
         notes=tuple(notes),
+        validation=validation,
     )
 
 
@@ -169,9 +187,9 @@ def _is_text(value: object) -> bool:
 
 
 KINDS: Final[dict[str, Callable[[object], bool]]] = {
-    **dict.fromkeys(("step", "steps", "pid"), _is_count),
+    **dict.fromkeys(("step", "steps", "pid", "n_texts"), _is_count),
     **dict.fromkeys(("loss", "created"), _is_number),
-    **dict.fromkeys(("accuracy", "correlation", "seconds_left"), _is_number_or_none),
+    **dict.fromkeys(("accuracy", "correlation", "seconds_left", "majority", "mean_loss"), _is_number_or_none),
     **dict.fromkeys(("message", "checkpoint", "note"), _is_text),
     "state": lambda value: value is None or value in get_args(State),
 }

@@ -14,6 +14,7 @@ from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, read_progress
 from core.commands import INTERRUPTED, read_bytes
+from core.finetuning.chance import NOT_ABOVE, against_chance
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
@@ -135,8 +136,12 @@ def _saved(folder: Path) -> str:
 
 
 def _result(progress: Progress) -> str:
-    result = progress.held_out[-1]
+    result, beside = progress.held_out[-1], against_chance(progress)
     if result.accuracy is not None:
-        return f"accuracy {result.accuracy:.3f} on the validation split"
-    correlation = "not defined" if result.correlation is None else f"{result.correlation:.3f}"
-    return f"correlation {correlation} on the validation split"
+        sentence = f"accuracy {result.accuracy:.3f} on the validation split"
+    else:
+        correlation = "not defined" if result.correlation is None else f"{result.correlation:.3f}"
+        sentence = f"correlation {correlation} on the validation split"
+    if beside is None:
+        return sentence
+    return f"{sentence} ({beside.in_words}){'' if beside.is_above else f', {NOT_ABOVE}'}"

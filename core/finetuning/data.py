@@ -5,7 +5,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from math import isfinite
 from typing import Final, Literal
@@ -44,6 +44,12 @@ class TrainingData:
     """Names of the classes in order; empty for a regression."""
     text_columns: tuple[str, ...]
     label_column: str
+
+    def of_rows(self, rows: Bool[np.ndarray, " text"]) -> "TrainingData":
+        """Some of the texts, in their order."""
+        indices = np.flatnonzero(rows)
+        texts, labels = tuple(self.texts[i] for i in indices), tuple(self.labels[i] for i in indices)
+        return replace(self, texts=texts, labels=labels)
 
 
 def read_training_data(

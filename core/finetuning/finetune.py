@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from scipy.special import softmax
 from transformers import (
     MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
     AutoConfig,
@@ -26,17 +29,19 @@ from core.checkpoints.find import choose_device, load_checkpoint
 from core.checkpoints.fingerprints import held_still
 from core.checkpoints.load import ONE_AT_A_TIME
 from core.checkpoints.memory import is_out_of_memory
-from core.checkpoints.saved_runs import HeldOut, Progress, read_progress, saved_checkpoints
+from core.checkpoints.saved_runs import HeldOut, Progress, Validation, read_progress, saved_checkpoints
 from core.checkpoints.slicing import class_without_heads
 from core.errors import AnalysisError, CheckpointError
 from core.finetuning.data import TrainingData, held_out_texts
-from core.finetuning.journal import Journal, record_result
+from core.finetuning.journal import Journal, WrongText, record_result
 from core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
 from core.finetuning.settings import TrainingSettings
 from core.texts.tokens import tokenize
 
 OF_A_HEAD: Final = "pooler"
 """Weights that are named like the body but belong to the head, so that a checkpoint without a head may lack them."""
+MOST_WRONG: Final = 5
+"""Validation texts with wrong answers that a run keeps."""
 
 
 def finetune(
@@ -66,13 +71,14 @@ def finetune(
     Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space.
     """
     device = choose_device(device)
-    training, validation, max_tokens = _examples(files, data, held_out, settings, journal)
+    training, validation, held_out, max_tokens = _examples(files, data, held_out, settings, journal)
     set_seed(settings.seed)
     saved = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
     model = _load_model(files, data, saved)
     tokenizer = _tokenizer(files, model)
     collator = DataCollatorWithPadding(tokenizer)
-    batches = [dict(collator(batch)) for batch in _by_length(validation, settings.batch_size)]
+    order = _by_length(validation, settings.batch_size)
+    batches = [dict(collator([validation[position] for position in batch])) for batch in order]
     with _enough_memory(device, settings.batch_size, max_tokens):
         loop = trainer(
             tokenizer=tokenizer,
@@ -89,7 +95,9 @@ def finetune(
         journal.end("stopped")
         return _progress(journal)
     loop.finish()
-    return _finished(journal, texts=len(training), texts_held_out=len(validation), max_tokens=max_tokens, device=device)
+    wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
+    facts = {"texts": len(training), "texts_held_out": len(validation), "max_tokens": max_tokens, "device": device}
+    return _finished(journal, **facts, wrong=[asdict(text) for text in wrong])
 
 
 @contextmanager
@@ -106,11 +114,7 @@ def _enough_memory(device: str, batch_size: int, max_tokens: int) -> Iterator[No
 
 
 def _finished(journal: Journal, **facts: object) -> Progress:
-    result = _progress(journal).held_out[-1]
-    record_result(
-        journal.folder, step=result.step, loss=result.loss, accuracy=result.accuracy, correlation=result.correlation,
-        **facts,
-    )  # fmt: skip
+    record_result(journal.folder, **asdict(_progress(journal).held_out[-1]), **facts)
     journal.end("finished")
     return _progress(journal)
 
@@ -128,8 +132,8 @@ def _examples(
     held_out: TrainingData | None,
     settings: TrainingSettings,
     journal: Journal,
-) -> tuple[list[Example], list[Example], int]:
-    """Training examples, validation examples, and the maximum number of tokens of a text.
+) -> tuple[list[Example], list[Example], TrainingData, int]:
+    """Training examples, validation examples and their texts, and the maximum number of tokens of a text.
 
     The checkpoint loaded here is freed on return: its weights are loaded again, with a head.
     """
@@ -141,13 +145,23 @@ def _examples(
         is_held_out = held_out_texts(data, settings.held_out, settings.seed)
         training = [example for example, out in zip(examples, is_held_out) if not out]
         validation = [example for example, out in zip(examples, is_held_out) if out]
+        held_out, data = data.of_rows(is_held_out), data.of_rows(~is_held_out)
     else:
         training, (validation, n_validation_cut) = examples, _encoded(checkpoint, held_out, max_tokens)
         n_cut += n_validation_cut
     if n_cut:
         n_texts = len(training) + len(validation)
         journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
-    return training, validation, max_tokens
+    journal.validation(_one_answer(data, held_out))
+    return training, validation, held_out, max_tokens
+
+
+def _one_answer(training: TrainingData, held_out: TrainingData) -> Validation:
+    """What one and the same answer for all validation texts gets."""
+    labels = np.array(held_out.labels)
+    if held_out.task == "regression":
+        return Validation(len(labels), None, float(np.square(labels - np.mean(training.labels)).mean()))
+    return Validation(len(labels), float(np.bincount(labels.astype(int)).max() / len(labels)), None)
 
 
 def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tuple[list[Example], int]:
@@ -164,13 +178,24 @@ def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tup
     return examples, n_cut
 
 
-def _by_length(examples: list[Example], batch_size: int) -> list[list[Example]]:
-    ordered = sorted(examples, key=lambda example: len(example["input_ids"]))
+def _by_length(examples: list[Example], batch_size: int) -> list[list[int]]:
+    """Positions of the examples in batches, the shortest examples first."""
+    ordered = sorted(range(len(examples)), key=lambda position: len(examples[position]["input_ids"]))
     return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
 
 
 def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> HeldOut:
     """Evaluate a model on the validation texts; uses no random numbers."""
+    outputs, targets, loss = _outputs(model, batches)
+    if model.config.problem_type == "regression":
+        return HeldOut(step, loss, None, _correlation(outputs[:, 0], targets))
+    return HeldOut(step, loss, float((outputs.argmax(-1) == targets).mean()), None)
+
+
+def _outputs(
+    model: PreTrainedModel, batches: Sequence[Batch]
+) -> tuple[Float[np.ndarray, "text class"], np.ndarray, float]:
+    """Outputs for the validation texts, their labels, and the mean loss."""
     model.eval()
     outputs, labels, losses = [], [], []
     with torch.inference_mode():
@@ -179,11 +204,33 @@ def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int
             outputs.append(output.logits.float().cpu())
             labels.append(batch["labels"])
             losses.append(float(output.loss) * len(batch["labels"]))
-    predicted, targets = torch.cat(outputs).numpy(), torch.cat(labels).numpy()
-    loss = sum(losses) / len(targets)
-    if model.config.problem_type == "regression":
-        return HeldOut(step, loss, None, _correlation(predicted[:, 0], targets))
-    return HeldOut(step, loss, float((predicted.argmax(-1) == targets).mean()), None)
+    targets = torch.cat(labels).numpy()
+    return torch.cat(outputs).numpy(), targets, sum(losses) / len(targets)
+
+
+def _most_wrong(
+    model: PreTrainedModel, batches: Sequence[Batch], order: Sequence[int], held_out: TrainingData
+) -> list[WrongText]:
+    """The validation texts with the surest wrong answers, or the largest errors of a regression, the worst first.
+
+    Args:
+        model: after training.
+        batches: the validation texts.
+        order: position of each of their texts in `held_out`.
+        held_out: their texts.
+    """
+    outputs, targets, _ = _outputs(model, batches)
+    if held_out.task == "regression":
+        answers = outputs[:, 0]
+        badness, names = np.abs(answers - targets), [f"{answer:.3g}" for answer in answers]
+        labels = [f"{target:g}" for target in targets]
+    else:
+        answers = outputs.argmax(-1)
+        sureness = softmax(outputs, axis=-1).max(-1)
+        badness, names = np.where(answers == targets, 0, sureness), [held_out.classes[answer] for answer in answers]
+        labels = [held_out.classes[target] for target in targets]
+    worst = [row for row in np.argsort(-badness, kind="stable")[:MOST_WRONG] if badness[row] > 0]
+    return [WrongText(held_out.texts[order[row]].segments, labels[row], names[row]) for row in worst]
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:

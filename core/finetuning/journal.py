@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import psutil
 from safetensors import SafetensorError
 
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, read_progress
+from core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, Validation, read_progress
 from core.errors import AnalysisError
 from core.finetuning.data import TrainingData
 from core.finetuning.settings import TrainingSettings
@@ -70,6 +70,15 @@ def plan_of(
         classes=data.classes,
         settings=settings,
     )
+
+
+@dataclass(frozen=True)
+class WrongText:
+    """A validation text, with the label that it has and the one that it gets."""
+
+    segments: tuple[str, ...]
+    label: str
+    predicted: str
 
 
 @contextmanager
@@ -136,6 +145,10 @@ class Journal:
     def note(self, note: str) -> None:
         """Report a remark for the user."""
         self._write("note", note=note)
+
+    def validation(self, validation: Validation) -> None:
+        """Report the validation texts."""
+        self._write("validation", **asdict(validation))
 
     def training(self, steps: int) -> None:
         """Report the start of training, from which the remaining time is estimated."""
@@ -256,6 +269,17 @@ def read_record(folder: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise AnalysisError(f"{folder / RECORD} does not describe a run. Name another folder.")
     return record
+
+
+def wrong_texts(record: Mapping[str, Any]) -> tuple[WrongText, ...]:
+    """The wrong answers in the result of a run; none for a run of an earlier version, or where they are invalid."""
+    try:
+        entries = record["result"]["wrong"]
+        wrong = tuple(WrongText(tuple(entry["segments"]), entry["label"], entry["predicted"]) for entry in entries)
+    except (KeyError, TypeError):
+        return ()
+    strings = [text for entry in wrong for text in (*entry.segments, entry.label, entry.predicted)]
+    return wrong if all(isinstance(text, str) for text in strings) else ()
 
 
 def _write_record(folder: Path, content: dict[str, Any]) -> None:

@@ -54,6 +54,23 @@ def wilson(
     return low, high
 
 
+def correlation_interval(r: float, n_cases: int, alpha: float) -> tuple[float, float]:
+    """Interval of a Pearson correlation by Fisher's transformation; -1 to 1 with fewer than 4 cases.
+
+    Args:
+        r: correlation of the cases.
+        n_cases: their number.
+        alpha: the interval covers 1 - alpha.
+    """
+    from scipy.special import ndtri  # takes a quarter of a second
+
+    if n_cases < 4:
+        return -1.0, 1.0
+    with np.errstate(divide="ignore"):
+        center, half = np.arctanh(r), -ndtri(alpha / 2) / np.sqrt(n_cases - 3)
+    return float(np.tanh(center - half)), float(np.tanh(center + half))
+
+
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
     """Element-wise quotient; NaN where the denominator is not positive."""
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)

@@ -33,6 +33,9 @@ SPOILT = [
     '{"event": "loss", "step": -1, "loss": 1}',
     '{"event": "loss", "step": 4, "loss": null}',
     '{"event": "held out", "step": 4}',
+    '{"event": "validation", "n_texts": 4, "majority": 0.5}',
+    '{"event": "validation", "n_texts": -4, "majority": 0.5, "mean_loss": null}',
+    '{"event": "validation", "n_texts": 4, "majority": "half", "mean_loss": null}',
     '{"event": "note"}',
     '{"event": "note", "note": [1]}',
     '{"event": "end", "state": "nowhere"}',
@@ -49,6 +52,7 @@ def test_a_spoilt_line_is_left_out_wherever_it_stands(line, tmp_path):
         progress = read_progress(written(tmp_path / str(place), *lines))
         assert progress is not None
         assert (progress.state, progress.losses, len(progress.held_out)) == ("finished", ((3, 0.5),), 1)
+        assert progress.validation is None
     assert read_progress(written(tmp_path / "alone", line)) is None
 
 

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,19 @@ import pytest
 import torch
 from full_disk import files_up_to
 from safetensors.torch import load_file, save_file
-from scipy.stats import pearsonr
+from scipy.stats import binomtest, pearsonr
 from small_checkpoints import ENCODERS, edit_json, save
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.saved_runs import ask_to_stop, list_runs, read_progress, saved_checkpoints
+from core.checkpoints.saved_runs import Validation, ask_to_stop, list_runs, read_progress, saved_checkpoints
 from core.errors import AnalysisError, CheckpointError, NoTokens
 from core.finetuning import command as training_commands
 from core.finetuning import loop as training_loop
 from core.finetuning.command import add_commands
-from core.finetuning.data import read_training_data
+from core.finetuning.data import held_out_texts, read_training_data
 from core.finetuning.finetune import _check_body, finetune, measure_held_out
-from core.finetuning.journal import Journal
+from core.finetuning.journal import Journal, read_record, wrong_texts
 from core.finetuning.settings import TrainingSettings
 
 ROOT = Path(__file__).parents[3]
@@ -246,6 +247,63 @@ def test_measuring_draws_no_random_number(folders):
     assert measured.loss == pytest.approx(float(((found - wanted) ** 2).mean()), rel=1e-5)
 
 
+def test_the_validation_texts_are_recorded_with_what_one_answer_gets(finished):
+    data = read(table(finished.parent / "cats.csv"))
+    of_validation = [label for label, out in zip(data.labels, held_out_texts(data, 0.1, FAST.seed)) if out]
+    majority = max(of_validation.count(0), of_validation.count(1)) / 4
+    assert read_progress(finished).validation == Validation(4, majority, None)
+
+
+def of_checkpoint(folder, texts):
+    """Outputs of a fine-tuned checkpoint, computed by transformers alone."""
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        return [model(**tokenizer(text, return_tensors="pt")).logits[0] for text in texts]
+
+
+def test_the_surest_wrong_answers_are_kept_with_both_labels(folders, tmp_path):
+    data = read(table(tmp_path / "cats.csv", lambda text: ("with", "without")[len(text) % 2]))
+    train(folders("bert"), data, tmp_path / "run", replace(FAST, held_out=0.5))
+    wrong = wrong_texts(read_record(tmp_path / "run"))
+    rows = np.flatnonzero(held_out_texts(data, 0.5, FAST.seed))
+    outputs = of_checkpoint(tmp_path / "run", [data.texts[row].segments[0] for row in rows])
+    expected = [
+        (float(output.softmax(-1).max()), data.texts[row].segments, data.classes[int(data.labels[row])])
+        for row, output in zip(rows, outputs)
+        if int(output.argmax()) != data.labels[row]
+    ]
+    expected.sort(key=lambda entry: -entry[0])
+    assert len(wrong) == 5 < len(expected)
+    assert [(text.segments, text.label) for text in wrong] == [entry[1:] for entry in expected[:5]]
+    assert all({text.label, text.predicted} == {"with", "without"} for text in wrong)
+
+
+def test_of_a_regression_the_largest_errors_and_the_loss_of_the_mean_are_kept(folders, tmp_path):
+    data = read(table(tmp_path / "cats.csv", count_of_cats))
+    train(folders("bert"), data, tmp_path / "run", replace(FAST, held_out=0.25))
+    is_held_out = held_out_texts(data, 0.25, FAST.seed)
+    labels = np.array(data.labels)
+    loss = ((labels[is_held_out] - labels[~is_held_out].mean()) ** 2).mean()
+    validation = read_progress(tmp_path / "run").validation
+    assert (validation.n_texts, validation.majority) == (10, None)
+    assert validation.mean_loss == pytest.approx(loss)
+    rows = np.flatnonzero(is_held_out)
+    outputs = of_checkpoint(tmp_path / "run", [data.texts[row].segments[0] for row in rows])
+    worst = sorted(rows, key=lambda row: -abs(float(outputs[list(rows).index(row)]) - data.labels[row]))[:5]
+    wrong = wrong_texts(read_record(tmp_path / "run"))
+    assert [text.segments for text in wrong] == [data.texts[row].segments for row in worst]
+    assert [float(text.label) for text in wrong] == pytest.approx([data.labels[row] for row in worst])
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{}, {"result": []}, {"result": {"wrong": 3}}, {"result": {"wrong": [{"segments": "x"}]}},
+     {"result": {"wrong": [{"segments": [1], "label": "a", "predicted": "b"}]}}],
+)  # fmt: skip
+def test_a_record_without_wrong_answers_or_with_spoilt_ones_gives_none(record):
+    assert wrong_texts(record) == ()
+
+
 def test_every_epoch_goes_through_the_texts_in_another_order(folders, data, tmp_path, monkeypatch):
     orders = []
 
@@ -426,10 +484,13 @@ def asked(checkpoint, table, output, *more):
 def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys):
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), tmp_path / "run", "--epochs", "0.5")
     command(*words, "--max-length", "6")
-    accuracy = read_progress(tmp_path / "run").held_out[-1].accuracy
+    progress = read_progress(tmp_path / "run")
+    low, high = binomtest(round(4 * progress.held_out[-1].accuracy), 4).proportion_ci(method="wilson")
     out, err = capsys.readouterr()
     assert out == (
-        f"Finished after 5 steps: accuracy {accuracy:.3f} on the validation split. The checkpoint: {tmp_path / 'run'}\n"
+        f"Finished after 5 steps: accuracy {progress.held_out[-1].accuracy:.3f} on the validation split (95% interval "
+        f"{low:.3f} to {high:.3f}, 4 texts; the most frequent class alone: {progress.validation.majority:.3f}), which "
+        f"is not shown to be above chance. The checkpoint: {tmp_path / 'run'}\n"
     )
     assert "were cut" in err
     found = json.loads((tmp_path / "run" / "training.json").read_text())

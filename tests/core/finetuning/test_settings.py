@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.checkpoints.find import find_checkpoint, local_folder
-from core.checkpoints.saved_runs import HeldOut, ask_to_stop, list_runs, read_progress, saved_checkpoints
+from core.checkpoints.saved_runs import HeldOut, Validation, ask_to_stop, list_runs, read_progress, saved_checkpoints
 from core.errors import AnalysisError, CheckpointError, TextError
 from core.finetuning.data import MAX_CLASSES, TrainingData, column_names, held_out_texts, read_training_data
 from core.finetuning.journal import Journal, Plan, open_run, record_result
@@ -210,6 +210,7 @@ def test_progress_tells_what_was_reported(tmp_path):
     assert (progress.state, progress.step, progress.steps) == ("running", 0, 0)
     assert (progress.message, progress.checkpoint) == ("Loading the checkpoint.", "bundled")
     journal.note("2 of 9 texts were cut.")
+    journal.validation(Validation(3, None, 0.25))
     journal.training(20)
     journal.held_out(HeldOut(2, 0.6, 0.75, None))
     journal.loss(2, 0.5)
@@ -222,6 +223,7 @@ def test_progress_tells_what_was_reported(tmp_path):
     assert progress.seconds_left >= 0
     assert progress.saved == (4, 10)
     assert progress.notes == ("2 of 9 texts were cut.",)
+    assert progress.validation == Validation(3, None, 0.25)
     journal.end("finished")
     progress = read_progress(journal.folder)
     assert (progress.state, progress.seconds_left) == ("finished", None)
