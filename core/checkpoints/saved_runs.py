@@ -8,7 +8,7 @@ requests the run to stop.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,6 +257,39 @@ def check_is_saved(name: str) -> None:
         raise CheckpointError(f"{problem}, and none of its steps is saved. Go on with the run first.")
     steps = f"steps are {', '.join(map(str, saved))}" if len(saved) > 1 else f"step is {saved[0]}"
     raise CheckpointError(f"{problem}; its saved {steps}. Name one, as {run}/checkpoint-{saved[-1]}.")
+
+
+def run_and_step(name: str) -> tuple[str, int | None]:
+    """The run that the name of a checkpoint names, and the step; None for the finished run itself.
+
+    The name need not be that of a run: `bundled` gives `bundled`.
+    """
+    run, _, saved = name.rpartition("/")
+    return (run, int(saved.removeprefix("checkpoint-"))) if run and SAVED.fullmatch(saved) else (name, None)
+
+
+def steps_of_one_run(names: Sequence[str], runs: Sequence[SavedRun]) -> list[int] | None:
+    """Training steps of checkpoints that follow each other in one run; None for any other checkpoints.
+
+    Args:
+        names: of at least two checkpoints. The one that a run began with is its step 0, a finished run its last step.
+        runs: the runs to look in.
+    """
+    for run in runs:
+        steps = [_step_in(run, name) for name in names]
+        known = [step for step in steps if step is not None]
+        if len(known) == len(names) > 1 and known == sorted(set(known)):
+            return known
+    return None
+
+
+def _step_in(run: SavedRun, name: str) -> int | None:
+    """Step of a checkpoint in a run; None if it is not of that run."""
+    if name == run.progress.checkpoint:
+        return 0
+    name_of_run, step = run_and_step(name)
+    is_last = step is None and run.progress.state == "finished"
+    return None if name_of_run != run.name else run.progress.step if is_last else step
 
 
 def may_be_a_run(name: str) -> bool:

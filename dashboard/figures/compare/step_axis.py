@@ -1,10 +1,15 @@
-"""Checkpoints along an axis, by training step or in their order, and the one in focus."""
+"""Checkpoints along an axis, by training step or side by side, and the one in focus.
+
+A line joins the steps of one run only: between other checkpoints there is nothing for it to lead through.
+"""
 
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from dashboard.figures.axes import STEP_AXIS, steps_position
 from dashboard.figures.figure import INK, of_kind
@@ -17,12 +22,22 @@ Axis = tuple[str, ...] | int
 """Names of evenly spaced checkpoints, or the last training step."""
 NAME: Final = 16
 """Characters of a checkpoint's name that fit below an axis."""
+APART: Final = 0.07
+"""Distance of two series at one checkpoint; 1 is that of two checkpoints."""
 FOCUS: Final = "dashed: the checkpoint in focus"
 
 
 def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
     """The axis for these checkpoints: their names, or the last step."""
     return tuple(drawable(name, NAME) for name in names) if steps is None else max(1, *steps)
+
+
+def apart_at(at: Sequence[int], series: Sequence[int], axis: Axis) -> Float[np.ndarray, " point"]:
+    """Positions of points: by step, or, for checkpoints without an order, those of each series beside the others."""
+    if isinstance(axis, int):
+        return np.asarray(at, float)
+    numbers = np.asarray(series, float)
+    return np.asarray(at) + APART * (numbers - numbers.max(initial=0) / 2)
 
 
 def across(axis: Axis) -> "alt.X":
@@ -33,7 +48,7 @@ def across(axis: Axis) -> "alt.X":
         return steps_position("at", STEP_AXIS, axis)
     return alt.X(
         "at:Q",
-        title="checkpoint, in order",
+        title="checkpoint",
         scale=alt.Scale(domain=[-0.2, len(axis) - 0.8], nice=False, zero=False),
         axis=alt.Axis(
             values=list(range(len(axis))),

@@ -1,4 +1,4 @@
-"""Checkpoints in order, such as those of a training run: heads per role, and the change of a score."""
+"""Several checkpoints, such as the steps of a training run: heads per role, and the change of a score."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
 from dashboard.figures.compare.shifts import NO_CHANGE, change_axis
-from dashboard.figures.compare.step_axis import FOCUS, Axis, across, axis_of, focus_layers, lines
+from dashboard.figures.compare.step_axis import FOCUS, Axis, across, apart_at, axis_of, focus_layers, lines
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from dashboard.figures.names import drawable
 from dashboard.figures.scales import WORDS
@@ -32,22 +32,22 @@ def roles_over_steps(
     roles: Sequence[str],
     marked: int | None = None,
 ) -> Figure:
-    """A line for each role: how many heads hold it in each checkpoint.
+    """How many heads hold each role in each checkpoint: a line for each role over steps, points for other checkpoints.
 
     Args:
-        names: of the checkpoints, in order, the reference first.
-        steps: training step of each, 0 for the reference; None puts them at even distances.
+        names: of the checkpoints, the reference first.
+        steps: training step of each; None for checkpoints that are not steps of one run.
         counts: heads that hold each role.
         roles: names along the role axis.
         marked: index of the checkpoint in focus.
     """
-    at = range(len(names)) if steps is None else steps
+    at, axis = range(len(names)) if steps is None else steps, axis_of(names, steps)
     number, role_index = np.indices(counts.shape).reshape(2, -1)
     points = pd.DataFrame(
         {
             "kind": "point",
             "checkpoint": np.array([drawable(name) for name in names])[number],
-            "at": np.array(at)[number],
+            "at": apart_at(np.array(at)[number], role_index, axis),
             "role": np.array(roles)[role_index],
             "heads": counts.ravel(),
         }
@@ -55,13 +55,10 @@ def roles_over_steps(
     last = points[number == np.argmax(at)]
     top = max(1, int(counts.max()))
     labels = [LOOKS[role].lettered for role in last["role"]]
-    ends = last.assign(
-        kind="end", label=labels, heads=apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
-    )
+    heights = apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
+    ends = last.assign(kind="end", label=labels, heads=heights, at=last["at"].max())
     data = pd.concat([points, ends, lines(names, at, marked)])
-    return Figure(
-        _roles_spec(tuple(roles), axis_of(names, steps), top), data, _roles_description(names, steps, counts, roles)
-    )
+    return Figure(_roles_spec(tuple(roles), axis, top), data, _roles_description(names, steps, counts, roles))
 
 
 def shift_over_steps(
@@ -75,8 +72,8 @@ def shift_over_steps(
     """The mean change of a role's score against the reference in each checkpoint.
 
     Args:
-        names: of the checkpoints, in order, the reference first.
-        steps: training step of each, 0 for the reference; None puts them at even distances.
+        names: of the checkpoints, the reference first.
+        steps: training step of each; None for checkpoints that are not steps of one run, which no line joins.
         shift: mean change b − a over all heads and texts; NaN if not available.
         role: role of the score.
         marked: index of the checkpoint in focus.
@@ -114,8 +111,8 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
     name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
     name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
     return template(
-        alt.layer(floor, *focus_layers(x), line, point, name),
-        title="Heads per role over checkpoints",
+        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, name),
+        title="Heads per role over training" if isinstance(axis, int) else "Heads per role in each checkpoint",
         reading=(FOCUS,),
         height=HEIGHT,
     )
@@ -137,7 +134,7 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
     point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
     point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change_tooltip])
     return template(
-        alt.layer(floor, *focus_layers(x), line, point, note()),
+        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, note()),
         title=f"Mean change, b − a: {LOOKS[role].label}",
         reading=("each checkpoint minus the first", FOCUS),
         height=HEIGHT,
@@ -154,7 +151,7 @@ def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
 
 def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:
     if steps is None:
-        return f"{counted(len(names), 'checkpoint')} in order"
+        return f"{counted(len(names), 'checkpoint')}"
     return f"{counted(len(names), 'checkpoint')} from step {min(steps):,} to {max(steps):,}"
 
 
@@ -164,6 +161,13 @@ def _roles_description(
     counts: Int[np.ndarray, "checkpoint role"],
     roles: Sequence[str],
 ) -> str:
+    if steps is None:
+        labels = [LOOKS[role].label for role in roles]
+        held = [
+            f"{drawable(name)}: {', '.join(f'{label} {count}' for label, count in zip(labels, row, strict=True))}"
+            for name, row in zip(names, counts, strict=True)
+        ]
+        return f"How many heads hold each role in each of {counted(len(names), 'checkpoint')}. {'; '.join(held)}."
     parts = [
         f"{LOOKS[role].label} {row[0]} at first, {row[-1]} at last, between {row.min()} and {row.max()}"
         for role, row in zip(roles, counts.T, strict=True)
@@ -188,7 +192,8 @@ def _shift_description(
     low, high = known[shift[known].argmin()], known[shift[known].argmax()]
     missing = len(shift) - len(known)
     left_out = f" {counted(missing, 'checkpoint')} without a change left out." if missing else ""
+    last = "" if steps is None else f"{shift[known[-1]]:+.3g} for {drawable(names[known[-1]])}, the last; "
     return (
-        f"{start}: {shift[known[-1]]:+.3g} for {drawable(names[known[-1]])}, the last; lowest {shift[low]:+.3g} for "
+        f"{start}: {last}lowest {shift[low]:+.3g} for "
         f"{drawable(names[low])}, highest {shift[high]:+.3g} for {drawable(names[high])}.{left_out}"
     )

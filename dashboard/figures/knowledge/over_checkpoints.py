@@ -1,4 +1,4 @@
-"""Scores of several checkpoints on a task, in order or over the saved steps of a run."""
+"""Scores of several checkpoints on a task, side by side or over the saved steps of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pandas as pd
 
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import Ends, series_channel
-from dashboard.figures.compare.step_axis import Axis, across, axis_of
+from dashboard.figures.compare.step_axis import Axis, across, apart_at, axis_of
 from dashboard.figures.figure import Figure, Spec, of_kind, template
 from dashboard.figures.knowledge.gains import Estimate
 from dashboard.figures.knowledge.words import score_axis, score_ends, written
@@ -31,11 +31,11 @@ class CheckpointScores:
 
 
 def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[int] | None, name: str) -> Figure:
-    """A line for the best head, the best layer and the best heads together, each chosen on the validation part.
+    """The best head, the best layer and the best heads together, each chosen on the validation part.
 
     Args:
-        scores: of each checkpoint, in their order.
-        steps: training steps of the checkpoints; None puts them at even distances.
+        scores: of each checkpoint.
+        steps: training steps of the checkpoints; None for others than steps of one run, which no line joins.
         name: name of the scores.
     """
     positions = list(range(len(scores))) if steps is None else list(steps)
@@ -57,10 +57,12 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
                         "high": estimate.high,
                     }
                 )
+    axis = axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps)
     data = pd.DataFrame(rows)
+    data["at"] = apart_at(data["at"].tolist(), data["series"].tolist(), axis)
     ends = score_ends(data[["value", "low", "high"]].stack())
     kinds = KINDS if any(checkpoint_scores.together for checkpoint_scores in scores) else KINDS[:-1]
-    spec = _spec(axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps), kinds, name, ends)
+    spec = _spec(axis, kinds, name, ends)
     parts = [
         f"{checkpoint_scores.label}: best head {written(checkpoint_scores.best_head.value, name)}, best layer "
         f"{written(checkpoint_scores.best_layer.value, name)}"
@@ -83,17 +85,16 @@ def _spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends) -> Spec:
         alt.Tooltip("high:Q", title="to", format=".3f"),
     ]
     scores = of_kind("score")
+    intervals = scores.mark_rule(strokeOpacity=0.7, aria=False)
+    line = scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color)
+    points = scores.mark_point(filled=True, size=70, opacity=1)
     return template(
         alt.layer(
-            scores.mark_rule(strokeOpacity=0.7, aria=False).encode(
-                x=x, y=score_axis("low", name, ends), y2=alt.Y2("high"), color=color
-            ),
-            scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color),
-            scores.mark_point(filled=True, size=70, opacity=1).encode(
-                x=x, y=y, color=color, shape=shape, tooltip=tooltip
-            ),
+            intervals.encode(x=x, y=score_axis("low", name, ends), y2=alt.Y2("high"), color=color),
+            *([line] if isinstance(axis, int) else []),
+            points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
         ),
-        title="From checkpoint to checkpoint",
-        reading=("line: 95% interval", "best: chosen on the validation part of the task"),
+        title="Scores over training" if isinstance(axis, int) else "Scores of each checkpoint",
+        reading=("vertical line: 95% interval", "best: chosen on the validation part of the task"),
         height=HEIGHT,
     )

@@ -14,6 +14,7 @@ from cache.store.recent import Recent, new_number
 from core.attention.settings import Head, PassSettings
 from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from core.comparison.moved import head_moved_most, role_moved_most
+from core.finetuning.chance import AgainstChance
 from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.measures import RoleScores, role_scores
 from core.roles.roles import ROLES
@@ -207,6 +208,16 @@ def n_other_tokens(pair: Compared) -> int:
     return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
 
 
+@dataclass(frozen=True)
+class Training:
+    """The training that led from the reference to the compared checkpoint."""
+
+    sentence: str
+    """Begins a sentence on what it did; empty if unknown, or if it is not shown to have taught anything."""
+    chance: AgainstChance | None = None
+    """Its result, if that is not shown to be above chance."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Focus:
     """The selected compared checkpoint, among all that were chosen."""
@@ -218,10 +229,9 @@ class Focus:
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
+    training: Training
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
     """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
-    training: str = ""
-    """The training that led from the reference to the compared checkpoint, to begin a sentence; empty if unknown."""
 
     @cached_property
     def role(self) -> str:

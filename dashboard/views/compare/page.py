@@ -1,6 +1,5 @@
 """Compare: two or more checkpoints on the same texts, and what changes from the reference to each other."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,9 @@ import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
-from core.checkpoints.saved_runs import SavedRun
+from core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from core.errors import AnalysisError, EveryTextTooLong
+from core.finetuning.chance import against_chance
 from core.finetuning.command import SAMPLE
 from core.roles.roles import shown_roles_of_all
 from core.texts.text import Text, read_typed, write_typed
@@ -27,7 +27,7 @@ from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.compare import results, wording
 from dashboard.views.compare.both_texts import same_head_in_both
-from dashboard.views.compare.numbers import Compared, Focus, Scored, on_common_texts, scored, tested
+from dashboard.views.compare.numbers import Compared, Focus, Scored, Training, on_common_texts, scored, tested
 from dashboard.views.compare.summary import summary
 from dashboard.views.descriptions.sentences import Sentences, kept_sentences
 from dashboard.views.finetune import runs as training_runs
@@ -40,7 +40,6 @@ from dashboard.views.results.chosen import is_chosen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
-STEP: Final = re.compile(r"(.+)/checkpoint-(\d{1,15})")
 REVIEW_TYPED: Final = write_typed([REVIEW])
 
 
@@ -93,7 +92,7 @@ def _names(choice: Choice, runs: Sequence[SavedRun]) -> list[str]:
 
 def _typed(names: Sequence[str]) -> Text | None:
     """The typed text on screen; initially a movie review if one of the checkpoints was fine-tuned on reviews."""
-    of_reviews = SAMPLE in {step[1] if (step := STEP.fullmatch(name)) else name for name in names}
+    of_reviews = SAMPLE in {run_and_step(name)[0] for name in names}
     start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
     try:
@@ -214,7 +213,7 @@ def _draw(
 
     if pair.same_shape:
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
-        changes(focus, steps_of([other.name for other in same_shape_pairs], focus.names[0], runs))
+        changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
     else:
         unlike_shapes(focus)
 
@@ -236,19 +235,11 @@ def _selected_pair(pairs: Sequence[Compared]) -> Compared:
     return pairs[names.index(str(name))]
 
 
-def steps_of(names: Sequence[str], reference: str, runs: Sequence[SavedRun]) -> list[int] | None:
-    """Training steps of checkpoints of one run from the reference, in order; None for any other checkpoints."""
-    matches = [STEP.fullmatch(name) for name in names]
-    of_runs = {match[1] if match else "" for match in matches}
-    begun = [run.name for run in runs if run.progress.checkpoint == reference and of_runs == {run.name}]
-    steps = [int(match[2]) for match in matches if match]
-    return steps if begun and steps == sorted(set(steps)) else None
-
-
-def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> str:
-    """The training that led from the reference to a checkpoint, to begin a sentence; empty if unknown."""
-    step = STEP.fullmatch(name)
-    run_name = step[1] if step else name
-    if not any(run.name == run_name and run.progress.checkpoint == reference for run in runs):
-        return ""
-    return wording.training(int(step[2]) if step else None)
+def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> Training:
+    """The training that led from the reference to a checkpoint."""
+    run_name, step = run_and_step(name)
+    run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
+    if run is None:
+        return Training("")
+    beside = against_chance(run.progress, step)
+    return Training(wording.training(step)) if beside is None or beside.is_above else Training("", beside)

@@ -13,11 +13,11 @@ from dashboard.views.layout import halves
 
 
 def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> None:
-    """Small multiples of the roles under each checkpoint, and lines over the checkpoints.
+    """Small multiples of the roles under each checkpoint, and the checkpoints along an axis.
 
     Args:
         focus: the selected checkpoint among the others.
-        steps: of one training run from the reference, which is step 0; None for other checkpoints.
+        steps: of the reference and the others, if all are of one training run; None for other checkpoints.
         role: the role of the score to plot.
     """
     names = [focus.names[0], *(pair.name for pair in focus.pairs)]
@@ -25,13 +25,12 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> No
     reference = focus.pairs[0].tests[0]
     holds = np.stack([tests.holds[indices] for tests in (reference, *(pair.tests[1] for pair in focus.pairs))])
     marked = 1 + list(focus.pairs).index(focus.pair)
-    all_steps = None if steps is None else [0, *steps]
     left, right = halves()
     with left:
         counts = holds.sum(axis=(2, 3))
-        chart("roles over checkpoints", roles_over_steps(names, all_steps, counts, focus.coarse, marked), focus.facts)
+        chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), focus.facts)
     shifts = np.array([0.0, *(shift(pair, focus.chosen, role).overall for pair in focus.pairs)])
     with right:
-        figure = shift_over_steps(names, all_steps, shifts, role, marked, focus.chosen.scale)
+        figure = shift_over_steps(names, steps, shifts, role, marked, focus.chosen.scale)
         chart("shift over checkpoints", figure, focus.facts)
     chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), focus.facts)

@@ -32,7 +32,9 @@ def summary(focus: Focus) -> None:
         int(differs_too.sum()),
         choice.scale,
     )
-    st.markdown(f"**{what_changed(changes, len(changed), focus.training)}** {counts}")
+    st.markdown(f"**{what_changed(changes, len(changed), focus.training.sentence)}** {counts}")
+    if focus.training.chance is not None:
+        st.warning(wording.not_above_chance(focus.training.chance), icon=":material/warning:")
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
         st.info(wording.SAME)
     if n_other := n_other_tokens(pair):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from core.comparison.differences import ROUNDING
+from core.finetuning.chance import AgainstChance
 from core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
 from core.roles.measures import Scale
 from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
@@ -129,6 +130,16 @@ def sign(scale: Scale) -> str:
 def training(steps: int | None) -> str:
     """What made one checkpoint out of another; `steps` where it is one of those saved on the way."""
     return "Fine-tuning" if steps is None else f"Fine-tuning for {counted(steps, 'step')}"
+
+
+def not_above_chance(result: AgainstChance) -> str:
+    """The compared checkpoint is not shown to have learned its task."""
+    value = "not defined" if result.value is None else f"{result.value:.3f}"
+    measure = "accuracy" if result.is_share else "correlation"
+    return (
+        f"Its training is not shown to have taught it anything: the validation {measure} is {value} at step "
+        f"{result.step:,} ({result.in_words}). What differs below need not come from learning the task."
+    )
 
 
 def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Scale) -> str:

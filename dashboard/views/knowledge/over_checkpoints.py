@@ -1,26 +1,22 @@
 """What several checkpoints know about a task: maps on one scale, and scores from one checkpoint to the next."""
 
-import re
-from typing import Final
-
 import numpy as np
 import streamlit as st
 
+from core.checkpoints.saved_runs import steps_of_one_run
 from core.probing_tasks.trials.result import TrialResult
 from dashboard import state
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.knowledge.gains import Estimate
 from dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
 from dashboard.figures.knowledge.words import score_name
+from dashboard.offers.checkpoints import runs_here
 from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import Probing, above_majority
 from dashboard.views.knowledge.together import estimate
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
-
-STEP: Final = re.compile(r"(.+)/checkpoint-(\d{1,15})")
-"""Name of a saved step of a run."""
 
 
 def checkpoints(probing: Probing) -> None:
@@ -46,20 +42,11 @@ def checkpoints(probing: Probing) -> None:
         _map(probing, results, label)
     with right:
         trained = [subject.label for subject in ordered if subject.random_weights is None and subject.label in results]
-        steps = steps_of(trained)
+        steps = steps_of_one_run(trained, runs_here())
         scores = [_scores(label, results[label]) for label in (results if steps is None else trained)]
         name = score_name(probing.shown.report.is_regression)
         figure = scores_of_checkpoints(scores, steps, name)
         chart("scores of checkpoints", figure, probing.facts)
-
-
-def steps_of(labels: list[str]) -> list[int] | None:
-    """Training steps, if all but the first checkpoint are saved steps of one run in ascending order; otherwise None."""
-    matches = [STEP.fullmatch(label) for label in labels[1:]]
-    if not matches or not all(matches) or len({match[1] for match in matches if match}) != 1:
-        return None
-    steps = [0, *(int(match[2]) for match in matches if match)]
-    return steps if steps == sorted(set(steps)) else None
 
 
 def _scores(label: str, result: TrialResult) -> CheckpointScores:

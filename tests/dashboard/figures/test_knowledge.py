@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn import rows
+from drawn import layers, rows
 from knowledge_figures import FIGURES, FOUND, HEADS, HOLED, SCORES, SIMILARITY, TASKS
 
 from dashboard.figures.knowledge.task_similarity import LONGEST
@@ -82,6 +82,12 @@ def test_enough_heads_are_marked_where_the_validation_part_says_so():
 def test_what_is_not_computed_has_no_mark_and_steps_lie_at_their_numbers():
     assert len(rows(FIGURES["checkpoints"], "score")) == 5
     assert sorted(rows(FIGURES["saved steps"], "score")["at"].unique()) == [0, 10, 20]
+
+
+def test_scores_of_steps_of_a_run_are_joined_by_lines_and_those_of_other_checkpoints_are_not():
+    for name, joined in (("saved steps", True), ("checkpoints", False)):
+        marks = [layer["mark"]["type"] for layer in layers(FIGURES[name].spec)]
+        assert ("line" in marks, "point" in marks, "rule" in marks) == (joined, True, True)
 
 
 def test_ends_hold_all_values_and_stay_in_range():

@@ -2,13 +2,14 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reading import sent
 
-from core.checkpoints.saved_runs import Progress, SavedRun
+from core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
 from core.comparison.transitions import RoleChange
 from dashboard import controls
 from dashboard import wording as shared_wording
@@ -16,7 +17,8 @@ from dashboard.samples import REVIEW
 from dashboard.views.compare import numbers, sureness, wording
 from dashboard.views.compare.flow import HEAD as HEAD_OF
 from dashboard.views.compare.flow import TRANSITION, _take_mark
-from dashboard.views.compare.page import steps_of, training_of
+from dashboard.views.compare.numbers import Training
+from dashboard.views.compare.page import training_of
 from dashboard.views.compare.sentence import what_changed
 from dashboard.views.text.typed import EXAMPLE_TYPED
 
@@ -191,25 +193,12 @@ def test_predictions_in_words(names, values, unit, masked, said):
     assert wording.predicted(names, values, unit, masked) == said
 
 
-def run(name, checkpoint):
-    progress = Progress("finished", 10, 10, None, (), (), (5, 10), "", checkpoint=checkpoint)
+def run(name, checkpoint, right=0.8):
+    """A finished run with 30 validation texts, half of them in either class."""
+    measured = (HeldOut(5, 0.7, 0.9, None), HeldOut(10, 0.6, right, None))
+    of_half = Validation(30, 0.5, None)
+    progress = Progress("finished", 10, 10, None, (), measured, (5, 10), "", checkpoint=checkpoint, validation=of_half)
     return SavedRun(name, Path(name), progress)
-
-
-@pytest.mark.parametrize(
-    ("names", "steps"),
-    [
-        (["run/checkpoint-5", "run/checkpoint-10"], [5, 10]),
-        (["run/checkpoint-10", "run/checkpoint-5"], None),
-        (["run/checkpoint-5", "other/checkpoint-10"], None),
-        (["run/checkpoint-5", "run"], None),
-        (["run/checkpoint-5", "run/checkpoint-5"], None),
-    ],
-)
-def test_steps_of_one_run_in_order_are_a_training_run_of_the_checkpoint_that_it_began_at(names, steps):
-    runs = [run("run", "bundled"), run("other", "bundled")]
-    assert steps_of(names, "bundled", runs) == steps
-    assert steps_of(names, "another", runs) is None
 
 
 def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_can_read(compare, small, pair):
@@ -308,10 +297,24 @@ def test_what_changed_in_one_sentence(changes, training, sentence):
 
 def test_training_is_named_only_where_it_made_one_out_of_the_other():
     runs = [run("run", "bundled")]
-    assert training_of("run", "bundled", runs) == "Fine-tuning"
-    assert training_of("run/checkpoint-1063", "bundled", runs) == "Fine-tuning for 1,063 steps"
+    assert training_of("run", "bundled", runs).sentence == "Fine-tuning"
+    assert training_of("run/checkpoint-1063", "bundled", runs).sentence == "Fine-tuning for 1,063 steps"
     for name, reference in (("run", "another"), ("bundled", "run"), ("other/checkpoint-5", "bundled")):
-        assert training_of(name, reference, runs) == ""
+        assert training_of(name, reference, runs) == Training("")
+
+
+def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
+    runs = [run("run", "bundled", right=0.6)]
+    training = training_of("run", "bundled", runs)
+    assert training.sentence == ""
+    assert wording.not_above_chance(training.chance) == (
+        "Its training is not shown to have taught it anything: the validation accuracy is 0.600 at step 10 (95% "
+        "interval 0.423 to 0.754, 30 texts; the most frequent class alone: 0.500). What differs below need not come "
+        "from learning the task."
+    )
+    assert training_of("run/checkpoint-7", "bundled", runs) == Training("Fine-tuning for 7 steps")
+    old = replace(runs[0], progress=replace(runs[0].progress, validation=None))
+    assert training_of("run", "bundled", [old]) == Training("Fine-tuning"), "an old run does not say"
 
 
 def test_what_the_sentence_stands_on_in_words():

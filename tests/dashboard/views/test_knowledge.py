@@ -19,7 +19,6 @@ from dashboard.plain import WORD_JOINER
 from dashboard.state import HEADS, WITH
 from dashboard.views.knowledge import on_card, runs, task_files, wording
 from dashboard.views.knowledge.numbers import beat_all
-from dashboard.views.knowledge.over_checkpoints import steps_of
 from dashboard.views.knowledge.task_files import Columns, keep_columns, keep_task, own_tasks
 
 NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
@@ -289,13 +288,6 @@ def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
     )
     assert "All 8 directions are erased" in written(at)
     assert wording.NOT_CORRECTED in written(at)
-
-
-def test_saved_steps_of_one_run_lie_on_an_axis_of_steps():
-    assert steps_of(["bundled", "run/checkpoint-10", "run/checkpoint-40"]) == [0, 10, 40]
-    assert steps_of(["bundled", "run/checkpoint-40", "run/checkpoint-10"]) is None
-    assert steps_of(["bundled", "run/checkpoint-10", "other/checkpoint-40"]) is None
-    assert steps_of(["bundled"]) is None
 
 
 def test_no_head_beats_baselines_that_are_as_good(probed):
