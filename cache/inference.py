@@ -5,7 +5,7 @@ Imports torch only if something has to be computed.
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cache.answers import Answers, ComparedCorpus, collected, collected_pairs
@@ -15,7 +15,7 @@ from cache.serving.batch import output_change_of, prediction_of
 from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
 from cache.serving.looks import Look, Looks, moved_back
 from cache.serving.models import Models
-from cache.serving.requests import Report, Status
+from cache.serving.requests import Report, Sender, Status
 from cache.serving.shares import STOPPED_BYTES, Shares
 from cache.serving.worker import Worker
 from cache.store.recent import Recent
@@ -56,6 +56,7 @@ class Inference:
         *,
         most_at_once: int | None = None,
         shares: Shares | None = None,
+        session: Callable[[], Hashable] = lambda: None,
     ) -> None:
         """Begin with nothing loaded.
 
@@ -65,12 +66,14 @@ class Inference:
                 the memory.
             most_at_once: texts that one request may have computed; None for any number.
             shares: how much each session may have computed; None for any amount.
+            session: returns the current session, called in that session's thread; sessions get equal shares of a
+                model's time. None where there is none: such a thread counts as a session of its own.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
         self.store = store
         self._models = models or Models()
-        self._most_at_once, self._shares = most_at_once, shares
+        self._most_at_once, self._shares, self._session = most_at_once, shares, session
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
@@ -204,7 +207,7 @@ class Inference:
         Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
             raises.
         """
-        return self._worker(engine).run(work, report)
+        return self._worker(engine).run(work, report, visitor=self._visitor())
 
     def look(
         self,
@@ -266,8 +269,8 @@ class Inference:
         key = (engine, text, settings, token)
         change = self._outputs.get(key)
         if change is None:
-            change = self._worker(engine).run(
-                lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
+            change = self._run_urgent(
+                engine, lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
             )
             self._outputs.put(key, change)
         return change
@@ -288,7 +291,7 @@ class Inference:
         cached = self._predictions.get((engine, text, pass_settings))
         if cached is None:
             cached = (
-                self._worker(engine).run(lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report),
+                self._run_urgent(engine, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report),
             )
             self._predictions.put((engine, text, pass_settings), cached)
         return cached[0]
@@ -315,6 +318,14 @@ class Inference:
             if worker is None:
                 worker = self._workers[engines] = Worker(engines, self._models, self.store)
             return worker
+
+    def _visitor(self) -> Hashable:
+        session = self._session()
+        return get_ident() if session is None else session
+
+    def _run_urgent(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None) -> Worked:
+        """Run a function that concerns the text on screen."""
+        return self._worker(engine).run(work, report, visitor=self._visitor(), is_urgent=True)
 
     def _checked(self, engine: Engine, question: Question, settings: PassSettings | None) -> PassSettings:
         """The settings of a pass; raises AnalysisError if the question does not support its kind of attention."""
@@ -362,11 +373,12 @@ class Inference:
         report: Report | None,
     ) -> list[PassResult]:
         """Results computed by a worker, counted as part of the session's share; arguments as for `Worker.ask`."""
+        sender = Sender(self._visitor(), skips)
         if self._shares is not None:
             self._shares.check()
         n_bytes = STOPPED_BYTES * len(requests)
         try:
-            results = self._worker(*engines).ask(requests, settings, indices=indices, skips=skips, report=report)
+            results = self._worker(*engines).ask(requests, settings, indices=indices, sender=sender, report=report)
             n_bytes = sum(result.n_bytes for result in results)
         finally:
             if self._shares is not None:

@@ -53,9 +53,10 @@ def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
     store = Store()
     if not public.is_public():
-        return Inference(store)
+        return Inference(store, session=_session)
     forget_from_now_on(store)
-    return Inference(store, most_at_once=public.MAX_TEXTS, shares=Shares(public.share(store.limit_bytes), _session))
+    shares = Shares(public.share(store.limit_bytes), _session)
+    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=_session)
 
 
 def _session() -> str | None:

@@ -1,6 +1,7 @@
 """Selects the items of the next batch, and runs their pass."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from core.checkpoints.checkpoint import Checkpoint
 from core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from core.passes.question import Question
 from core.passes.texts import PassText
+from core.pauses import pause
 from core.roles.measures import TextMeasures
 from core.roles.question import SCORES
 from core.texts.relations import parse
@@ -33,6 +35,7 @@ def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
     """
     if item.prepared:
         return None
+    pause()
     try:
         item.prepared = tuple(
             prepare(checkpoint, item.item_request.text, settings, truncate=item.item_request.truncate)
@@ -43,26 +46,35 @@ def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
     return None
 
 
-def next_batch(checkpoints: Sequence[Checkpoint], ready: Iterator[Sequence[Item]], budget: int) -> list[Item]:
+def next_batch(
+    checkpoints: Sequence[Checkpoint],
+    ready: Iterator[Sequence[Item]],
+    budget: int,
+    most_characters: Callable[[Item], float],
+) -> list[Item]:
     """The next batch: the first waiting item, and others of similar length as far as they fit.
 
     Args:
         checkpoints: the first one's numbers of layers and heads limit the attention kept for the screen.
         ready: prepared items by request, in order of priority; consumed only until the batch is full.
         budget: tokens of the batch, including padding.
+        most_characters: size of a batch that begins with this item, so that it does not take too long.
     """
     batch: dict[Item, None] = {}  # in order, and quick to look up
     longest = n_tokens = entries = 0
+    characters_left = math.inf
     for items in ready:
         for item in sorted(items, key=lambda item: item.n_tokens):
             added, width = _entries(checkpoints[0], item), max(longest, item.n_tokens)
             area = (len(batch) + 1) * width
             fits = area <= budget and area - n_tokens - item.n_tokens <= PADDING_SHARE * budget
-            fits = fits and entries + added <= WINDOW_ENTRIES and _are_alike(item, next(iter(batch), item))
+            fits = fits and entries + added <= WINDOW_ENTRIES and item.size <= characters_left
+            fits = fits and _are_alike(item, next(iter(batch), item))
             if item not in batch and (fits or not batch):
+                characters_left = (characters_left if batch else most_characters(item)) - item.size
                 batch[item] = None
                 longest, n_tokens, entries = width, n_tokens + item.n_tokens, entries + added
-        if (len(batch) + 1) * longest > budget:
+        if (len(batch) + 1) * longest > budget or characters_left <= 0:
             break
     return list(batch)
 

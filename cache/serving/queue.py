@@ -1,30 +1,43 @@
-"""Queue of the requests of all sessions to one worker; independent of models and threads."""
+"""Queue of the requests of all sessions to one worker; independent of models and threads.
 
-from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future
+A text on screen goes first. All other work is ordered by the model time that its visitor has had lately, so that two
+visitors get equal shares of it, whatever the number and the cost of their texts.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from threading import Condition, RLock
-from typing import Any, Final
+from typing import Any
 
 from cache.serving.item_requests import ItemRequest
-from cache.serving.requests import Item, Job, Outcome, Request, Status
+from cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
+from cache.serving.requests import Item, Job, Outcome, Request, Sender, Status
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
 
-PATIENCE: Final = 4
-"""Number of batches after which a waiting request gets priority."""
-
 
 class Queue:
-    """The requests of all sessions to one worker."""
+    """The requests of all sessions to one worker.
 
-    def __init__(self) -> None:
+    Attributes:
+        paces: what a character of each question takes.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin empty.
+
+        Args:
+            clock: returns the time in seconds.
+        """
         # Reentrant: garbage collection may close the queue at any point in any thread.
         self._lock = RLock()
         self._arrived = Condition(self._lock)
+        self.paces = Paces()
         self._requests: list[Request] = []
-        self._jobs: deque[Job] = deque()
+        self._jobs: list[Job] = []
+        self._time = ModelTime(clock)
         self._items: dict[tuple[Hashable, ...], list[Item]] = {}
         self._n_requests = 0
         self._is_closed = False
@@ -34,7 +47,7 @@ class Queue:
         item_requests: Sequence[ItemRequest],
         settings: tuple[PassSettings, ...],
         indices: Sequence[int | None],
-        skips: bool,
+        sender: Sender,
     ) -> Request:
         """Add a request; texts that another request waits for are shared with it.
 
@@ -45,7 +58,8 @@ class Queue:
                 raise closing()
             self._n_requests += 1
             items = [self._item(item_request, settings) for item_request in item_requests]
-            request = Request(self._n_requests, items, indices, skips, Condition(self._lock))
+            is_urgent = len(items) == 1 and self._is_short(items[0])
+            request = Request(self._n_requests, items, indices, sender, Condition(self._lock), is_urgent)
             for item in items:
                 item.requests.add(request)
                 if item.outcome is not None:
@@ -56,26 +70,75 @@ class Queue:
                 self._arrived.notify()
             return request
 
-    def submit_job(self, work: Callable[[Checkpoint], Any]) -> Future:
-        """Add a job, to be run between two batches.
+    def _is_short(self, item: Item) -> bool:
+        """Whether an item is the text on screen, or is known to take at most one step."""
+        if item.item_request.start is not None:
+            return True
+        pace = self.paces.of(item.item_request.question.name)
+        return pace is not None and pace * item.size <= STEP_SECONDS
+
+    def submit_job(
+        self, work: Callable[[Checkpoint], Any], visitor: Hashable = None, *, is_urgent: bool = False
+    ) -> Job:
+        """Add a job, to be run between two batches, or within one if it is urgent.
 
         Raises: AnalysisError if the queue is closed.
         """
         with self._lock:
             if self._is_closed:
                 raise closing()
-            self._jobs.append(Job(work))
+            self._jobs.append(Job(work, visitor, is_urgent))
             self._arrived.notify()
-            return self._jobs[-1].promise
+            return self._jobs[-1]
 
-    def next_job(self) -> Job | None:
-        """The next job that is not cancelled, or None."""
+    def next_job(self, *, urgent: bool) -> Job | None:
+        """The next job that is not cancelled; None if there is none, or if a request comes first.
+
+        Args:
+            urgent: consider urgent jobs only.
+        """
         with self._lock:
-            while self._jobs:
-                job = self._jobs.popleft()
-                if job.promise.set_running_or_notify_cancel():
-                    return job
-            return None
+            self._jobs = [job for job in self._jobs if not job.promise.cancelled()]
+            jobs = [job for job in self._jobs if job.is_urgent or not urgent]
+            job = min(jobs, key=self._rank, default=None)
+            if job is None or any(self._rank(request) < self._rank(job) for request in self.turn(urgent=urgent)[:1]):
+                return None
+            self._jobs.remove(job)
+            return job if job.promise.set_running_or_notify_cancel() else self.next_job(urgent=urgent)
+
+    @property
+    def has_urgent(self) -> bool:
+        """Whether an urgent job or request waits."""
+        with self._lock:
+            urgent = (request for request in self._requests if request.is_urgent)
+            return any(job.is_urgent for job in self._jobs) or any(request.can_begin for request in urgent)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether a job or request waits that is not urgent."""
+        with self._lock:
+            return not all(waiting.is_urgent for waiting in self._waiting())
+
+    @property
+    def n_visitors(self) -> int:
+        """Number of visitors who wait."""
+        with self._lock:
+            return len({waiting.visitor for waiting in self._waiting()})
+
+    def _waiting(self) -> list[Job | Request]:
+        return [*self._jobs, *self._requests]
+
+    def charge(self, visitors: Collection[Hashable], seconds: float) -> None:
+        """Count model time, equal parts for each visitor."""
+        with self._lock:
+            self._time.charge(visitors, seconds)
+
+    def charge_batch(self, batch: Sequence[Item], seconds: float) -> None:
+        """Count the model time of a batch for those who waited for its texts when it began."""
+        total = sum(item.size for item in batch)
+        with self._lock:
+            for item in batch:
+                self._time.charge(item.visitors, seconds * item.size / total)
 
     def _item(self, item_request: ItemRequest, settings: tuple[PassSettings, ...]) -> Item:
         """The item for a request: an existing one, an existing one that can still be extended, or a new one."""
@@ -111,27 +174,26 @@ class Queue:
         else:
             self._items.pop(key, None)
 
-    def turn(self) -> list[Request]:
-        """Requests by priority: first those passed over too often, oldest first; then those with the least left."""
+    def turn(self, *, urgent: bool = False) -> list[Request]:
+        """Requests by the model time of their visitor, and of one visitor those with the least left first.
+
+        Args:
+            urgent: only urgent requests; otherwise, these come last.
+        """
         with self._lock:
-            return self._in_order()
+            requests = [request for request in self._requests if request.is_urgent or not urgent]
+            return sorted(requests, key=lambda request: (*self._rank(request), request.size_left, request.number))
 
-    def _in_order(self) -> list[Request]:
-        def turn(request: Request) -> tuple[bool, int, int]:
-            is_patient = request.passed_over < PATIENCE
-            return is_patient, request.size_left if is_patient else 0, request.number
-
-        return sorted(self._requests, key=turn)
+    def _rank(self, waiting: Job | Request) -> tuple[bool, float]:
+        return waiting.is_urgent, self._time.of(waiting.visitor)
 
     def begin(self, items: Sequence[Item]) -> list[Item]:
         """Mark the items that somebody still waits for as running, and return them."""
         with self._lock:
-            running = [item for item in items if item.requests and item.outcome is None]
+            running = [item for item in items if item.can_begin]
             for item in running:
                 item.is_running = True
-            served = {request for item in running for request in item.requests}
-            for request in self._requests:
-                request.passed_over = 0 if request in served else request.passed_over + 1
+                item.visitors = frozenset(request.visitor for request in item.requests)
             return running
 
     def still_wanted(self, running: Sequence[Item]) -> list[Item]:
@@ -176,21 +238,36 @@ class Queue:
                 request.failure = error
                 self._withdraw(request)
                 request.changed.notify_all()
-            while job := self.next_job():
-                job.promise.set_exception(error)
+            for job in self._jobs:
+                if job.promise.set_running_or_notify_cancel():
+                    job.promise.set_exception(error)
+            self._jobs.clear()
 
-    def status(self, request: Request, seconds_per_character: float | None) -> Status:
+    def status(self, request: Request) -> Status:
         """Progress of a request."""
         with self._lock:
-            order = self._in_order()
+            order = sorted(self.turn(), key=lambda request: request.is_urgent, reverse=True)
             earlier = order[: order.index(request)] if request in order else []
-            size_left = request.size_left + sum(other.size_left for other in earlier)
             return Status(
                 done=request.n_done,
                 total=len(request.items),
-                seconds_left=None if seconds_per_character is None else size_left * seconds_per_character,
+                seconds_left=self._seconds_left(request, earlier),
                 n_waiting_before=len(earlier),
             )
+
+    def _seconds_left(self, request: Request, earlier: Sequence[Request]) -> float | None:
+        """Own work, earlier work of the same visitor, and as much of each other visitor's: shares are equal."""
+        of_visitors = defaultdict[Hashable, float](float)
+        own = 0.0
+        for waiting in {request, *self._requests}:
+            pace = self.paces.of(waiting.question)
+            if pace is None:
+                return None
+            if waiting.visitor != request.visitor:
+                of_visitors[waiting.visitor] += pace * waiting.size_left
+            elif waiting is request or waiting in earlier:
+                own += pace * waiting.size_left
+        return own + sum(min(seconds, own) for seconds in of_visitors.values())
 
     def wait(self, request: Request, n_known: int, seconds: float) -> bool:
         """Wait until more than `n_known` items are done or a timeout; returns whether the request is done."""

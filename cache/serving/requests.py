@@ -6,7 +6,7 @@ request's `unprepared` and `ready`, and an item's `prepared`.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Condition
@@ -34,13 +34,18 @@ class Status:
     total: int
     """Number of texts."""
     seconds_left: float | None
-    """Estimate, including the requests before it; None until a batch has been timed."""
+    """Estimate, if other visitors who wait get equal shares of the model's time; None until a batch of each question
+    that somebody waits for has been timed."""
     n_waiting_before: int
     """Number of requests that are served before it."""
 
 
 Report = Callable[[Status], None]
 """Called while a session waits; it may raise to stop waiting."""
+
+
+class NobodyWaits(Exception):
+    """Ends work that everybody has stopped waiting for, at its next pause."""
 
 
 @dataclass(eq=False)
@@ -51,8 +56,10 @@ class Item:
     settings: tuple[PassSettings, ...]
     """For each checkpoint."""
     requests: set["Request"] = field(default_factory=set)
+    visitors: frozenset[Hashable] = frozenset()
+    """Who waited for it when it began to run, and shares its cost."""
     is_running: bool = False
-    """Whether it is in the current batch, so that its request can no longer be extended."""
+    """Whether it is in a batch, so that its request can no longer be extended."""
     outcome: Outcome | None = None
     prepared: tuple[PassText, ...] = ()
     """For each checkpoint; empty until it is prepared."""
@@ -72,6 +79,11 @@ class Item:
         """Whether somebody still waits for it."""
         return self.outcome is None and bool(self.requests)
 
+    @property
+    def can_begin(self) -> bool:
+        """Whether somebody waits for it, and it is in no batch yet."""
+        return self.is_wanted and not self.is_running
+
     def wants_more_than(self, outcome: Outcome) -> bool:
         """Whether an outcome lacks the requested attention: a look may join while the scores are being computed."""
         return self.item_request.start is not None and isinstance(outcome, PassResult) and outcome.attention is None
@@ -81,32 +93,57 @@ class Item:
         return all(side.arrays is not None and (self.item_request.truncate or not side.n_cut) for side in stored.sides)
 
 
+@dataclass(frozen=True)
+class Sender:
+    """Who sends a request, and what it says of its texts."""
+
+    visitor: Hashable = None
+    """The session, or the thread, whose model time it takes."""
+    skips: bool = False
+    """Whether texts that are too long are left out; otherwise they are errors."""
+
+
 class Request:
     """The texts that one session waits for."""
 
     def __init__(
-        self, number: int, items: Sequence[Item], indices: Sequence[int | None], skips: bool, changed: Condition
+        self,
+        number: int,
+        items: Sequence[Item],
+        indices: Sequence[int | None],
+        sender: Sender,
+        changed: Condition,
+        is_urgent: bool,
     ):
         """Begin with no item done.
 
         Args:
             number: later requests have higher numbers.
-            items: one or more, all different.
+            items: one or more, all different, of one question.
             indices: index of each among the session's texts, for error messages.
-            skips: whether texts that are too long are left out; otherwise they are errors.
+            sender: of the request.
             changed: condition on the queue's lock, notified when an item is done.
+            is_urgent: whether it goes before other work, and interrupts it: one text that takes little time.
         """
-        self.number = number
+        self.number, self.visitor, self.is_urgent = number, sender.visitor, is_urgent
         self.items = tuple(items)
         self.failure: BaseException | None = None
         self.n_done = 0
         self.size_left = sum(item.size for item in items)
-        self.passed_over = 0
-        """Batches since the last one that contained one of its texts."""
         self.unprepared, self.ready = deque(items), list[Item]()
         self.changed = changed
         self._indices = dict(zip(items, indices))
-        self._skips = skips
+        self._skips = sender.skips
+
+    @property
+    def question(self) -> str:
+        """Name of the question that its items ask."""
+        return self.items[0].item_request.question.name
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether one of its items is in no batch yet."""
+        return any(item.can_begin for item in self.items)
 
     @property
     def is_done(self) -> bool:
@@ -149,7 +186,17 @@ class Job:
     """Other work on the loaded checkpoint; the promise carries its result."""
 
     work: Callable[[Checkpoint], Any]
+    visitor: Hashable = None
+    is_urgent: bool = False
+    """Whether it goes before other work, and interrupts it: it concerns the text on screen."""
     promise: Future = field(default_factory=Future)
+    is_left: bool = False
+    """Whether nobody waits for it any more."""
+
+    def leave(self) -> None:
+        """Stop waiting: the work is not begun, or ends at its next pause."""
+        self.is_left = True
+        self.promise.cancel()
 
 
 def _at(index: int | None, error: BaseException) -> BaseException:

@@ -4,11 +4,10 @@ import logging
 import sys
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import ExitStack
-from statistics import median
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
@@ -17,14 +16,16 @@ from cache.serving.batch import next_batch, passed, prepared
 from cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
 from cache.serving.item_requests import ItemRequest, PassResult, read, write
 from cache.serving.memory import free_memory, trim_heap
+from cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
 from cache.serving.models import Models
 from cache.serving.queue import Queue
-from cache.serving.requests import Item, Job, Report, Request, Status, left_out
+from cache.serving.requests import Item, Job, NobodyWaits, Report, Request, Sender, Status, left_out
 from cache.store.store import Store
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.memory import is_out_of_memory
 from core.errors import TextTooLong
+from core.pauses import pausing
 
 REPORT_SECONDS: Final = 0.2
 """Longest time between two progress reports to a waiting session."""
@@ -36,7 +37,10 @@ READY_BATCHES: Final = 4
 """Number of batches' worth of prepared tokens per request: enough to find texts of similar length."""
 CHARACTERS: Final = 4
 """Approximate number of characters per token."""
-TIMED_BATCHES: Final = 15
+PATIENCE_SECONDS: Final = 0.5
+"""Model time of urgent work after which other work gets a turn."""
+PATIENCE: Final = 2
+"""Urgent work interrupts other work for at most this many times as long as that has run."""
 TRIM_BATCHES: Final = 8
 """Batches between two trims of the heap, each of which takes a few milliseconds."""
 SWITCH_SECONDS: Final = 0.0002
@@ -68,7 +72,8 @@ class Worker:
         self._queue = Queue()
         self._thread: Thread | None = None
         self._begin = Lock()
-        self._seconds_per_character: deque[float] = deque(maxlen=TIMED_BATCHES)
+        self._urgent_seconds = 0.0
+        """Model time of urgent work while other work has waited for a turn."""
         self._batch_tokens: int | None = None
         """Reduced after memory has run out, until the checkpoint is reloaded; None for the default of the device."""
         self._last_checkpoints: list[weakref.ref[Checkpoint]] = []
@@ -79,7 +84,7 @@ class Worker:
         settings: tuple[PassSettings, ...],
         *,
         indices: Sequence[int | None],
-        skips: bool = False,
+        sender: Sender,
         report: Report | None = None,
     ) -> list[PassResult]:
         """Wait until all texts are passed.
@@ -88,40 +93,51 @@ class Worker:
             item_requests: one or more, all different.
             settings: for each checkpoint, the same for all items.
             indices: index of each text in the input, for error messages.
-            skips: leave out texts that are too long; otherwise the first one is an error.
+            sender: who asks, and how to treat texts that are too long.
             report: called about five times a second and after every batch; if it raises, items that nobody else waits
                 for are dropped, and finished results are stored.
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
-        request = self._submit(item_requests, settings, indices, skips)
+        with self._begin:
+            request = self._queue.submit(item_requests, settings, indices, sender)
+            self._wake()
         try:
             self._wait(request, report)
         finally:
             self._queue.withdraw(request)
         return request.answer()
 
-    def run(self, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
+    def run(
+        self,
+        work: Callable[[Checkpoint], Answer],
+        report: Report | None = None,
+        *,
+        visitor: Hashable = None,
+        is_urgent: bool = False,
+    ) -> Answer:
         """Run a function on the loaded checkpoint, the first of two, between two batches, and return its result.
 
         Args:
             work: called in the worker's thread.
-            report: called about five times a second; if it raises, work that has not begun is cancelled.
+            report: called about five times a second; if it raises, the work is not begun, or ends at its next pause.
+            visitor: whose model time it takes.
+            is_urgent: whether it concerns the text on screen, and therefore goes before other work.
 
         Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
             raises.
         """
         with self._begin:
-            promise = self._queue.submit_job(work)
+            job = self._queue.submit_job(work, visitor, is_urgent=is_urgent)
             self._wake()
         try:
-            while not promise.done():
+            while not job.promise.done():
                 if report is not None:
                     report(Status(done=0, total=1, seconds_left=None, n_waiting_before=0))
-                wait([promise], REPORT_SECONDS)
+                wait([job.promise], REPORT_SECONDS)
         finally:
-            promise.cancel()
-        answer: Answer = promise.result()
+            job.leave()
+        answer: Answer = job.promise.result()
         return answer
 
     def close(self) -> None:
@@ -130,18 +146,6 @@ class Worker:
         thread = self._thread
         if thread is not None and thread is not current_thread():
             thread.join(CLOSE_SECONDS)
-
-    def _submit(
-        self,
-        item_requests: Sequence[ItemRequest],
-        settings: tuple[PassSettings, ...],
-        indices: Sequence[int | None],
-        skips: bool,
-    ) -> Request:
-        with self._begin:
-            request = self._queue.submit(item_requests, settings, indices, skips)
-            self._wake()
-        return request
 
     def _wake(self) -> None:
         """Start the thread unless it is running."""
@@ -154,17 +158,12 @@ class Worker:
         is_done, n_known = request.is_done, 0
         while not is_done:
             if report is not None:
-                status = self._queue.status(request, self._pace())
+                status = self._queue.status(request)
                 n_known = status.done
                 report(status)
             is_done = self._queue.wait(request, n_known, REPORT_SECONDS)
         if report is not None and request.failure is None:
-            report(self._queue.status(request, self._pace()))
-
-    def _pace(self) -> float | None:
-        """Seconds per character: median over the latest batches."""
-        seconds = list(self._seconds_per_character)
-        return median(seconds) if seconds else None
+            report(self._queue.status(request))
 
     def _run(self) -> None:
         while self._has_work():
@@ -186,17 +185,66 @@ class Worker:
         return has_work
 
     def _process_queue(self) -> None:
-        """Process batches and jobs until the queue is empty."""
+        """Process jobs and batches until the queue is empty."""
         with ExitStack() as stack:
             checkpoints = tuple(stack.enter_context(self._models.use(engine)) for engine in self._engines)
             self._reset_if_reloaded(checkpoints)
             while self._queue.wait_for_work():
-                if job := self._queue.next_job():
-                    _run_job(job, checkpoints[0])
-                turn = self._queue.turn()
-                selected = next_batch(checkpoints, self._ready(checkpoints, turn), self._tokens(checkpoints))
-                if selected and (batch := self._queue.begin(selected)):
-                    self._pass(checkpoints, batch)
+                has_others, clock = self._queue.has_others, OwnTime()
+                if self._queue.has_urgent and not (has_others and self._urgent_seconds > PATIENCE_SECONDS):
+                    self._take_turn(checkpoints, clock, urgent=True)
+                    self._urgent_seconds += clock.seconds if has_others else 0.0
+                else:
+                    self._urgent_seconds = 0.0
+                    with pausing(partial(self._let_urgent_pass, checkpoints, clock)):
+                        self._take_turn(checkpoints, clock, urgent=False)
+
+    def _let_urgent_pass(self, checkpoints: Checkpoints, clock: "OwnTime") -> None:
+        """Interrupt this thread's work for urgent work.
+
+        It has a thread of its own, because this one may be recording gradients or intercepting functions of torch.
+        """
+        if self._queue.has_urgent and clock.seconds_away <= PATIENCE * clock.seconds:
+            with clock.away():
+                name = f"urgent passes of {self._names}"
+                thread = Thread(target=self._take_urgent_turn, args=(checkpoints,), name=name, daemon=True)
+                thread.start()
+                thread.join()
+
+    def _take_urgent_turn(self, checkpoints: Checkpoints) -> None:
+        try:
+            self._take_turn(checkpoints, OwnTime(), urgent=True)
+        except BaseException as error:
+            log_and_release(error)
+            self._queue.fail(as_exception(error))
+
+    def _take_turn(self, checkpoints: Checkpoints, clock: "OwnTime", *, urgent: bool) -> None:
+        """Run one job or process one batch, and charge its visitors.
+
+        Args:
+            checkpoints: loaded.
+            clock: the time of this turn.
+            urgent: consider urgent work only.
+        """
+        if job := self._queue.next_job(urgent=urgent):
+            _run_job(job, checkpoints[0])
+            self._queue.charge([job.visitor], clock.seconds)
+        elif turn := self._queue.turn(urgent=urgent):
+            most = ALONE_SECONDS if self._queue.n_visitors == 1 else STEP_SECONDS
+            selected = next_batch(
+                checkpoints,
+                self._ready(checkpoints, turn),
+                self._tokens(checkpoints),
+                partial(self._most_characters, most),
+            )
+            self._queue.charge([turn[0].visitor], clock.seconds)
+            if selected and (batch := self._queue.begin(selected)):
+                self._pass(checkpoints, batch, clock)
+
+    def _most_characters(self, seconds: float, item: Item) -> float:
+        """What a question's batch can hold to take so long; the first batch of a question holds one text."""
+        pace = self._queue.paces.of(item.item_request.question.name)
+        return 0.0 if pace is None else seconds / pace
 
     def _reset_if_reloaded(self, checkpoints: Checkpoints) -> None:
         """Reset the batch size and the notice if a checkpoint has been reloaded since memory ran out."""
@@ -216,7 +264,7 @@ class Worker:
         """
         enough = READY_BATCHES * self._tokens(checkpoints)
         for request in turn:
-            request.ready = [item for item in request.ready if item.is_wanted]
+            request.ready = [item for item in request.ready if item.can_begin]
             if request.unprepared and sum(item.n_tokens for item in request.ready) < enough:
                 self._prepare(checkpoints, request, CHARACTERS * enough)
             yield request.ready
@@ -243,13 +291,15 @@ class Worker:
         self._keep({item: too_long[item] for item in new_items})
         self._queue.forget([item for item in already if item.outcome is not None])
 
-    def _pass(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> None:
+    def _pass(self, checkpoints: Checkpoints, batch: Sequence[Item], clock: "OwnTime") -> None:
         """Pass a batch; if that fails, halve it repeatedly until the text that causes the error is alone."""
         remaining, n_texts = batch, len(batch)
         while remaining:
             part = remaining[:n_texts]
-            outcome = self._attempt(checkpoints, part)
-            if not isinstance(outcome, BaseException):
+            outcome = self._attempt(checkpoints, part, clock)
+            if isinstance(outcome, NobodyWaits):
+                remaining = self._queue.still_wanted(remaining)
+            elif not isinstance(outcome, BaseException):
                 self._queue.finish(outcome)
                 self._keep(outcome)
                 remaining = remaining[len(part) :]
@@ -264,18 +314,27 @@ class Worker:
                 # Out of memory concerns the other texts too; any other error only this text.
                 n_texts = n_texts if isinstance(outcome, TooLarge) else len(batch)
 
-    def _attempt(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> Mapping[Item, PassResult] | BaseException:
-        """Results of a pass on a batch, or its error: TooLarge if memory runs out."""
-        started = time.monotonic()
+    def _attempt(
+        self, checkpoints: Checkpoints, batch: Sequence[Item], clock: "OwnTime"
+    ) -> Mapping[Item, PassResult] | BaseException:
+        """Results of a pass on a batch, or its error: TooLarge if memory runs out, NobodyWaits if all have left."""
+        started = clock.seconds
         try:
-            results = passed(checkpoints, batch)
+            with pausing(partial(_check_wanted, batch)):
+                results = passed(checkpoints, batch)
+        except NobodyWaits as nobody:
+            log_and_release(nobody, is_bug=False)
+            self._queue.charge_batch(batch, clock.seconds - started)
+            return nobody
         except BaseException as error:
             is_full = is_out_of_memory(error)
             log_and_release(error, is_bug=not is_full)
             if not is_full:
                 return as_exception(error)
         else:
-            self._seconds_per_character.append((time.monotonic() - started) / sum(item.size for item in batch))
+            seconds, n_characters = clock.seconds - started, sum(item.size for item in batch)
+            self._queue.charge_batch(batch, seconds)
+            self._queue.paces.note(batch[0].item_request.question.name, seconds, n_characters)
             self.n_passed += len(batch)
             self.n_batches += 1
             if self.n_batches % TRIM_BATCHES == 0:
@@ -300,13 +359,54 @@ class Worker:
         self._queue.forget(list(results))
 
 
+class OwnTime:
+    """Time since a turn began, without the interruptions."""
+
+    def __init__(self) -> None:
+        """Begin now."""
+        self._began, self.seconds_away = time.monotonic(), 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Time so far."""
+        return time.monotonic() - self._began - self.seconds_away
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Context of an interruption."""
+        left = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds_away += time.monotonic() - left
+
+
+def _check_wanted(batch: Sequence[Item]) -> None:
+    """End a pass if everybody has stopped waiting for its texts.
+
+    Raises: NobodyWaits.
+    """
+    if not any(item.requests for item in batch):
+        raise NobodyWaits
+
+
+def _check_not_left(job: Job) -> None:
+    """End a job if nobody waits for it any more.
+
+    Raises: NobodyWaits.
+    """
+    if job.is_left:
+        raise NobodyWaits
+
+
 def _run_job(job: Job, checkpoint: Checkpoint) -> None:
     """Run a job; errors go to the session that waits for it, and this thread continues."""
     try:
-        answer = job.work(checkpoint)
+        with pausing(partial(_check_not_left, job)):
+            answer = job.work(checkpoint)
     except BaseException as error:
         is_full = is_out_of_memory(error)
-        log_and_release(error, is_bug=not is_full)
+        log_and_release(error, is_bug=not (is_full or isinstance(error, NobodyWaits)))
         failure = out_of_memory(checkpoint) if is_full else as_exception(error)
     else:
         job.promise.set_result(answer)

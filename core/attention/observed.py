@@ -23,6 +23,7 @@ from core.attention.masks import TileMask, add_tensor, attention_mask_function
 from core.attention.observers import Backward, Observer, OnOutput, Pass, Tile, WatchingDone, current_pass
 from core.attention.softmax_tap import SoftmaxTap
 from core.errors import AnalysisError
+from core.pauses import pause
 
 ATTENTION_NAME: Final = "attention_sieve"
 TILE_ENTRIES: Final = 1 << 20
@@ -120,6 +121,8 @@ def observed_attention(
             attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
         )
     output = (_attend_unseen if unseen else _attend)(current, attention, layer)
+    if output.requires_grad:
+        output.register_hook(lambda _: pause())  # the backward pass pauses between layers, too
     if current.on_output is not None and layer is not None:
         if kept is None:
             current.on_output(output, attention.values)
@@ -154,6 +157,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     # Tiles of all heads, so that those of a checkpoint and of its copy without some heads are the same.
     shape = (n_texts, attention.n_heads, n_queries, attention.n_keys)
     for texts, queries in tiles(shape, attention.query.device.type):
+        pause()
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
         row_sums = None if attention.sinks is None else _row_sums(logits, probabilities, attention.sinks)
         entropy = _entropy(logits, probabilities) if wants_entropy else None
@@ -192,6 +196,7 @@ def _attend_unseen(
     n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
     of_texts: dict[int, list[Tensor]] = {}
     for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
+        pause()
         query = attention.query[texts, :, queries]
         keys = slice(0, attention.n_visible_keys(queries))
         if isinstance(attention.mask, TileMask):

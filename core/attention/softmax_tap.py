@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from core.attention.observers import Tile, WatchingDone, current_pass
+from core.pauses import pause
 
 SOFTMAXES: Final = frozenset({torch.softmax, torch.nn.functional.softmax, Tensor.softmax})
 
@@ -34,6 +35,7 @@ def _seen(attention: Tensor) -> Tensor:
     current = current_pass.get()
     if current is None or (layer := current.next_layer()) is None:
         return attention
+    pause()
     n_texts, _, n_queries, _ = attention.shape
     probabilities = attention if attention.dtype == torch.float64 else attention.float()
     indicators = current.indicators()

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError, panics_caught
+from core.pauses import pause
 from core.texts.text import Text
 from core.texts.words import Words
 
@@ -150,6 +151,7 @@ def _window_ends(tokenizer: Any, text: MentionText, limit: int) -> Iterator[int]
 
 
 def _n_tokens(tokenizer: Any, segment: str) -> int:
+    pause()
     with panics_caught():
         return len(tokenizer(segment, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
 

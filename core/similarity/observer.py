@@ -19,6 +19,7 @@ from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.passes.batches import BATCH_TOKENS, to_device
 from core.passes.collect import collect
 from core.passes.texts import PassText
+from core.pauses import pause
 from core.similarity.distances import (
     FLOOR,
     MAP_ENTRIES,
@@ -144,6 +145,7 @@ def divergences(maps: Float[Tensor, "map row key"], information: Float[Tensor, "
     logs = torch.empty_like(sums)
     parts = [maps.new_empty(0)]
     for first in range(len(maps)):
+        pause()
         for start in range(first + 1, len(maps), batch_size):
             stop = min(start + batch_size, len(maps))
             pair_sums = torch.add(maps[start:stop], maps[first], out=sums[: stop - start])

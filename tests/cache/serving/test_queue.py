@@ -1,23 +1,47 @@
 import pytest
 
 from cache.serving.item_requests import ItemRequest, PassResult
-from cache.serving.queue import PATIENCE, Queue
+from cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
+from cache.serving.queue import Queue
+from cache.serving.requests import Sender
 from cache.store.record import Record
 from core.attention.settings import PassSettings
 from core.errors import AnalysisError, NoTokens, TextTooLong
 from core.roles.question import SCORES
+from core.similarity.distances import USUAL_DISTANCES
+from core.similarity.question import distance_question
 from core.texts.text import Text
 
 SETTINGS = (PassSettings(),)
+DISTANCES = distance_question(USUAL_DISTANCES)
 SEEN = PassResult(record=Record.left_out(3))
 
 
-def wanted(name, truncate=False, start=None):
-    return ItemRequest(SCORES, Text((name,)), name, truncate, start, None if start is None else f"{name} {start}")
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
 
 
-def submit(queue, *texts, skips=False, indices=None):
-    return queue.submit(texts, SETTINGS, indices or range(len(texts)), skips)
+def wanted(name, truncate=False, start=None, question=SCORES):
+    return ItemRequest(question, Text((name,)), name, truncate, start, None if start is None else f"{name} {start}")
+
+
+def submit(queue, *texts, skips=False, indices=None, visitor=None):
+    return queue.submit(texts, SETTINGS, indices or range(len(texts)), Sender(visitor, skips))
+
+
+def serve(queue, seconds, n_texts=1, urgent=False):
+    """What a worker does: a batch of the request whose turn it is, and its model time charged."""
+    request = queue.turn(urgent=urgent)[0]
+    batch = queue.begin([item for item in request.items if item.can_begin][:n_texts])
+    queue.charge_batch(batch, seconds)
+    finish(queue, *batch)
+    return request
 
 
 def finish(queue, *items, outcome=SEEN):
@@ -39,17 +63,112 @@ def test_what_is_left_counts_not_what_was_asked():
     assert queue.turn() == [corpus, two]
 
 
-def test_a_request_that_was_passed_over_too_often_has_its_turn_before_smaller_ones():
+def test_two_visitors_get_equal_model_time_whatever_their_texts_cost_and_however_many_requests_they_send():
+    clock = Clock()
+    queue, seconds = Queue(clock), {"dear": 0.0, "cheap": 0.0}
+    for number in range(10):
+        submit(queue, *(wanted(f"dear {number} {text}") for text in range(50)), visitor="dear")
+    submit(queue, *(wanted(f"cheap {text} {'a' * 900}") for text in range(500)), visitor="cheap")
+    for _ in range(200):
+        visitor = queue.turn()[0].visitor
+        cost = 2.0 if visitor == "dear" else 0.1
+        clock.seconds += cost
+        seconds[visitor] += cost
+        serve(queue, cost)
+    assert abs(seconds["cheap"] - seconds["dear"]) < 2 * 2.0 < 0.2 * sum(seconds.values())
+
+
+def test_model_time_counts_for_less_the_longer_ago_it_was():
+    clock = Clock()
+    queue = Queue(clock)
+    submit(queue, *map(wanted, "ab"), visitor="early")
+    assert serve(queue, 4.0).visitor == "early"
+    clock.seconds += 2 * HALF_LIFE_SECONDS
+    submit(queue, *map(wanted, "cd"), visitor="late")
+    assert serve(queue, 0.9).visitor == "late"
+    assert queue.turn()[0].visitor == "late"
+    assert serve(queue, 0.2).visitor == "late"
+    assert queue.turn()[0].visitor == "early"
+
+
+def test_a_request_waits_for_no_more_model_time_than_others_have_had():
+    """Whatever comes meanwhile: ten visitors who send one request after the other."""
+    clock = Clock()
+    queue = Queue(clock)
+    waits = submit(queue, *map(wanted, "ab"), visitor="waits")
+    serve(queue, 1.0)
+    n_served = 0
+    while queue.turn()[0] is not waits:
+        for visitor in range(10):
+            submit(queue, wanted(f"text {n_served} {visitor}"), visitor=visitor)
+        clock.seconds += STEP_SECONDS
+        serve(queue, STEP_SECONDS)
+        n_served += 1
+        assert n_served < 50
+
+
+def test_the_cost_of_a_text_is_shared_by_those_who_wait_for_it():
+    queue = Queue(Clock())
+    for visitor in ("one", "other"):
+        submit(queue, wanted("same"), wanted(f"own text of {visitor}"), visitor=visitor)
+    submit(queue, wanted("another"), wanted("last"), visitor="third")
+    queue.charge(["third"], 0.6)
+    serve(queue, 1.0)
+    assert [request.visitor for request in queue.turn()] == ["one", "other", "third"]
+    queue.charge(["other"], 0.2)
+    assert [request.visitor for request in queue.turn()] == ["one", "third", "other"]
+
+
+def test_a_text_on_screen_is_urgent_and_so_is_one_that_is_known_to_be_cheap():
     queue = Queue()
-    corpus = submit(queue, wanted("a" * 90), wanted("b" * 90))
-    for number in range(PATIENCE):
-        typed = submit(queue, wanted(f"typed {number}"))
-        assert queue.turn() == [typed, corpus]
-        finish(queue, *queue.begin(typed.items))
-    typed = submit(queue, wanted("typed"))
-    assert queue.turn() == [corpus, typed]
-    finish(queue, *queue.begin(corpus.items[:1]))
-    assert queue.turn() == [typed, corpus]
+    corpus = submit(queue, *map(wanted, "abc"))
+    look, unknown = submit(queue, wanted("look", start=(0, 0))), submit(queue, wanted("one text"))
+    assert (queue.turn(urgent=True), unknown.is_urgent) == ([look], False)
+    queue.paces.note("scores", 1.0, 1000)
+    cheap, dear = submit(queue, wanted("other text")), submit(queue, wanted("a" * 1000))
+    assert (corpus.is_urgent, cheap.is_urgent, dear.is_urgent) == (False, True, False)
+    assert queue.turn(urgent=True) == [look, cheap]
+
+
+def test_of_urgent_requests_the_visitor_comes_first_who_has_had_least_model_time():
+    queue = Queue(Clock())
+    flood = [submit(queue, wanted(f"{number}", start=(0, 0)), visitor="floods") for number in range(30)]
+    serve(queue, 0.1, urgent=True)
+    typed = submit(queue, wanted("a sentence that is longer", start=(0, 0)), visitor="types")
+    assert queue.turn(urgent=True) == [typed, *flood[1:]]
+
+
+def test_what_is_in_a_batch_already_is_not_urgent_for_another():
+    queue = Queue()
+    queue.paces.note("scores", 1.0, 1000)
+    corpus = submit(queue, *map(wanted, "ab"))
+    queue.begin(corpus.items)
+    submit(queue, wanted("a"))
+    assert not queue.has_urgent
+    submit(queue, wanted("a", start=(0, 0)))
+    assert queue.has_urgent
+
+
+def test_a_job_has_its_turn_by_the_model_time_of_its_visitor():
+    queue = Queue(Clock())
+    corpus = submit(queue, *map(wanted, "abc"), visitor="reads")
+    jobs = [queue.submit_job(id, "works") for _ in range(2)]
+    assert queue.next_job(urgent=False) is jobs[0]
+    queue.charge(["works"], 5.0)
+    assert (queue.next_job(urgent=False), queue.turn()) == (None, [corpus])
+    queue.charge(["reads"], 6.0)
+    assert queue.next_job(urgent=False) is jobs[1]
+
+
+def test_an_urgent_job_goes_before_any_other():
+    queue = Queue(Clock())
+    job, urgent = queue.submit_job(id, "works"), queue.submit_job(id, "types", is_urgent=True)
+    assert queue.has_urgent
+    queue.charge(["types"], 5.0)
+    assert queue.next_job(urgent=True) is urgent
+    assert not queue.has_urgent
+    assert queue.next_job(urgent=True) is None
+    assert queue.next_job(urgent=False) is job
 
 
 def test_equal_texts_are_one_item_and_everybody_gets_what_became_of_it():
@@ -145,18 +264,34 @@ def test_a_long_text_is_left_out_for_those_who_skip_and_an_error_for_the_others(
 def test_status_counts_texts_and_estimates_the_time_of_those_before_too():
     queue = Queue()
     corpus = submit(queue, wanted("a" * 30), wanted("b" * 40))
-    before = queue.status(corpus, None)
+    before = queue.status(corpus)
     assert (before.done, before.total, before.seconds_left, before.n_waiting_before) == (0, 2, None, 0)
     submit(queue, wanted("c" * 10))
     finish(queue, corpus.items[0])
-    status = queue.status(corpus, 0.5)
+    queue.paces.note("scores", 0.5, 1)
+    status = queue.status(corpus)
     assert (status.done, status.total, status.n_waiting_before) == (1, 2, 1)
     assert status.seconds_left == 0.5 * ((10 + 40) + (10 + 10))
 
 
+def test_an_estimate_knows_the_pace_of_each_question_and_that_others_get_equal_shares():
+    queue = Queue()
+    own = submit(queue, wanted("a" * 30), wanted("b" * 30), visitor="own")
+    submit(queue, wanted("c" * 40), wanted("d" * 90, question=DISTANCES), visitor="other")
+    submit(queue, wanted("e" * 90, question=DISTANCES), wanted("f" * 90, question=DISTANCES), visitor="third")
+    queue.paces.note("scores", 1.0, 10)
+    assert queue.status(own).seconds_left is None
+    queue.paces.note(DISTANCES.name, 50.0, 10)
+    own_seconds = 8.0
+    assert queue.status(own).seconds_left == own_seconds + own_seconds + own_seconds
+    queue.charge(["own"], 9.0)
+    submit(queue, wanted("g" * 20), visitor="fourth")
+    assert queue.status(own).seconds_left == 3 * own_seconds + 3.0
+
+
 def test_closing_fails_those_who_wait_and_those_who_come():
     queue = Queue()
-    waits, promise = submit(queue, wanted("a")), queue.submit_job(id)
+    waits, promise = submit(queue, wanted("a")), queue.submit_job(id).promise
     queue.close()
     for ask in (waits.answer, promise.result, lambda: submit(queue, wanted("b")), lambda: queue.submit_job(id)):
         with pytest.raises(AnalysisError, match="is being closed"):
@@ -187,9 +322,9 @@ def test_of_a_batch_that_failed_what_nobody_waits_for_is_dropped():
 def test_a_job_that_nobody_waits_for_any_more_is_not_begun():
     queue = Queue()
     left, waits = queue.submit_job(id), queue.submit_job(id)
-    assert left.cancel()
-    assert queue.next_job().promise is waits
-    assert queue.next_job() is None
+    left.leave()
+    assert queue.next_job(urgent=False) is waits
+    assert queue.next_job(urgent=False) is None
 
 
 def test_texts_are_taken_to_be_prepared_until_they_have_enough_characters():

@@ -202,8 +202,9 @@ def test_texts_of_other_settings_are_not_passed_together(inference, engine, gate
 def test_texts_of_very_different_length_are_not_padded_to_each_other(inference, engine, gate):
     gate.open()
     long = Text((" ".join(["cat"] * 37),))
+    inference.ask(engine, SCORES, [sentence(0)])  # the first batch of a question holds one text
     inference.ask(engine, SCORES, [Text(("Cat.",)), long, Text(("Dog.",))])
-    assert gate.batches == [[Text(("Cat.",)), Text(("Dog.",))], [long]]
+    assert gate.batches[1:] == [[Text(("Cat.",)), Text(("Dog.",))], [long]]
 
 
 def test_a_typed_text_overtakes_a_corpus_at_the_next_batch(inference, engine, gate, threads):
@@ -625,9 +626,9 @@ def test_those_who_wait_have_their_answer_before_it_is_written(inference, engine
 def test_other_work_on_a_checkpoint_is_done_between_two_batches(inference, engine, gate, threads):
     whole = ask(threads, inference, engine, [sentence(number) for number in range(500)])
     gate.wait()
-    promise = inference._workers[engine,]._queue.submit_job(lambda checkpoint: checkpoint.files.fingerprint)
+    job = inference._workers[engine,]._queue.submit_job(lambda checkpoint: checkpoint.files.fingerprint)
     gate.let_one_through()
-    assert promise.result(SECONDS) == engine.files.fingerprint
+    assert job.promise.result(SECONDS) == engine.files.fingerprint
     assert not whole.done()
 
 
