@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from core.importance.question import (
 )
 from core.passes.prepare import prepare_all
 from core.passes.question import Question, answer
+from core.pauses import pausing
 from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
 from core.similarity.distances import DistanceSettings
@@ -153,6 +155,27 @@ def test_packing_loses_nothing_but_double_precision(checkpoint, case):
         assert not {"n_tokens", "n_cut"} & set(packed)
         assert not any(array.dtype == np.float64 for array in packed.values())
         check(case.question.unpack(packed), result, rtol=1e-6)
+
+
+def test_other_passes_at_every_pause_change_no_bit(checkpoint, case):
+    """In a thread of their own, as the worker runs them; with a head off, and gradients recorded."""
+    other = Case(slopes_question("lm"), (LabelledText(Text(("the dog saw her",))),))
+    off, between = PassSettings(off=((0, 1),)), []
+
+    def at_pause():
+        thread = Thread(target=lambda: between.append(computed(checkpoint, other, off)))
+        thread.start()
+        thread.join()
+
+    expected = computed(checkpoint, case)
+    with pausing(at_pause):
+        interrupted = computed(checkpoint, case)
+    for result, uninterrupted in zip(interrupted, expected, strict=True):
+        check(result, uninterrupted, rtol=0)
+    assert len(between) >= checkpoint.attentions["self"].n_layers
+    (alone,) = computed(checkpoint, other, off)
+    for (result,) in between:
+        check(result, alone, rtol=0)
 
 
 def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(

@@ -1,0 +1,197 @@
+"""Work that a worker has begun, when something more urgent comes, or when nobody waits for it any more.
+
+Nothing here waits for time to pass: the pauses of a pass are told what to wait for.
+"""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from small_checkpoints import save
+
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.serving import worker as worker_module
+from cache.store.store import Store
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint
+from core.importance.question import ablation_question
+from core.pauses import pause, pausing
+from core.roles.question import SCORES
+from core.texts.text import Text
+
+SECONDS = 120
+"""A test that waits longer has failed."""
+SWEEP = ablation_question("output")
+CORPUS = tuple(Text((f"The cat chased {noun} on the mat.",)) for noun in ("dog", "bird", "apple"))
+TYPED = Text(("She drinks hot coffee.",))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    return Engine(find_checkpoint(str(save("bert", tmp_path_factory.mktemp("one") / "bert"))), "cpu")
+
+
+@pytest.fixture
+def threads():
+    with ThreadPoolExecutor(8) as made:
+        yield made
+
+
+class Pauses:
+    """Says what the first pauses of the passes of a question wait for, and counts them."""
+
+    def __init__(self, monkeypatch, question, *waits):
+        self.begun, self.n, self.order = threading.Event(), 0, []
+        self._question, self._waits, self._real = question, waits, worker_module.passed
+        monkeypatch.setattr(worker_module, "passed", self._passed)
+
+    def _passed(self, checkpoints, batch):
+        self.order.append(batch[0].item_request.question.name)
+        if batch[0].item_request.question is not self._question:
+            return self._real(checkpoints, batch)
+        with pausing(self._at_pause):
+            return self._real(checkpoints, batch)
+
+    def _at_pause(self):
+        self.n += 1
+        self.begun.set()
+        if self.n <= len(self._waits):
+            assert self._waits[self.n - 1].wait(SECONDS)
+
+
+def waiting(event):
+    return lambda status: event.set()
+
+
+def alone(tmp_path, engine, question, texts, settings=None):
+    other = Inference(Store(tmp_path / "alone"))
+    results = other.ask(engine, question, texts, settings).results
+    other.close()
+    other.store.close()
+    return results
+
+
+def test_a_typed_text_interrupts_a_sweep_and_neither_changes_the_other(
+    tmp_path, inference, engine, monkeypatch, threads
+):
+    has_come, is_answered = threading.Event(), threading.Event()
+    pauses = Pauses(monkeypatch, SWEEP, has_come, is_answered)
+    sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS)
+    assert pauses.begun.wait(SECONDS)
+    off = PassSettings(off=((0, 1),))
+    look = threads.submit(inference.look, engine, TYPED, off, report=waiting(has_come))
+    look.result(SECONDS)
+    assert not sweep.done()
+    is_answered.set()
+    swept = sweep.result(SECONDS).results
+    monkeypatch.undo()
+    for result, expected in zip(swept, alone(tmp_path, engine, SWEEP, CORPUS), strict=True):
+        np.testing.assert_array_equal(result.without, expected.without)
+    (measures,) = alone(tmp_path, engine, SCORES, [TYPED], off)
+    np.testing.assert_array_equal(inference.kept(engine, SCORES, [TYPED], off).results[0].measures, measures.measures)
+
+
+def test_the_change_of_the_output_of_a_typed_text_interrupts_a_sweep(inference, engine, monkeypatch, threads):
+    has_come, is_answered = threading.Event(), threading.Event()
+    pauses = Pauses(monkeypatch, SWEEP, has_come, is_answered)
+    sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS)
+    assert pauses.begun.wait(SECONDS)
+    off = PassSettings(off=((0, 1),))
+    change = threads.submit(inference.output_change, engine, TYPED, off, report=waiting(has_come))
+    assert change.result(SECONDS) is not None
+    assert not sweep.done()
+    is_answered.set()
+    assert sweep.result(SECONDS).positions == (0, 1, 2)
+
+
+def test_a_typed_text_interrupts_other_work_on_the_checkpoint(inference, engine, threads):
+    begun, has_come = threading.Event(), threading.Event()
+
+    def work(checkpoint):
+        begun.set()
+        assert has_come.wait(SECONDS)
+        pause()
+        return inference.kept(engine, SCORES, [TYPED])
+
+    promise = threads.submit(inference.run, engine, work)
+    assert begun.wait(SECONDS)
+    look = threads.submit(inference.look, engine, TYPED, report=waiting(has_come))
+    assert promise.result(SECONDS).positions == (0,)
+    look.result(SECONDS)
+
+
+def test_a_sweep_that_nobody_waits_for_any_more_ends_within_its_text(inference, engine, monkeypatch, threads):
+    class TabClosed(BaseException):
+        pass
+
+    pauses, has_left = None, threading.Event()
+
+    def leave(status):
+        if pauses.begun.is_set():
+            raise TabClosed
+
+    pauses = Pauses(monkeypatch, SWEEP, has_left)
+    sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS, report=leave)
+    with pytest.raises(TabClosed):
+        sweep.result(SECONDS)
+    has_left.set()
+    inference.ask(engine, SCORES, [TYPED])
+    assert pauses.n == 1
+    assert pauses.order == [SWEEP.name, "scores"]
+    assert inference.n_passed == 1
+
+
+def test_other_work_that_nobody_waits_for_any_more_ends_at_its_next_pause(inference, engine, threads, caplog):
+    class TabClosed(BaseException):
+        pass
+
+    begun, has_left, after = threading.Event(), threading.Event(), []
+
+    def work(checkpoint):
+        begun.set()
+        assert has_left.wait(SECONDS)
+        pause()
+        after.append("more")
+
+    def leave(status):
+        if begun.is_set():
+            raise TabClosed
+
+    with pytest.raises(TabClosed):
+        inference.run(engine, work, leave)
+    has_left.set()
+    inference.ask(engine, SCORES, [TYPED])
+    assert (after, caplog.records) == ([], [])
+
+
+def test_other_work_goes_on_while_many_type(inference, engine, monkeypatch, threads):
+    """Urgent texts are never more than a limited time ahead: here none."""
+    monkeypatch.setattr(worker_module, "PATIENCE_SECONDS", 0.0)
+    have_come = [threading.Event() for _ in range(5)]
+    begun, go_on, order = threading.Event(), threading.Event(), []
+    real = worker_module.passed
+
+    def passed(checkpoints, batch):
+        order.append("sweep" if batch[0].item_request.question is SWEEP else "typed")
+        return real(checkpoints, batch)
+
+    def hold(checkpoint):
+        begun.set()
+        assert go_on.wait(SECONDS)
+
+    monkeypatch.setattr(worker_module, "passed", passed)
+    held = threads.submit(inference.run, engine, hold)
+    assert begun.wait(SECONDS)
+    sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS[:1], report=waiting(have_come[0]))
+    heads = [PassSettings(off=((layer, head),)) for layer in (0, 1) for head in (0, 1)]
+    looks = [
+        threads.submit(inference.look, engine, TYPED, off, report=waiting(event))
+        for off, event in zip(heads, have_come[1:], strict=True)
+    ]
+    assert all(event.wait(SECONDS) for event in have_come)
+    go_on.set()
+    for answer in (held, sweep, *looks):
+        answer.result(SECONDS)
+    assert order.index("sweep") <= 2  # one typed text may come first, and one interrupt it
