@@ -12,6 +12,8 @@ ALONE_SECONDS: Final = 1.0
 """Model time of a batch while nobody else waits: fewer batches cost less."""
 HALF_LIFE_SECONDS: Final = 10.0
 """After this time, half as much of a visitor's model time counts."""
+WAITING_SHARE: Final = 0.1
+"""Seconds of model time for which a second of waiting makes up: nobody waits for ever, however many visitors come."""
 FORGOTTEN_SECONDS: Final = 0.001
 """Model time that counts as none."""
 TIMED_BATCHES: Final = 5
@@ -20,17 +22,28 @@ TIMED_QUESTIONS: Final = 256
 
 
 class ModelTime:
-    """Model time of each visitor, of which less counts the longer ago it was; not thread-safe."""
+    """Whose turn it is: of the visitors who wait, those who have had least model time; not thread-safe.
+
+    The longer ago it was, the less it counts.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin with nothing used; the clock returns the time in seconds."""
         self._clock = clock
         self._used: dict[Hashable, float] = {}
+        """Seconds that count at the time of the latest charge."""
         self._at = clock()
+        self._since: dict[Hashable, float] = {}
+        """When each visitor who waits was last charged, or began to wait."""
 
-    def of(self, visitor: Hashable) -> float:
-        """Seconds that counted when somebody was last charged: only comparisons matter, and all lose the same share."""
-        return self._used.get(visitor, 0.0)
+    def ranks(self, waiting: Collection[Hashable]) -> dict[Hashable, float]:
+        """Rank of each of the visitors who wait, who are all named; the lowest comes first."""
+        now = self._clock()
+        self._since = {visitor: self._since.get(visitor, now) for visitor in waiting}
+        return {
+            visitor: self._used.get(visitor, 0.0) - WAITING_SHARE * (now - since)
+            for visitor, since in self._since.items()
+        }
 
     def charge(self, visitors: Collection[Hashable], seconds: float) -> None:
         """Count model time, equal parts of it for each of the visitors who waited for the same."""
@@ -39,6 +52,8 @@ class ModelTime:
         used = {visitor: share * before for visitor, before in self._used.items()}
         for visitor in visitors:
             used[visitor] = used.get(visitor, 0.0) + seconds / len(visitors)
+            if visitor in self._since:
+                self._since[visitor] = now
         self._used = {visitor: left for visitor, left in used.items() if left > FORGOTTEN_SECONDS}
         self._at = now
 

@@ -100,8 +100,9 @@ class Queue:
         with self._lock:
             self._jobs = [job for job in self._jobs if not job.promise.cancelled()]
             jobs = [job for job in self._jobs if job.is_urgent or not urgent]
-            job = min(jobs, key=self._rank, default=None)
-            if job is None or any(self._rank(request) < self._rank(job) for request in self.turn(urgent=urgent)[:1]):
+            rank = self._rank()
+            job = min(jobs, key=rank, default=None)
+            if job is None or any(rank(request) < rank(job) for request in self.turn(urgent=urgent)[:1]):
                 return None
             self._jobs.remove(job)
             return job if job.promise.set_running_or_notify_cancel() else self.next_job(urgent=urgent)
@@ -182,10 +183,13 @@ class Queue:
         """
         with self._lock:
             requests = [request for request in self._requests if request.is_urgent or not urgent]
-            return sorted(requests, key=lambda request: (*self._rank(request), request.size_left, request.number))
+            rank = self._rank()
+            return sorted(requests, key=lambda request: (*rank(request), request.size_left, request.number))
 
-    def _rank(self, waiting: Job | Request) -> tuple[bool, float]:
-        return waiting.is_urgent, self._time.of(waiting.visitor)
+    def _rank(self) -> Callable[[Job | Request], tuple[bool, float]]:
+        """A function that ranks what waits at this moment."""
+        of_visitors = self._time.ranks({waiting.visitor for waiting in self._waiting()})
+        return lambda waiting: (waiting.is_urgent, of_visitors[waiting.visitor])
 
     def begin(self, items: Sequence[Item]) -> list[Item]:
         """Mark the items that somebody still waits for as running, and return them."""

@@ -41,7 +41,8 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
     direct = {text.position: text.measures for text in measure(load_checkpoint(engine.files), TEXTS)}
     found = inference.ask(engine, SCORES, TEXTS)
     assert found.positions == (0, 1, 2)
-    np.testing.assert_array_equal(measures_in(found.results), np.stack([direct[i] for i in range(3)]))
+    # Rounding depends on which texts share a batch, and the first batch of a question holds one.
+    np.testing.assert_allclose(measures_in(found.results), np.stack([direct[i] for i in range(3)]), rtol=1e-5)
 
 
 def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_not_counted(tmp_path, engine):
