@@ -3,6 +3,7 @@ baselines corrected for the number of heads, and the best head, selected on one 
 other. Cases count as independent, or the documents that they come from do.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.statistics.documents import above_zero, design_effect, document_means, document_sums, share_interval
+from core.statistics.key_matched import Joined, KeyMatched, key_matched
 from core.statistics.means import ratio, wilson
 
 N_HALVES: Final = 2
@@ -34,6 +36,8 @@ class HeldOut:
     """As in Judgement, but uncorrected, because no head is tested on the cases that it was selected on."""
     design_effect: Float[np.ndarray, " group"]
     """As in Judgement."""
+    key_matched: tuple[KeyMatched, ...]
+    """As in Judgement, but uncorrected."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,8 +61,13 @@ class Judgement:
     design_effect: Float[np.ndarray, "group *head"]
     """Variance of the accuracy with documents as units over that with independent cases; NaN where cases count as
     independent."""
+    key_matched: tuple[KeyMatched, ...]
+    """Of each group, the attention of every head to the right word compared with that from other words, corrected for
+    the number of heads; empty if it is not known."""
     best: tuple[int, ...]
-    """Index of the head with the highest accuracy on all cases."""
+    """Index of the head with the highest accuracy on all cases, among those that beat the key-matched control on them;
+    among all if none does. A baseline is the same for all heads, so no other head can beat one that this head does
+    not."""
     held_out: HeldOut | None
     """None if one half of the texts has no cases."""
 
@@ -72,6 +81,7 @@ def judge(
     *,
     by_document: bool = False,
     absent: Bool[np.ndarray, "*head"] | None = None,
+    joined: Joined | None = None,
 ) -> Judgement:
     """Evaluate all heads on the same cases, by group.
 
@@ -86,12 +96,19 @@ def judge(
             count as independent.
         absent: heads that are not there, which have no accuracy (NaN) and do not count in the correction; None for
             none. They are right in no case.
+        joined: attention to the right word of each case; None if it is not known, and there is no such control.
     """
     if groups is None:
         groups = np.ones((1, len(text)), bool)
     if absent is None:
         absent = np.zeros(right.shape[:-1], bool)
     n_cases, n_heads = groups.sum(axis=1), int((~absent).sum())
+
+    def candidates(cases: Bool[np.ndarray, " case"]) -> Bool[np.ndarray, "*head"]:
+        beats = absent if joined is None else key_matched(joined.of(cases), alpha, n_heads).beats
+        return np.asarray(beats if beats.any() else ~absent)
+
+    on_halves = best_on_halves(right, text, candidates, joined)
     judged = _groups(right, baselines, text, alpha, groups, by_document)
     return Judgement(
         n_cases=n_cases,
@@ -106,32 +123,36 @@ def judge(
         ),
         n_documents=np.array([len(np.unique(text[group])) for group in groups]) if by_document else None,
         design_effect=np.where(absent, np.nan, np.stack([group_result.design_effect for group_result in judged])),
-        best=best_head(right),
-        held_out=_held_out(right, baselines, text, alpha, groups, by_document),
+        key_matched=_key_matched(joined, groups, alpha, n_heads),
+        best=best_head(right, candidates(np.ones(len(text), bool))),
+        held_out=None if on_halves is None else _held_out(on_halves, baselines, text, alpha, groups, by_document),
     )
 
 
 def _held_out(
-    right: Bool[np.ndarray, "*head case"],
+    on_halves: "OnHalves",
     baselines: Bool[np.ndarray, "baseline case"],
     text: Int[np.ndarray, " case"],
     alpha: float,
     groups: Bool[np.ndarray, "group case"],
     by_document: bool,
-) -> HeldOut | None:
-    on_halves = best_on_halves(right, text)
-    if on_halves is None:
-        return None
-    (first, second), is_right = on_halves
-    judged = _groups(is_right, baselines, text, alpha, groups, by_document)
+) -> HeldOut:
+    judged = _groups(on_halves.right, baselines, text, alpha, groups, by_document)
     return HeldOut(
-        heads=(first, second),
+        heads=on_halves.heads,
         accuracy=np.array([group_result.accuracy for group_result in judged]),
         low=np.array([group_result.low for group_result in judged]),
         high=np.array([group_result.high for group_result in judged]),
         p_values=np.stack([group_result.p_values for group_result in judged], axis=1),
         design_effect=np.array([group_result.design_effect for group_result in judged]),
+        key_matched=_key_matched(on_halves.joined, groups, alpha),
     )
+
+
+def _key_matched(
+    joined: Joined | None, groups: Bool[np.ndarray, "group case"], alpha: float, n_heads: int = 1
+) -> tuple[KeyMatched, ...]:
+    return () if joined is None else tuple(key_matched(joined.of(group), alpha, n_heads) for group in groups)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,26 +233,69 @@ def beats_by_chance(
     return np.asarray(binom.sf(only_head - 1, only_head + only_baseline, 0.5))
 
 
-def best_head(right: Bool[np.ndarray, "*head case"]) -> tuple[int, ...]:
-    """Index of the head that is right most often; the first in case of a tie."""
+def best_head(
+    right: Bool[np.ndarray, "*head case"], candidates: Bool[np.ndarray, "*head"] | None = None
+) -> tuple[int, ...]:
+    """Index of the head that is right most often; the first in case of a tie.
+
+    Args:
+        right: whether each head is right in each case.
+        candidates: the heads to choose from; None for all.
+    """
     n_right = right.sum(axis=-1)
+    if candidates is not None:
+        n_right = np.where(candidates, n_right, -1)
     return tuple(int(index) for index in np.unravel_index(n_right.argmax(), n_right.shape))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnHalves:
+    """The best head of each half of the texts, and what the cases of the other half say of it."""
+
+    heads: tuple[tuple[int, ...], tuple[int, ...]]
+    """Index of the best head on the first half, and on the second."""
+    right: Bool[np.ndarray, " case"]
+    """Whether the best head of the other half is right in each case."""
+    joined: Joined | None
+    """Its attention in each case; None if it is not known."""
+
+
 def best_on_halves(
-    right: Bool[np.ndarray, "*head case"], text: Int[np.ndarray, " case"]
-) -> tuple[list[tuple[int, ...]], Bool[np.ndarray, " case"]] | None:
-    """The best head of each half of the texts, and whether the best head of the other half is right in each case.
+    right: Bool[np.ndarray, "*head case"],
+    text: Int[np.ndarray, " case"],
+    candidates: Callable[[Bool[np.ndarray, " case"]], Bool[np.ndarray, "*head"]] | None = None,
+    joined: Joined | None = None,
+) -> OnHalves | None:
+    """The best head of each half of the texts on the other half.
 
     Args:
         right: whether each head is right in each case.
         text: number of the text of each case, or of its document if documents are split into texts; even numbers are
             the first half, odd numbers the second.
+        candidates: the heads to choose from, judged by some cases alone; None for all.
+        joined: attention of every head in each case; None if it is not known.
 
     Returns: None if one half has no cases.
     """
     half = text % N_HALVES
     if len(np.unique(half)) < N_HALVES:
         return None
-    best = [best_head(right[..., half == number]) for number in range(N_HALVES)]
-    return best, np.where(half == 0, right[best[1]], right[best[0]])
+    first, second = (
+        best_head(right[..., cases], None if candidates is None else candidates(cases))
+        for cases in (half == number for number in range(N_HALVES))
+    )
+
+    def on_other_half(values: np.ndarray) -> np.ndarray:
+        return np.where(half == 0, values[second], values[first])
+
+    return OnHalves(
+        heads=(first, second),
+        right=on_other_half(right),
+        joined=None
+        if joined is None
+        else Joined(
+            to_right=on_other_half(joined.to_right),
+            from_others=on_other_half(joined.from_others),
+            unit=joined.unit,
+        ),
+    )

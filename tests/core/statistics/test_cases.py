@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge
+from core.statistics.key_matched import Joined
 from core.statistics.means import wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)
@@ -35,9 +36,9 @@ def test_only_cases_count_where_head_and_baseline_differ():
 def test_each_half_is_judged_by_the_best_of_the_other():
     """Texts 4, 0 and 2 are one half, 1 and 7 the other."""
     assert best_head(RIGHT) == (0, 2), "the first of equals"
-    best, is_right = best_on_halves(RIGHT, np.array([4, 1, 0, 7, 2]))
-    assert best == [(0, 2), (1, 0)]
-    assert is_right.tolist() == [False, False, True, False, False]
+    on_halves = best_on_halves(RIGHT, np.array([4, 1, 0, 7, 2]))
+    assert on_halves.heads == ((0, 2), (1, 0))
+    assert on_halves.right.tolist() == [False, False, True, False, False]
     assert best_on_halves(RIGHT, np.array([4, 2, 0, 6, 2])) is None
     assert best_on_halves(RIGHT[..., :0], np.array([], int)) is None
 
@@ -61,10 +62,10 @@ def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
 def test_a_held_out_judgement_chooses_on_one_half_and_counts_on_the_other():
     text = np.array([4, 1, 0, 7, 2])
     held_out = judge(RIGHT, BASELINE[None], text, 0.1).held_out
-    heads, is_right = best_on_halves(RIGHT, text)
-    assert list(held_out.heads) == heads
-    np.testing.assert_allclose(held_out.accuracy, [is_right.mean()])
-    np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(is_right, BASELINE))])
+    on_halves = best_on_halves(RIGHT, text)
+    assert held_out.heads == on_halves.heads
+    np.testing.assert_allclose(held_out.accuracy, [on_halves.right.mean()])
+    np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(on_halves.right, BASELINE))])
     assert judge(RIGHT, BASELINE[None], np.zeros(5, int), 0.1).held_out is None
 
 
@@ -82,11 +83,46 @@ def test_with_documents_each_group_is_judged_by_its_own_documents():
         for name in ("low", "high", "design_effect"):
             np.testing.assert_allclose(getattr(judged, name)[place], getattr(alone, name)[0])
         np.testing.assert_allclose(judged.p_values[:, place], alone.p_values[:, 0])
-    heads, is_right = best_on_halves(right, document)
-    held_out = judge(is_right, baselines, document, 0.1, groups, by_document=True)
-    assert list(judged.held_out.heads) == heads
+    on_halves = best_on_halves(right, document)
+    held_out = judge(on_halves.right, baselines, document, 0.1, groups, by_document=True)
+    assert judged.held_out.heads == on_halves.heads
     for name in ("accuracy", "low", "high", "p_values", "design_effect"):
         np.testing.assert_allclose(getattr(judged.held_out, name), getattr(held_out, name))
+
+
+def from_everywhere_and_from_its_place():
+    """Two heads on 40 cases of 20 documents: the first is right more often and gives the right word what others give it
+    too; the second gives it four times as much. A third gives nothing."""
+    rng = np.random.default_rng(1)
+    others = np.stack([np.full(40, 0.2), np.full(40, 0.05), np.zeros(40)]) + rng.uniform(0, 0.01, (3, 40))
+    to_right = others * np.array([1, 4, 0])[:, None] + rng.normal(0, 0.01, (3, 40)) * np.array([1, 1, 0])[:, None]
+    right = np.stack([np.arange(40) % 10 > 0, np.arange(40) % 10 > 2, np.zeros(40, bool)])
+    return right, Joined(to_right=to_right, from_others=others, unit=np.arange(40) // 2)
+
+
+def test_the_best_head_is_chosen_among_those_that_beat_the_key_matched_control():
+    right, joined = from_everywhere_and_from_its_place()
+    baseline = np.zeros((1, 40), bool)
+    without = judge(right, baseline, joined.unit, 0.05, by_document=True)
+    judged = judge(right, baseline, joined.unit, 0.05, by_document=True, joined=joined)
+    assert (without.best, without.held_out.heads) == ((0,), ((0,), (0,)))
+    assert (judged.best, judged.held_out.heads) == ((1,), ((1,), (1,)))
+    assert judged.held_out.accuracy == pytest.approx([right[1].mean()])
+    assert without.key_matched == without.held_out.key_matched == ()
+    (control,), (held_out,) = judged.key_matched, judged.held_out.key_matched
+    assert control.from_everywhere.tolist() == [True, False, True]
+    assert control.times[1] == pytest.approx(4, rel=0.1)
+    assert (held_out.to_right, held_out.from_others) == pytest.approx((control.to_right[1], control.from_others[1]))
+    assert held_out.p_values == pytest.approx(control.p_values[1] / 3), "no correction on the other half"
+
+
+def test_where_no_head_beats_the_control_the_best_of_all_is_named():
+    right, joined = from_everywhere_and_from_its_place()
+    weak = Joined(to_right=joined.from_others, from_others=joined.from_others, unit=joined.unit)
+    judged = judge(right, np.zeros((1, 40), bool), joined.unit, 0.05, by_document=True, joined=weak)
+    assert judged.best == (0,)
+    assert judged.key_matched[0].from_everywhere.all()
+    assert judged.held_out.key_matched[0].from_everywhere
 
 
 def test_without_documents_there_is_no_design_effect():
