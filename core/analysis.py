@@ -134,7 +134,7 @@ def relations(
     """
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
-    items = [ParsedText.of(text, tree.words) for text, tree in zip(texts, trees, strict=True)]
+    items = [ParsedText.of(text, tree) for text, tree in zip(texts, trees, strict=True)]
     predictions = results(checkpoint, prediction_question("mean"), items, settings)
     columns = zip(trees, predictions, (text.document for text in texts), strict=True)
     return relation_accuracies([TextPredictions.of(*row) for row in columns], of_parsing)

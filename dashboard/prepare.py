@@ -42,9 +42,7 @@ def prepare() -> None:
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
     _with_bar("Trees", lambda report: inference.ask(engine, PARSED_PREDICTIONS, texts, report=report))
     answers = inference.ask(engine, PARSED_PREDICTIONS, texts).results
-    parsed = [
-        ParsedText.of(text, prediction.dependencies.words) for text, prediction in zip(texts, answers, strict=True)
-    ]
+    parsed = [ParsedText.of(text, prediction.dependencies) for text, prediction in zip(texts, answers, strict=True)]
     _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))

@@ -313,6 +313,8 @@ TOO_LONG: Final = "Texts that are too long"
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
+FROM_EVERYWHERE: Final = "looks there from everywhere"
+"""Mark of a head that gives the right word no more attention than other words give it."""
 DEPENDENT_AND_HEAD: Final[dict[str, tuple[str, str]]] = {
     "nsubj": ("a subject", "its verb"),
     "nsubjpass": ("a subject", "its passive verb"),
@@ -495,3 +497,13 @@ def filled_by_test(tau: float, scale: Scale) -> str:
 def all_steps(name: str, n_steps: int) -> str:
     """The button that adds a whole training run."""
     return f"{counted(n_steps, 'saved step')} of {name}"
+
+
+def beside_others(to_right: float, from_others: float) -> str:
+    """The attention to the right word beside what other words give to the same word; empty if it is not known."""
+    if to_right != to_right:
+        return ""
+    if not from_others:
+        return "something that other words do not give to the same word"
+    times = to_right / from_others
+    return f"{times:{'.0f' if times >= 10 else '.1f'}} times what other words give to the same word"

@@ -2,7 +2,9 @@
 
 A head is chosen on every second document and judged on the others, both ways round; two names are those of halves that
 choose differently. Documents are the units of intervals. Bold is an accuracy whose interval lies above the best offset.
-The control is the same with random weights of the same shape: the mean of several seeds, and their range.
+The control is the same with random weights of the same shape: the mean of several seeds, and their range. A second
+control is the attention that other words give to the right word: how many times as much it gets along the relation, and
+which heads this control replaces.
 """
 
 import gzip
@@ -11,11 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from core.passes.prepare import prepare
-from core.relations.accuracy import Direction, RelationAccuracy, TextPredictions, relation_accuracies
+from core.relations.accuracy import DIRECTIONS, Direction, RelationAccuracy, TextPredictions, relation_accuracies
 from core.relations.observer import predictions
 from core.texts.relations import dependencies
 from core.texts.text import Text, read_file
@@ -29,7 +33,9 @@ TREEBANKS: Final = {
 LEAST_CASES: Final = 100
 SEEDS: Final = (0, 1, 2)
 """Of the random weights."""
-COLUMNS: Final = "cases | evaluated head | held out % (95 %) | best offset % | random %"
+COLUMNS: Final = "cases | evaluated head | held out % (95 %) | best offset % | random % | x other words"
+SHOWN: Final = (("nsubj", 2, 8), ("nsubj", 2, 3), ("dobj", 2, 0), ("amod", 1, 8))
+"""Relations from dependent to head, layer and head whose second control is printed."""
 ARROWS: Final = {"dependent-to-head": "", "head-to-dependent": " ↓"}
 
 
@@ -41,10 +47,12 @@ def main() -> None:
     for name, (trees, documents) in TREEBANKS.items():
         texts = with_documents(read_file("trees.jsonl", gzip.decompress(trees.read_bytes())), documents)
         print(f"{name}: {len(texts):,} sentences, {len({text.document for text in texts})} documents")
-        of_bundled = accuracies(bundled, texts)
-        random = [accuracies(randomly_initialised(bundled, seed), texts) for seed in SEEDS]
+        of_texts = predicted(bundled, texts)
+        of_bundled, by_accuracy = (accuracies(each) for each in (of_texts, [without_control(one) for one in of_texts]))
+        random = [accuracies(predicted(randomly_initialised(bundled, seed), texts)) for seed in SEEDS]
         cells[name] = {one.relation: row(one, random) for one in of_bundled}
         print(f"design effects: {[(one.relation, round(one.best_design_effect, 1)) for one in of_bundled]}")
+        print("\n".join(control_lines(of_bundled, by_accuracy)))
     print("\n".join(table(cells)))
 
 
@@ -54,13 +62,56 @@ def with_documents(texts: Sequence[Text], conllu: Path) -> list[Text]:
     return [replace(text, document=document) for text, document in zip(texts, named, strict=True)]
 
 
-def accuracies(files: CheckpointFiles, texts: Sequence[Text]) -> list[RelationAccuracy]:
+def predicted(files: CheckpointFiles, texts: Sequence[Text]) -> list[TextPredictions]:
     checkpoint, settings, trees = load_checkpoint(files), PassSettings(), list(dependencies(texts))
     prepared = [prepare(checkpoint, text, settings) for text in texts]
-    work = predictions(checkpoint, prepared, [tree.words for tree in trees], settings)
+    work = predictions(checkpoint, prepared, trees, settings)
     found = dict(one for batch in work for one in batch)
-    of_texts = [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
-    return relation_accuracies(of_texts, least_cases=LEAST_CASES)
+    return [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
+
+
+def accuracies(texts: Sequence[TextPredictions]) -> list[RelationAccuracy]:
+    return relation_accuracies(texts, least_cases=LEAST_CASES)
+
+
+def without_control(text: TextPredictions) -> TextPredictions:
+    """The same without attention to compare, so that heads are chosen by their accuracy alone."""
+    unknown = np.full(text.to_head.shape, np.nan, np.float32)
+    return replace(text, to_head=unknown, from_head=unknown, from_others=unknown)
+
+
+def control_lines(by_both: Sequence[RelationAccuracy], by_accuracy: Sequence[RelationAccuracy]) -> list[str]:
+    """What the second control says of a few heads, and of every relation's heads, chosen with and without it."""
+    lines = [shown_head(one, layer, head) for name, layer, head in SHOWN for one in by_both if one.relation == name]
+    for one, alone in zip(by_both, by_accuracy, strict=True):
+        marked = [
+            named(best)
+            for best in dict.fromkeys((alone.best, *alone.best_of_halves))
+            if one.key_matched.from_everywhere[DIRECTIONS.index(best[0]), best[1], best[2]]
+        ]
+        if marked or one.best_of_halves != alone.best_of_halves or one.from_everywhere:
+            lines.append(
+                f"{one.relation}: by accuracy {' / '.join(map(named, alone.best_of_halves))} "
+                f"({alone.best_accuracy:.1%}; from everywhere: {', '.join(marked) or 'none'}), by both "
+                f"{' / '.join(map(named, one.best_of_halves))} ({one.best_accuracy:.1%}, times {one.times_others:.1f}"
+                f"{', from everywhere' if one.from_everywhere else ''})"
+            )
+    above = {one.relation: one.p_values < 0.05 for one in by_both}
+    marked_of = {one.relation: int((one.key_matched.from_everywhere & above[one.relation]).sum()) for one in by_both}
+    return [
+        *lines,
+        f"{sum(int(heads.sum()) for heads in above.values())} heads beat the best offset at a relation (p < .05, "
+        f"corrected); {sum(marked_of.values())} of them look there from everywhere: "
+        f"{ {relation: n for relation, n in marked_of.items() if n} }",
+    ]
+
+
+def shown_head(one: RelationAccuracy, layer: int, head: int) -> str:
+    control, at = one.key_matched, (0, layer, head)
+    return (
+        f"{one.relation} by L{layer} H{head}: right in {one.accuracy[at]:.1%}, attention {control.to_right[at]:.3f}, "
+        f"of other words {control.from_others[at]:.4f}, times {control.times[at]:.1f}, p {control.p_values[at]:.2g}"
+    )
 
 
 def row(one: RelationAccuracy, random: Sequence[Sequence[RelationAccuracy]]) -> str:
@@ -72,7 +123,8 @@ def row(one: RelationAccuracy, random: Sequence[Sequence[RelationAccuracy]]) -> 
         f"{one.n_cases:,} | {' / '.join(dict.fromkeys(map(named, one.best_of_halves)))} "
         f"| {shown} ({100 * one.best_low:.1f}-{100 * one.best_high:.1f}) "
         f"| {100 * one.baseline.share:.1f} ({one.baseline.offset:+d}) "
-        f"| {sum(chance) / len(chance):.1f} ({min(chance):.1f}-{max(chance):.1f})"
+        f"| {sum(chance) / len(chance):.1f} ({min(chance):.1f}-{max(chance):.1f}) "
+        f"| {one.times_others:.1f}{' (from everywhere)' if one.from_everywhere else ''}"
     )
 
 
@@ -82,7 +134,7 @@ def table(cells: dict[str, dict[str, str]]) -> list[str]:
     n_columns = COLUMNS.count("|") + 1
     empty = " | ".join([" "] * n_columns)
     lines = ["| relation | " + " | ".join(f"{name} {COLUMNS}" for name in cells) + " |"]
-    lines.append("|---|" + "--:|---|--:|--:|--:|" * len(cells))
+    lines.append("|---|" + "--:|---|--:|--:|--:|--:|" * len(cells))
     for relation in relations:
         shown = [of_treebank.get(relation, empty) for of_treebank in cells.values()]
         lines.append(f"| {relation} | {' | '.join(shown)} |")

@@ -15,6 +15,7 @@ from core.coreference.mentions import TYPES, MentionText
 from core.errors import AnalysisError
 from core.passes.arrays import REMOVED
 from core.statistics.cases import Judgement, judge
+from core.statistics.key_matched import Joined, KeyMatched
 from core.statistics.means import ratio
 
 Candidates = Literal["mentions", "words"]
@@ -35,6 +36,12 @@ class MentionChoices:
     """The word other than itself that it attends to most; no special token."""
     is_read: Bool[np.ndarray, " mention"]
     """Whether its head word has a token; it has none if truncated, or if it is part of a token that starts earlier."""
+    to_antecedents: Float[np.ndarray, "layer head mention"]
+    """Attention from each mention's head word to the head words of its antecedents, summed over them, 0 to 1; NaN
+    without an antecedent, or where it or the words below cannot look at any."""
+    from_others: Float[np.ndarray, "layer head mention"]
+    """The same sum of the mean attention that other words give to the head word of an antecedent: the words that come
+    after it, as the mention does, and are in no mention of the same entity. Special tokens are no words."""
 
     def of(self, candidates: Candidates) -> Int[np.ndarray, "layer head mention"]:
         """The choice among some candidates."""
@@ -67,8 +74,8 @@ class CoreferenceScores:
 
     candidates: Candidates
     judgement: Judgement
-    """By GROUPS, against BASELINES; a head is right where its choice is the head word of an antecedent. Documents are
-    the units of halves, intervals and tests, since cases of one text are not independent."""
+    """By GROUPS, against BASELINES and the key-matched control; a head is right where its choice is the head word of an
+    antecedent. Documents are the units of halves, intervals and tests, since cases of one text are not independent."""
     chance: Float[np.ndarray, " group"]
     """Share of the cases that a random earlier mention gets right."""
     n_unread: int
@@ -77,9 +84,27 @@ class CoreferenceScores:
 
     @property
     def best(self) -> Head:
-        """The head with the highest accuracy over all cases."""
+        """The head with the highest accuracy over all cases, among those that beat the key-matched control."""
         layer, head = self.judgement.best
         return layer, head
+
+    @property
+    def times_others(self) -> float:
+        """How many times as much attention antecedents get from mentions as from other words, by the heads that are
+        best on each half on the other; with a single document, by the best head."""
+        control, head = self._best_control
+        return float(control.times[head])
+
+    @property
+    def from_everywhere(self) -> bool:
+        """Whether these heads do not beat the key-matched control: they look at antecedents from everywhere."""
+        control, head = self._best_control
+        return bool(control.from_everywhere[head])
+
+    @property
+    def _best_control(self) -> tuple[KeyMatched, tuple[int, ...]]:
+        judged = self.judgement
+        return (judged.key_matched[0], self.best) if judged.held_out is None else (judged.held_out.key_matched[0], ())
 
     @property
     def best_accuracy(self) -> float:
@@ -171,7 +196,7 @@ def coreference_scores(
         choices: choices of every head for each text.
         candidates: a choice among the head words of earlier mentions, or among all words; the baselines choose among
             mentions either way.
-        alpha: intervals cover 1 - alpha.
+        alpha: intervals cover 1 - alpha; level of the key-matched control.
 
     Raises: AnalysisError where no mention with an antecedent was read.
     Source: Clark et al. 2019, section 4.3: "what percent of the time does the head word of a coreferent mention most
@@ -187,10 +212,34 @@ def coreference_scores(
     absent = np.any([(choice.of(candidates) == REMOVED).any(axis=-1) for choice in choices], axis=0)
     return CoreferenceScores(
         candidates=candidates,
-        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups, by_document=True, absent=absent),
+        judgement=judge(
+            right,
+            cases.baselines,
+            cases.document,
+            alpha,
+            cases.groups,
+            by_document=True,
+            absent=absent,
+            joined=joined_of(choices, cases),
+        ),
         chance=ratio(cases.groups @ cases.chance, cases.groups.sum(axis=1)),
         n_unread=cases.n_unread,
         n_documents=np.array([len(np.unique(cases.document[own])) for own in cases.groups]),
+    )
+
+
+def joined_of(choices: Sequence[MentionChoices], cases: Cases) -> Joined:
+    """Attention of every head to the antecedents of each case, and what other words give to them.
+
+    Args:
+        choices: as for `coreference_scores`.
+        cases: result of `cases_of` for these texts, at least one.
+    """
+    places = list(zip(cases.text.tolist(), cases.mention.tolist()))
+    return Joined(
+        to_right=np.stack([choices[text].to_antecedents[..., mention] for text, mention in places], axis=-1),
+        from_others=np.stack([choices[text].from_others[..., mention] for text, mention in places], axis=-1),
+        unit=cases.document,
     )
 
 

@@ -62,8 +62,11 @@ def coreference(arguments: argparse.Namespace) -> None:
     attends most to the head word of an antecedent), low and high (95% interval), design_effect (variance of the
     accuracy with documents as units over that with independent cases), accuracy of the baselines nearest mention, same
     head word (else the nearest) and random mention, and p_nearest and p_same_head (one-sided tests against two of them,
-    times the number of heads). Documents are the units of intervals and tests: cases of one text are not independent.
-    With one document only, there are none. A summary goes to standard error.
+    times the number of heads). A control compares the attention to the antecedents with what later words that do not
+    mention the same thing give to the same words: compared (cases), attention, attention_of_others, times_others (their
+    ratio), p_others (corrected likewise) and from_everywhere (the head does not beat it at .05). Documents are the
+    units of intervals and tests: cases of one text are not independent. With one document only, there are none. A
+    summary goes to standard error.
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     content = read_bytes(arguments.texts)
@@ -93,11 +96,14 @@ def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
 
     Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
     design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
-    p_nearest, p_same_head (see core.statistics.cases.Judgement).
+    p_nearest, p_same_head (see core.statistics.cases.Judgement), and those of
+    core.statistics.key_matched.KeyMatched.columns.
     """
     judged = scores.judgement
     group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
     nearest, same_head = BASELINES
+    of_groups = [control.columns() for control in judged.key_matched]
+    by_group = {name: [columns[name] for columns in of_groups] for name in of_groups[0]}
     return pd.DataFrame(
         {
             "group": np.array(GROUPS)[group],
@@ -114,6 +120,7 @@ def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
             "random mention": scores.chance[group],
             "p_nearest": judged.p_values[0].ravel(),
             "p_same_head": judged.p_values[1].ravel(),
+            **{name: np.concatenate(columns) for name, columns in by_group.items()},
         }
     )
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import numpy as np
+from jaxtyping import Bool
 
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError, panics_caught
@@ -86,6 +87,12 @@ class MentionText:
             earlier.append(before[mention.entity])
             before[mention.entity] += (index,)
         return tuple(earlier)
+
+    @property
+    def is_antecedent(self) -> Bool[np.ndarray, "mention earlier"]:
+        """Whether each mention is an antecedent (last axis) of each mention."""
+        _, entity = np.unique([mention.entity for mention in self.mentions], return_inverse=True)
+        return np.tril(entity[:, None] == entity, -1)
 
     @property
     def n_referring_back(self) -> int:

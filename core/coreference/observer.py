@@ -1,10 +1,12 @@
-"""For each mention, the word to which its head word attends most, computed from attention between words."""
+"""For each mention, the word to which its head word attends most, its attention to its antecedents, and that of other
+words to them, computed from attention between words.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from core.attention.settings import PassSettings
@@ -57,6 +59,8 @@ class _Choosing:
         heads = np.full((len(texts), n_mentions), FIRST_WORD)
         is_word = np.zeros((len(texts), n_mentions, n_words), bool)
         is_mention = np.zeros_like(is_word)
+        is_antecedent = np.zeros((len(texts), n_mentions, n_mentions), bool)
+        is_other = np.zeros((len(texts), n_words, n_mentions), bool)
         for row, (words, text) in enumerate(zip(maps, texts)):
             head_words = FIRST_WORD + np.array([mention.head for mention in text.mentions], int)
             heads[row, : len(head_words)] = head_words
@@ -64,15 +68,56 @@ class _Choosing:
             is_word[row, np.arange(len(head_words)), head_words] = False
             for number in range(1, len(head_words)):
                 is_mention[row, number, head_words[:number]] = True
-        self._heads, self._is_word, self._is_mention = (
-            to_device(torch.from_numpy(array), checkpoint.device) for array in (heads, is_word, is_mention)
+            joined = is_antecedent[row, : len(head_words), : len(head_words)]
+            joined[...] = text.is_antecedent & words.has_tokens[head_words - FIRST_WORD]
+            is_other[row, FIRST_WORD : FIRST_WORD + words.n_words, : len(head_words)] = _others(text, words)
+        arrays = (heads, is_word, is_mention, is_antecedent, is_other)
+        self._heads, self._is_word, self._is_mention, self._is_antecedent, self._is_other = (
+            to_device(torch.from_numpy(array), checkpoint.device) for array in arrays
         )
 
     def __call__(
         self, layer: int, attention: Float[Tensor, "text head word key_word"]
-    ) -> Mapping[str, Int[Tensor, "text head mention"]]:
+    ) -> Mapping[str, Shaped[Tensor, "text head mention"]]:
         rows = attention.take_along_dim(self._heads[:, None, :, None], dim=2)
-        return {"mentions": _most(rows, self._is_mention), "words": _most(rows, self._is_word)}
+        return {
+            "mentions": _most(rows, self._is_mention),
+            "words": _most(rows, self._is_word),
+            **self._to_antecedents(attention, rows),
+        }
+
+    def _to_antecedents(
+        self,
+        attention: Float[Tensor, "text head word key_word"],
+        rows: Float[Tensor, "text head mention key_word"],
+    ) -> dict[str, Float[Tensor, "text head mention"]]:
+        """Attention of mentions to their antecedents, and of other words to the same ones; NaN where nothing can be
+        compared."""
+        keys = self._heads[:, None, None]
+        columns = attention.take_along_dim(keys, dim=3)
+        # A key that no head of the layer looks at is hidden by a mask.
+        is_other = self._is_other & (columns.nansum(1) > 0)
+        n_others = is_other.sum(1)
+        of_others = (columns * is_other[:, None]).sum(2) / n_others[:, None].clamp_min(1)
+        between = rows.take_along_dim(keys, dim=3)
+        joined = self._is_antecedent & (between.nansum(1) > 0) & (n_others > 0)[:, None]
+        is_known = joined.any(-1)[:, None]
+        return {
+            "to_antecedents": (between * joined[:, None]).sum(-1).masked_fill(~is_known, torch.nan),
+            "from_others": (of_others[:, :, None] * joined[:, None]).sum(-1).masked_fill(~is_known, torch.nan),
+        }
+
+
+def _others(text: MentionText, words: WordMap) -> Bool[np.ndarray, "word mention"]:
+    """The words with tokens that come after the head word of each mention and are in no mention of its entity."""
+    in_entity = {mention.entity: np.zeros(words.n_words, bool) for mention in text.mentions}
+    for mention in text.mentions:
+        in_entity[mention.entity][mention.start : mention.end] = True
+    others = np.zeros((words.n_words, len(text.mentions)), bool)
+    for number, mention in enumerate(text.mentions):
+        after = slice(mention.head + 1, None)
+        others[after, number] = words.has_tokens[after] & ~in_entity[mention.entity][after]
+    return others
 
 
 def _most(
@@ -82,7 +127,7 @@ def _most(
     and REMOVED for a head that was removed."""
     weight, word = rows.masked_fill(~candidates[:, None], 0).max(dim=-1)
     choices = torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
-    return choices.masked_fill(rows.isnan().any(-1).any(-1)[..., None], REMOVED)
+    return choices.masked_fill(rows[..., 0, 0].isnan()[..., None], REMOVED)  # all entries of a removed head are
 
 
 def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMap) -> MentionChoices:
@@ -91,5 +136,7 @@ def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMa
     return MentionChoices(
         mentions=columns["mentions"][..., :n_mentions],
         words=columns["words"][..., :n_mentions],
+        to_antecedents=columns["to_antecedents"][..., :n_mentions].astype(np.float32),
+        from_others=columns["from_others"][..., :n_mentions].astype(np.float32),
         is_read=words.has_tokens[heads],
     )

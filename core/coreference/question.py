@@ -1,7 +1,9 @@
 """Coreference as a question: which words the mentions of a text attend to most."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from core.passes.arrays import Arrays
 from core.passes.question import Question, text_alone
 from core.passes.texts import PassText
 from core.texts.words import FromWord
+
+STORED: Final = tuple(field.name for field in fields(MentionChoices))
+"""Arrays of an answer, which are part of its key."""
 
 
 @cache
@@ -27,8 +32,14 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
         return mention_choices(checkpoint, texts, prepared, settings, from_word)
 
     def depends_on(text: MentionText) -> Mapping[str, object]:
-        """Neither which mentions corefer nor their types. The mean over pieces has no entry of its own."""
-        mentions = {"spans": text.spans, "mentions": [mention.head for mention in text.mentions]}
+        """Neither types of mentions nor names of entities. The mean over pieces has no entry of its own; the stored
+        arrays are named because older entries had fewer."""
+        entities = {name: number for number, name in enumerate(dict.fromkeys(each.entity for each in text.mentions))}
+        mentions = {
+            "spans": text.spans,
+            "mentions": [(each.start, each.end, each.head, entities[each.entity]) for each in text.mentions],
+            "kept": STORED,
+        }
         pieces = {} if from_word == "mean" else {"from word": from_word}
         return {**text_alone(text.text), **mentions, **pieces}
 
@@ -38,17 +49,12 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
         depends_on=depends_on,
         compute=compute,
         pack=_pack,
-        unpack=lambda arrays: MentionChoices(
-            mentions=arrays["mentions"], words=arrays["words"], is_read=arrays["is_read"]
-        ),
+        unpack=lambda arrays: MentionChoices(**{name: arrays[name] for name in STORED}),
         kinds=(*ONE_STACK, "encoder"),
         why_not="Mentions are in one text, but decoder and cross-attention need two. Choose encoder attention.",
     )
 
 
 def _pack(result: MentionChoices) -> Arrays:
-    return {
-        "mentions": result.mentions.astype(np.int32),
-        "words": result.words.astype(np.int32),
-        "is_read": result.is_read,
-    }
+    arrays = {name: getattr(result, name) for name in STORED}
+    return arrays | {"mentions": result.mentions.astype(np.int32), "words": result.words.astype(np.int32)}

@@ -5,6 +5,7 @@ from typing import Literal
 
 from core.attention.settings import Head
 from core.relations.accuracy import Direction
+from core.statistics.key_matched import KeyMatched
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
 """Key attended to: at an offset from the query, or of a kind of token."""
@@ -30,6 +31,30 @@ class ShareFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeyControl:
+    """The attention of a head to the right word beside what other words give to the same word, on the same cases."""
+
+    to_right: float
+    """Mean from the word that should look at it, 0 to 1; NaN where no case can be compared."""
+    from_others: float
+    """Mean from the text's other words."""
+    p_value: float
+    """For "the first is not above the second": one-sided, times the number of heads; NaN for one text or document."""
+    from_everywhere: bool
+    """Whether it was tested and is not: the head looks there from everywhere."""
+
+    @classmethod
+    def of(cls, control: KeyMatched, head: tuple[int, ...]) -> "KeyControl":
+        """The control of one of many heads, by its index."""
+        return cls(
+            to_right=float(control.to_right[head]),
+            from_others=float(control.from_others[head]),
+            p_value=float(control.p_values[head]),
+            from_everywhere=bool(control.from_everywhere[head]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class RelationFact:
     """The relation in which a head is furthest above any fixed offset, selected on one half of the texts."""
 
@@ -48,6 +73,7 @@ class RelationFact:
     """Of the other half."""
     p_value: float
     """For "the head is no better than the offset": one-sided, times the number of heads."""
+    control: KeyControl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +97,7 @@ class MentionFact:
     p_value: float
     """For "the head is no better than the better of the two": one-sided, times the number of heads; NaN for one
     document."""
+    control: KeyControl
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from core.attention.settings import Head
-from core.coreference.accuracy import MentionChoices, cases_of, right_choices
+from core.coreference.accuracy import MentionChoices, cases_of, joined_of, right_choices
 from core.coreference.mentions import MentionText
-from core.descriptions.facts import MentionFact
+from core.descriptions.facts import KeyControl, MentionFact
 from core.statistics.cases import N_HALVES, judge
 
 LEAST_MENTIONS: Final = 20
@@ -48,7 +48,12 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
         return {}
     right = right_choices(mentions.texts, mentions.choices, "mentions", cases)
     judgement = judge(
-        right[..., second_half], cases.baselines[:, second_half], cases.document[second_half], alpha, by_document=True
+        right[..., second_half],
+        cases.baselines[:, second_half],
+        cases.document[second_half],
+        alpha,
+        by_document=True,
+        joined=joined_of(mentions.choices, cases).of(second_half),
     )
     is_better = right[..., first_half].mean(axis=-1) > cases.baselines[:, first_half].mean(axis=-1).max()
     nearest, same_word = judgement.baselines[:, 0].tolist()
@@ -63,6 +68,7 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
             n_cases=len(second_half),
             n_documents=len(np.unique(cases.document[second_half])),
             p_value=float(judgement.p_values[:, 0, layer, head].max()),
+            control=KeyControl.of(judgement.key_matched[0], (layer, head)),
         )
         for layer, head in np.argwhere(is_better).tolist()
     }

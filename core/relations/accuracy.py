@@ -4,7 +4,7 @@ Compares predictions with relations, parsed or gold; does not import torch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from core.relations.cases import NO_RELATION, Cases, cases_of
 from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
 from core.statistics.cases import judge
 from core.statistics.documents import document_numbers
+from core.statistics.key_matched import Joined, KeyMatched
 from core.statistics.overlap import Overlap, overlap
 from core.texts.relations import RELATIONS, ROOT, Dependencies
 
@@ -74,6 +75,15 @@ class WordPredictions:
     has_tokens: Bool[np.ndarray, " word"]
     """As in core.texts.words.WordMap: False for truncated words, and for words of characters unknown to the
     tokenizer."""
+    to_head: Float[np.ndarray, "layer head word"]
+    """Attention from each word to its syntactic head, 0 to 1; NaN for a root, where one of the two has no tokens, where
+    the word cannot see its head, and for a head that was removed."""
+    from_head: Float[np.ndarray, "layer head word"]
+    """Attention to each word from its syntactic head; NaN as for `to_head`."""
+    from_others: Float[np.ndarray, "layer head word"]
+    """Mean attention to each word from the other words that can see it, punctuation included, but for those that a
+    relation joins to it (its dependents and its syntactic head); NaN where there are none. Special tokens are no
+    words."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,8 +102,7 @@ class TextPredictions(WordPredictions):
         return cls(
             dependencies=dependencies,
             document=document,
-            predicted=predictions.predicted,
-            has_tokens=predictions.has_tokens,
+            **{field.name: getattr(predictions, field.name) for field in fields(WordPredictions)},
         )
 
 
@@ -119,8 +128,12 @@ class RelationAccuracy:
     """As in core.statistics.cases.Judgement: of the variance of `accuracy`."""
     p_values: Float[np.ndarray, "direction layer head"]
     """p-values against the baseline, corrected for the number of heads and directions."""
+    key_matched: KeyMatched
+    """Attention to the right word against what other words give to the same word, by direction, layer and head. In both
+    directions the right word is the one looked at: the syntactic head, then the dependent."""
     best: tuple[Direction, int, int]
-    """Direction, layer and head with the highest accuracy on all cases."""
+    """Direction, layer and head with the highest accuracy on all cases, among those that beat this control on them, if
+    any does."""
     best_of_halves: tuple[tuple[Direction, int, int], ...]
     """The best on the first, third, ... document, and on the second, fourth, ...; of texts if no document is known;
     empty if a half has no cases."""
@@ -136,6 +149,29 @@ class RelationAccuracy:
     """Number of these cases, or 0 if a half has none."""
     p_value: float
     """p-value of `best`."""
+    best_key_matched: KeyMatched | None
+    """Of the heads of `best_of_halves` on the half that each was not selected on, as `key_matched` but uncorrected;
+    None if a half has no cases."""
+
+    @property
+    def times_others(self) -> float:
+        """How many times as much attention the right word gets from the heads of `best_of_halves`, or from `best` where
+        there are no halves, as other words give to it."""
+        control, head = self._best_control
+        return float(control.times[head])
+
+    @property
+    def from_everywhere(self) -> bool:
+        """Whether these heads do not beat the second control: they look at the right word from everywhere."""
+        control, head = self._best_control
+        return bool(control.from_everywhere[head])
+
+    @property
+    def _best_control(self) -> tuple[KeyMatched, tuple[int, ...]]:
+        if self.best_key_matched is not None:
+            return self.best_key_matched, ()
+        direction, layer, head = self.best
+        return self.key_matched, (DIRECTIONS.index(direction), layer, head)
 
 
 def relation_accuracies(
@@ -158,11 +194,15 @@ def relation_accuracies(
     between heads, and for any head selected afterwards, such as the best, whose p-value need not be the smallest. There
     is no correction for the number of relations, and the baseline's offset is chosen on the same cases, in its favour.
 
+    The best head is named among those that also beat a second control (`core.statistics.key_matched`): they give the
+    right word more attention from the word that the relation joins to it than the text's other words give it. Its units
+    are documents, or texts if no document is known. A case read at a clitic is not compared.
+
     Args:
         texts: predictions under one checkpoint.
         settings: how they are evaluated.
         least_cases: minimum number of cases of a relation; 100 in the authors' table.
-        alpha: the intervals cover 1 - alpha.
+        alpha: the intervals cover 1 - alpha; level of the second control.
 
     Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
         sentences, without a test. By default as the paper says; AS_IN_CODE counts as their code does, but for the
@@ -178,10 +218,46 @@ def relation_accuracies(
         [text.has_tokens for text in texts],
         settings.at_clitic,
     )
-    right, documents = _right(cases, settings.reading), document_numbers([text.document for text in texts])
+    documents = document_numbers([text.document for text in texts])
+    evaluated = _Evaluated(
+        cases=cases,
+        right=_right(cases, settings.reading),
+        joined=joined_of(texts, cases, documents),
+        by_document=documents is not None,
+    )
     relations = _relations(cases, least_cases, settings.every_word)
-    accuracies = [_accuracy(name, mask, cases, documents, right, alpha, settings.offsets) for name, mask in relations]
+    accuracies = [_accuracy(name, mask, evaluated, alpha, settings.offsets) for name, mask in relations]
     return sorted(accuracies, key=lambda accuracy: (accuracy.relation != ALL, -accuracy.n_cases))
+
+
+def joined_of(texts: Sequence[TextPredictions], cases: Cases, documents: Int[np.ndarray, " text"] | None) -> Joined:
+    """Attention to the right word of every case, in both directions, and what other words give to the same word.
+
+    Args:
+        texts: predictions and trees.
+        cases: result of `cases_of` for them.
+        documents: number of each text's document; None where texts are the units.
+    """
+    to_right = np.concatenate([np.stack([text.to_head, text.from_head]) for text in texts], axis=-1)
+    to_word = np.concatenate([text.from_others for text in texts], axis=-1)
+    # A root has no right word (`to_right` is NaN), and its index, ROOT, reads any other word.
+    return Joined(
+        to_right=np.where(cases.is_at_clitic, NAN, to_right),
+        from_others=np.stack([to_word[..., cases.heads], to_word]),
+        unit=cases.text if documents is None else documents[cases.text],
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Evaluated:
+    """Cases, and how heads do on them."""
+
+    cases: Cases
+    right: Bool[np.ndarray, "direction layer head case"]
+    joined: Joined
+    """Its units are also those of halves."""
+    by_document: bool
+    """Whether documents are known, so that they are the units of all tests and of intervals."""
 
 
 def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
@@ -202,24 +278,24 @@ def _relations(cases: Cases, least_cases: int, every_word: bool) -> list[tuple[s
 def _accuracy(
     relation: str,
     mask: Bool[np.ndarray, " case"],
-    cases: Cases,
-    documents: Int[np.ndarray, " text"] | None,
-    right: Bool[np.ndarray, "direction layer head case"],
+    evaluated: _Evaluated,
     alpha: float,
     offsets: tuple[int, ...],
 ) -> RelationAccuracy:
+    cases = evaluated.cases
     known = np.flatnonzero(mask & cases.is_known)
     distances, rooms = cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, offsets)
     baseline_right = is_at_offset(distances, rooms, baseline.offset)
-    text = cases.text[known] if documents is None else documents[cases.text[known]]
+    joined = evaluated.joined.of(known)
     judgement = judge(
-        right[..., known],
+        evaluated.right[..., known],
         baseline_right[None],
-        text,
+        joined.unit,
         alpha,
-        by_document=documents is not None,
+        by_document=evaluated.by_document,
         absent=cases.absent,
+        joined=joined,
     )
     held_out = judgement.held_out
     return RelationAccuracy(
@@ -233,6 +309,7 @@ def _accuracy(
         high=judgement.high[0],
         design_effect=judgement.design_effect[0],
         p_values=judgement.p_values[0, 0],
+        key_matched=judgement.key_matched[0],
         best=_direction_and_head(judgement.best),
         best_of_halves=() if held_out is None else tuple(map(_direction_and_head, held_out.heads)),
         best_accuracy=NAN if held_out is None else float(held_out.accuracy[0]),
@@ -241,6 +318,7 @@ def _accuracy(
         best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
         best_cases=0 if held_out is None else len(known),
         p_value=float(judgement.p_values[0, 0][judgement.best]),
+        best_key_matched=None if held_out is None else held_out.key_matched[0],
     )
 
 

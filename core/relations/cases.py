@@ -43,6 +43,9 @@ class Cases:
     """Whether the word, the word at which its prediction is read, and its head have tokens. Even then there may be no
     prediction, for example for a sentence of one word."""
 
+    is_at_clitic: Bool[np.ndarray, " case"]
+    """Whether the prediction is read at the clitic that follows the word."""
+
     @property
     def absent(self) -> Bool[np.ndarray, "direction layer head"]:
         """Attention heads that were removed from the checkpoint."""
@@ -81,6 +84,7 @@ def cases_of(
         rooms=np.stack([read_at - starts, ends - 1 - read_at]),
         predicted=predictions[..., read_at],
         predicted_from_heads=np.where(heads == ROOT, NONE, predictions[0][..., heads]),
+        is_at_clitic=read_at != words,
         is_known=is_tokenized & is_tokenized[read_at] & ((heads == ROOT) | is_tokenized[heads]),
     )
 

@@ -114,7 +114,12 @@ def parse_heads(arguments: argparse.Namespace) -> None:
     for all heads and directions), beats_baseline (by --margin and --by; Voita's rule for head-to-dependent needs
     --reading row); and, the same in all rows of a relation, best (whether the row's head is best on all cases), and
     held_out, held_out_low, held_out_high and held_out_design_effect (the accuracy of heads chosen on one half of the
-    documents, or of the texts if no document is known, on the other half). Where a CoNLL-U file names documents
+    documents, or of the texts if no document is known, on the other half). A second control compares the attention to
+    the right word with what the text's other words, which no relation joins to it, give to the same word: compared
+    (cases in which both can see it), attention, attention_of_others, times_others (their ratio), p_others (paired by
+    document, or by text; corrected as p) and from_everywhere (the head does not beat it at alpha); best and held_out
+    are of heads that do, where any does; and, the same in all rows of a relation, held_out_times_others and
+    held_out_from_everywhere. Where a CoNLL-U file names documents
     (# newdoc), these are the units of intervals and tests; else cases count as independent, with Wilson's intervals and
     McNemar's tests. Standard error says how many documents there are. Relations are those that the file brings, else
     spaCy's; "all" is all of them but punct and root, unless --every-word is given.
@@ -174,7 +179,7 @@ def _predictions(
     prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
     query_texts = [queries_text(texts[index], settings.kind) for index in prepared]
     trees = list(progress_bar(([tree] for tree in dependencies(query_texts)), len(query_texts), "parsing"))
-    items = [ParsedText.of(texts[index], tree.words) for index, tree in zip(prepared, trees, strict=True)]
+    items = [ParsedText.of(texts[index], tree) for index, tree in zip(prepared, trees, strict=True)]
     results = answers(checkpoint, question, items, dict(enumerate(prepared.values())), settings)
     n_with_trees = sum(text.heads is not None for text in query_texts)
     n_known = n_documents([text.document for text in query_texts])
@@ -202,6 +207,7 @@ def accuracy_table(
 
 
 def _rows(accuracy: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
+    held_out = accuracy.best_key_matched
     direction, layer, head = (indices.ravel() for indices in np.indices(accuracy.accuracy.shape))
     directions = np.array(DIRECTIONS)[direction]
     return pd.DataFrame(
@@ -228,5 +234,8 @@ def _rows(accuracy: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame
             "held_out_low": accuracy.best_low,
             "held_out_high": accuracy.best_high,
             "held_out_design_effect": accuracy.best_design_effect,
+            **accuracy.key_matched.columns(),
+            "held_out_times_others": math.nan if held_out is None else float(held_out.times),
+            "held_out_from_everywhere": held_out is not None and bool(held_out.from_everywhere),
         }
     )

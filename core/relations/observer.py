@@ -1,26 +1,45 @@
-"""Predicts a head for every word from each attention head: the word it attends to most, or that attends to it most."""
+"""Predicts a head for every word from each attention head: the word it attends to most, or that attends to it most; and
+the attention between a word and its syntactic head, with what other words give to the same words."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.arrays import REMOVED
+from core.passes.batches import to_device
 from core.passes.between_words import FromWord, WordCollector
 from core.passes.collect import collect
 from core.passes.texts import PassText
 from core.relations.accuracy import WordPredictions
 from core.texts.words import FIRST_WORD, Words, word_map
 
+NO_WORD: Final = -1
+"""In place of a head among the words with tokens, for a word without one."""
+
+
+@runtime_checkable
+class Tree(Protocol):
+    """The words of a text, and the syntactic head of each."""
+
+    @property
+    def words(self) -> Words:
+        """The words."""
+
+    @property
+    def heads(self) -> Int[np.ndarray, " word"]:
+        """Index of each word's head, ROOT for none."""
+
 
 def predictions(
     checkpoint: Checkpoint,
     texts: Sequence[PassText],
-    words: Sequence[Words],
+    trees: Sequence[Tree],
     settings: PassSettings,
     *,
     from_word: FromWord = "mean",
@@ -33,7 +52,7 @@ def predictions(
     Args:
         checkpoint: loaded.
         texts: prepared for the kind of attention in the settings.
-        words: words of each text's queries (`core.passes.prepare.queries_text`).
+        trees: of each text's queries (`core.passes.prepare.queries_text`).
         settings: which attention, and which heads are off.
         from_word: how attention from several tokens of a word is aggregated.
         batch_tokens: as in `core.passes.collect.collect`.
@@ -44,19 +63,57 @@ def predictions(
     """
     n_layers = checkpoint.attentions[settings.kind].n_layers
     # Truncated words are left out, since memory grows with the square of the number of words.
-    maps = {
-        text: word_map(text_words, text.queries).of_tokens_only() for text, text_words in zip(texts, words, strict=True)
-    }
+    maps = {text: word_map(tree.words, text.queries).of_tokens_only() for text, tree in zip(texts, trees, strict=True)}
+    heads = {text: _among(maps[text][1], tree.heads) for text, tree in zip(texts, trees)}
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
+        predict = _Predicting(checkpoint, [heads[text] for text in batch])
         batch_maps = [maps[text][0] for text in batch]
-        return WordCollector(checkpoint, batch_maps, most_attended, n_layers=n_layers, from_word=from_word)
+        return WordCollector(checkpoint, batch_maps, predict, n_layers=n_layers, from_word=from_word)
 
     for batch in collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens):
         yield [
-            (index, _for_all_words(columns["predicted"], maps[texts[index]][1], len(words[index].segments)))
-            for index, columns in batch
+            (index, _for_all_words(columns, maps[texts[index]][1], len(trees[index].heads))) for index, columns in batch
         ]
+
+
+class _Predicting:
+    """Reduces attention between the words of a batch to predictions, and to attention along its trees."""
+
+    def __init__(self, checkpoint: Checkpoint, heads: Sequence[Int[np.ndarray, "_"]]) -> None:
+        """Set up the trees of a batch; `heads` holds the head of each word, NO_WORD for none."""
+        n_words = max(map(len, heads))
+        head = np.full((len(heads), n_words), NO_WORD)
+        is_other = np.zeros((len(heads), n_words, n_words), bool)
+        for row, own in enumerate(heads):
+            head[row, : len(own)] = own
+            dependents = np.flatnonzero(own != NO_WORD)
+            is_other[row, : len(own), : len(own)] = ~np.eye(len(own), dtype=bool)
+            is_other[row, dependents, own[dependents]] = is_other[row, own[dependents], dependents] = False
+        self._head, self._is_other = (
+            to_device(torch.from_numpy(array), checkpoint.device) for array in (head, is_other)
+        )
+
+    def __call__(self, layer: int, attention: Float[Tensor, "text head word word"]) -> Mapping[str, Tensor]:
+        between_words = attention[..., FIRST_WORD:, FIRST_WORD:]
+        is_visible = between_words.nansum(1) > 0  # a key that no head of the layer looks at is hidden by a mask
+        return {
+            **most_attended(layer, attention),
+            **self._along_trees(between_words, is_visible),
+            "from_others": _mean_of(between_words, self._is_other & is_visible),
+        }
+
+    def _along_trees(
+        self, attention: Float[Tensor, "text head query key"], is_visible: Bool[Tensor, "text query key"]
+    ) -> dict[str, Float[Tensor, "text head word"]]:
+        """Attention from every word to its head, and to it from its head; NaN where it cannot be seen, or is none."""
+        head, has_head = self._head.clamp_min(0), self._head != NO_WORD
+        along = {}
+        for name, dim in (("to_head", -1), ("from_head", -2)):
+            joined = attention.take_along_dim(head[:, None].unsqueeze(dim), dim).squeeze(dim)
+            is_seen = is_visible.take_along_dim(head.unsqueeze(dim), dim).squeeze(dim) & has_head
+            along[name] = joined.masked_fill(~is_seen[:, None], torch.nan)
+        return along
 
 
 def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) -> Mapping[str, Tensor]:
@@ -66,15 +123,42 @@ def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) 
     is_itself = torch.eye(between_words.shape[-1], dtype=torch.bool, device=between_words.device)
     others = between_words.masked_fill(is_itself, 0)
     words = [torch.where(strongest.values > 0, strongest.indices, -1) for strongest in (others.max(-1), others.max(-2))]
-    is_removed = attention.isnan().any(-1).any(-1)[:, None, :, None]
+    is_removed = attention[..., 0, 0].isnan()[:, None, :, None]  # all of its entries are
     return {"predicted": torch.stack(words, 1).masked_fill(is_removed, REMOVED).to(torch.int32)}
 
 
+def _mean_of(
+    attention: Float[Tensor, "text head query key"], queries: Bool[Tensor, "text query key"]
+) -> Float[Tensor, "text head key"]:
+    """Mean attention to every key from some queries of its own; NaN if there are none."""
+    return (attention * queries[:, None]).sum(-2) / queries.sum(-2)[:, None]
+
+
+def _among(indices: Int[np.ndarray, " kept"], heads: Int[np.ndarray, " word"]) -> Int[np.ndarray, " kept"]:
+    """Convert the heads of all words of a text to those of the words with tokens, among them; NO_WORD for none."""
+    place = np.full(len(heads) + 1, NO_WORD)
+    place[indices] = np.arange(len(indices))
+    return place[heads[indices]]  # ROOT reads the last place, which is no word's
+
+
 def _for_all_words(
-    words: Int[np.ndarray, "layer direction head padded"], indices: Int[np.ndarray, " kept"], n_words: int
+    columns: Mapping[str, np.ndarray], indices: Int[np.ndarray, " kept"], n_words: int
 ) -> WordPredictions:
-    """Convert predictions for the words with tokens to predictions for all words of a text."""
+    """Convert the results for the words with tokens to results for all words of a text."""
+    words = columns["predicted"]
     among_words = np.moveaxis(words[..., : len(indices)], 1, 0)
     predicted = np.where((words == REMOVED).all(-1).swapaxes(0, 1)[..., None], REMOVED, np.full(n_words, -1))
     predicted[..., indices] = np.where(among_words >= 0, indices[among_words], among_words)
-    return WordPredictions(predicted=predicted, has_tokens=np.isin(np.arange(n_words), indices))
+
+    def attention(name: str) -> Float[np.ndarray, "layer head word"]:
+        of_all = np.full((*columns[name].shape[:-1], n_words), np.nan, np.float32)
+        of_all[..., indices] = columns[name][..., : len(indices)]
+        return of_all
+
+    return WordPredictions(
+        predicted=predicted,
+        has_tokens=np.isin(np.arange(n_words), indices),
+        to_head=attention("to_head"),
+        from_head=attention("from_head"),
+        from_others=attention("from_others"),
+    )

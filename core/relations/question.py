@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Final
 
 import numpy as np
+from jaxtyping import Int
 
 from core.attention.settings import ONE_STACK, PassSettings
 from core.checkpoints.checkpoint import Checkpoint
@@ -23,27 +24,36 @@ KINDS: Final = (*ONE_STACK, "encoder", "decoder")
 WHY_NOT: Final = (
     "Cross-attention is between two texts, but a parse tree is of one. Choose encoder or decoder attention."
 )
+STORED: Final = tuple(field.name for field in fields(WordPredictions))
+"""Arrays of an answer, which are part of its key."""
 
 
 @dataclass(frozen=True)
 class ParsedText:
-    """A text, and the words for which a syntactic head is predicted."""
+    """A text, and the words for which a syntactic head is predicted, with the head that each has."""
 
     text: Text
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     """As in core.texts.words.Words, of what the queries of the attention read (core.passes.prepare.queries_text)."""
+    head_of_word: tuple[int, ...]
+    """As in core.texts.relations.Dependencies.heads."""
 
     @classmethod
-    def of(cls, text: Text, words: Words) -> "ParsedText":
-        """A text with the words of its parse, or of its file."""
-        spans = tuple((start, end) for start, end in words.spans.tolist())
-        return cls(text, tuple(words.segments.tolist()), spans)
+    def of(cls, text: Text, tree: Dependencies) -> "ParsedText":
+        """A text with the words and heads of its parse, or of its file."""
+        spans = tuple((start, end) for start, end in tree.words.spans.tolist())
+        return cls(text, tuple(tree.words.segments.tolist()), spans, tuple(tree.heads.tolist()))
 
     @property
     def words(self) -> Words:
         """The words as arrays."""
         return Words(segments=np.array(self.segments, int), spans=np.array(self.spans, int).reshape(-1, 2))
+
+    @property
+    def heads(self) -> Int[np.ndarray, " word"]:
+        """The syntactic heads as an array."""
+        return np.array(self.head_of_word, int)
 
 
 @cache
@@ -55,12 +65,14 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
     ) -> Iterator[list[tuple[int, WordPredictions]]]:
         from core.relations.observer import predictions
 
-        return predictions(checkpoint, prepared, [item.words for item in items], settings, from_word=from_word)
+        return predictions(checkpoint, prepared, items, settings, from_word=from_word)
 
     def depends_on(item: ParsedText) -> Mapping[str, object]:
-        """Only the words of a tree matter. The stored arrays are named because older entries had only "predicted"."""
-        text, stored = text_fields(Text(item.text.segments, item.text.words)), ("predicted", "has_tokens")
-        return {"text": text, "segments": item.segments, "spans": item.spans, "from word": from_word, "kept": stored}
+        """Words and heads; the names of relations do not matter. The stored arrays are named because older entries had
+        fewer."""
+        text = text_fields(Text(item.text.segments, item.text.words))
+        tree = {"segments": item.segments, "spans": item.spans, "heads": item.head_of_word}
+        return {"text": text, **tree, "from word": from_word, "kept": STORED}
 
     return Question(
         name="predictions",
@@ -68,7 +80,7 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
         depends_on=depends_on,
         compute=compute,
         pack=_pack,
-        unpack=lambda arrays: WordPredictions(predicted=arrays["predicted"], has_tokens=arrays["has_tokens"]),
+        unpack=_unpack,
         kinds=KINDS,
         why_not=WHY_NOT,
     )
@@ -77,7 +89,12 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
 def _pack(result: WordPredictions) -> Arrays:
     """Indices of words in the fewest bytes, mostly two."""
     small = np.int16 if len(result.has_tokens) <= np.iinfo(np.int16).max else np.int32
-    return {"predicted": result.predicted.astype(small), "has_tokens": result.has_tokens}
+    arrays = {name: getattr(result, name) for name in STORED}
+    return arrays | {"predicted": result.predicted.astype(small)}
+
+
+def _unpack(arrays: Arrays) -> WordPredictions:
+    return WordPredictions(**{name: arrays[name] for name in STORED})
 
 
 def _compute_parsed(
@@ -91,7 +108,7 @@ def _compute_parsed(
         if segments_and_trees is not None
         for tree in segments_and_trees[1:]
     ]
-    for batch in predictions(checkpoint, prepared, [tree.words for tree in parsed], settings):
+    for batch in predictions(checkpoint, prepared, parsed, settings):
         yield [(index, TextPredictions.of(parsed[index], result)) for index, result in batch]
 
 
@@ -110,13 +127,13 @@ def _unpack_parsed(arrays: Arrays) -> TextPredictions:
     words = Words(segments=arrays["segments"], spans=arrays["spans"])
     relations = tuple(json.loads(array_to_text(arrays["relations"])))
     tree = Dependencies(words=words, heads=arrays["heads"], relations=relations)
-    return TextPredictions(dependencies=tree, predicted=arrays["predicted"], has_tokens=arrays["has_tokens"])
+    return TextPredictions.of(tree, _unpack(arrays))
 
 
 PARSED_PREDICTIONS: Final[Question[Text, TextPredictions]] = Question(
     name="predictions with trees",
     text_of=text_itself,
-    depends_on=lambda text: {**text_alone(text), "parser": parser_name()},
+    depends_on=lambda text: {**text_alone(text), "parser": parser_name(), "kept": STORED},
     compute=_compute_parsed,
     pack=_pack_parsed,
     unpack=_unpack_parsed,

@@ -29,7 +29,7 @@ from core.importance.question import (
     slopes_question,
 )
 from core.passes.prepare import prepare_all
-from core.passes.question import Question, answer
+from core.passes.question import Question, answer, text_alone
 from core.pauses import pausing
 from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
@@ -37,9 +37,8 @@ from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import GRADIENTS, surface_question
-from core.texts.relations import dependencies
+from core.texts.relations import dependencies, parser_name
 from core.texts.text import Text
-from core.texts.words import words_of
 from core.word_links.pattern import Pattern, PatternText
 from core.word_links.question import WORD_LINKS
 
@@ -61,7 +60,7 @@ MENTIONS = read_mentions(
 
 
 def parsed(texts=TEXTS):
-    return tuple(ParsedText.of(text, tree.words) for text, tree in zip(texts, dependencies(texts)))
+    return tuple(ParsedText.of(text, tree) for text, tree in zip(texts, dependencies(texts)))
 
 
 def linked():
@@ -210,35 +209,59 @@ def test_a_checkpoint_that_guesses_no_tokens_has_no_gradients(inference, folders
         inference.ask(Engine(find_checkpoint(str(folders("bert")))), GRADIENTS, TEXTS)
 
 
-def test_who_refers_to_whom_needs_no_new_pass_and_where_mentions_stand_does(engine, inference):
+def test_what_entities_are_called_needs_no_new_pass_and_who_refers_to_whom_does(engine, inference):
+    """The attention to antecedents depends on which mentions corefer."""
     question, (text, *_) = choice_question("mean"), MENTIONS
     inference.ask(engine, question, [text])
-    others = replace(text, mentions=tuple(replace(each, entity="1", type="nominal") for each in text.mentions))
-    inference.ask(engine, question, [others])
+    renamed = tuple(replace(each, entity=f"{each.entity}!", type="nominal") for each in text.mentions)
+    inference.ask(engine, question, [replace(text, mentions=renamed)])
     assert inference.n_passed == 1
+    one_entity = tuple(replace(each, entity="1") for each in text.mentions)
+    assert inference.kept(engine, question, [replace(text, mentions=one_entity)]) is None
     assert inference.kept(engine, question, [replace(text, mentions=text.mentions[:3])]) is None
 
 
-def test_the_same_words_under_another_tree_need_no_new_pass_and_other_words_do(engine, inference):
+def test_other_names_of_relations_need_no_new_pass_and_another_tree_or_other_words_do(engine, inference):
+    """The attention from a word to its head depends on which word that is."""
     question, text = prediction_question("mean"), TEXTS[2]
     inference.ask(engine, question, parsed((text,)))
-    corrected = Text(text.segments, text.words, ((0, 1, 2),), (("root", "dep", "dep"),))
-    inference.ask(engine, question, parsed((corrected,)))
+    renamed = Text(text.segments, text.words, text.heads, (("dep", "root", "dep"),))
+    inference.ask(engine, question, parsed((renamed,)))
     assert inference.n_passed == 1
-    other_words = Text(("He saw  her",))
-    assert inference.kept(engine, question, [ParsedText.of(other_words, words_of(other_words))]) is None
+    corrected = Text(text.segments, text.words, ((0, 1, 2),), (("root", "dep", "dep"),))
+    other_words = Text(("He saw  her",), heads=text.heads, relations=text.relations)
+    assert inference.kept(engine, question, parsed((corrected,))) is None
+    assert inference.kept(engine, question, parsed((other_words,))) is None
 
 
-def test_predictions_that_were_stored_without_tokens_are_computed_anew(engine, inference):
+@pytest.mark.parametrize("stored", [("predicted",), ("predicted", "has_tokens")])
+def test_predictions_that_were_stored_without_every_array_are_computed_anew(stored, engine, inference):
     (item,) = parsed(TEXTS[2:])
     text = {"segments": item.text.segments, "words": item.text.words}
     before = {"text": text, "segments": item.segments, "spans": item.spans, "from word": "mean"}
-    key = answer_key("predictions", engine.files.fingerprint, engine.dtype, SELF, **before)
-    zeros = np.zeros((2, 2, 3, 3), np.int16)
-    inference.store.put_many({key: {"predicted": zeros, "n_tokens": np.array(5), "n_cut": np.array(0)}})
+    named = {} if len(stored) == 1 else {"kept": stored}
+    key = answer_key("predictions", engine.files.fingerprint, engine.dtype, SELF, **before, **named)
+    arrays = {"predicted": np.zeros((2, 2, 3, 3), np.int16), "has_tokens": np.zeros(3, bool)}
+    entry = {name: arrays[name] for name in stored}
+    inference.store.put_many({key: {**entry, "n_tokens": np.array(5), "n_cut": np.array(0)}})
     (result,) = inference.ask(engine, prediction_question("mean"), [item]).results
     assert result.has_tokens.all()
     assert result.predicted.any()
+    assert np.isfinite(result.to_head[..., [0, 2]]).all()
+
+
+def test_answers_that_were_stored_without_attention_are_not_read(engine, inference):
+    (mentions, *_), (text, *_) = MENTIONS, TEXTS
+    heads = [mention.head for mention in mentions.mentions]
+    before = (
+        (choice_question("mean"), mentions, {**text_alone(mentions.text), "spans": mentions.spans, "mentions": heads}),
+        (PARSED_PREDICTIONS, text, {**text_alone(text), "parser": parser_name()}),
+    )
+    for question, item, depended_on in before:
+        key = answer_key(question.name, engine.files.fingerprint, engine.dtype, SELF, **depended_on)
+        inference.store.put_many({key: {"n_tokens": np.array(5), "n_cut": np.array(0)}})
+        assert inference.kept(engine, question, [item]) is None
+        assert inference.ask(engine, question, [item]).results
 
 
 def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):

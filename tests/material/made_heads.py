@@ -1,6 +1,7 @@
 """Texts with trees, predictions and surface statistics made by hand: 2 layers, 3 heads."""
 
 import numpy as np
+from made_attention import along_no_tree
 
 from core.relations.accuracy import TextPredictions
 from core.surface.per_text import SHARES, TextSurface
@@ -26,6 +27,7 @@ def predictions(heads, relations, dependent_to_head, head_to_dependent=None, doc
         dependencies=Dependencies(words=words, heads=np.array(heads), relations=tuple(relations)),
         predicted=predicted,
         has_tokens=np.ones(n_words, bool),
+        **along_no_tree(predicted),
         document=document,
     )
 

@@ -1,6 +1,7 @@
 """Texts with mentions, and what heads choose for them, made by hand: 2 layers, 3 heads."""
 
 import numpy as np
+from made_attention import to_no_antecedent
 from made_heads import FINDER, SHAPE
 
 from core.coreference.accuracy import MentionChoices
@@ -32,7 +33,7 @@ def chosen(place, by_head):
     choices = np.full((*SHAPE, 3), -1)
     for head, word in by_head.items():
         choices[(*head, 2)] = word
-    return MentionChoices(mentions=choices, words=choices, is_read=np.ones(3, bool))
+    return MentionChoices(mentions=choices, words=choices, is_read=np.ones(3, bool), **to_no_antecedent(choices))
 
 
 def antecedent(place):

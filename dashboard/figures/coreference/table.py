@@ -10,9 +10,12 @@ from jaxtyping import Float
 from core.attention.settings import head_name
 from core.coreference.accuracy import BASELINES, GROUPS, NO_CHOICE, Candidates, CoreferenceScores, MentionChoices
 from core.coreference.mentions import MentionText
+from core.statistics.key_matched import KeyMatched
 
 RANDOM: Final = "random mention"
 DESIGN_EFFECT: Final = "design effect"
+TIMES_OTHERS: Final = "times others"
+FROM_EVERYWHERE: Final = "from everywhere"
 HELD_OUT: Final = "best head of one half, on the other"
 
 
@@ -24,23 +27,32 @@ def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) 
         chosen: layer and head to show beside the best; None for none.
 
     Returns: one row each, with a column for each of GROUPS, and for heads the ends of the interval of each (`all low`,
-        `all high`, ...) and its design effect (`all design effect`, ...); NaN in groups without cases.
+        `all high`, ...) and its design effect (`all design effect`, ...); NaN in groups without cases. Of heads also,
+        over all groups, `times others`: how many times as much attention antecedents get from mentions as from other
+        words, and `from everywhere`: whether the head does not beat this control.
     Source: Clark et al. 2019, table 2.
     """
     baselines = [(RANDOM, scores.chance), *zip(BASELINES, scores.judgement.baselines, strict=True)]
     rows = [_row(name, shares) for name, shares in baselines]
     judged = scores.judgement
     if (held := judged.held_out) is not None:
-        rows.append(_row(HELD_OUT, held.accuracy, held.low, held.high, held.design_effect))
+        rows.append(
+            _row(HELD_OUT, held.accuracy, held.low, held.high, held.design_effect) | _control(held.key_matched[0], ())
+        )
     layer, head = scores.best
     heads = {scores.best: f"{head_name(layer, head)}, best on all texts"}
     if chosen is not None:
         heads.setdefault(chosen, f"{head_name(*chosen)}, chosen")
     rows += [
         _row(name, *(values[:, *at] for values in (judged.accuracy, judged.low, judged.high, judged.design_effect)))
+        | _control(judged.key_matched[0], at)
         for at, name in heads.items()
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({FROM_EVERYWHERE: "boolean"})
+
+
+def _control(control: KeyMatched, head: tuple[int, ...]) -> dict[str, object]:
+    return {TIMES_OTHERS: float(control.times[head]), FROM_EVERYWHERE: bool(control.from_everywhere[head])}
 
 
 def _row(

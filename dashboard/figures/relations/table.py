@@ -12,7 +12,7 @@ from dashboard.figures.relations.directions import DIRECTION_NAMES
 
 COLUMNS: Final = (
     *("relation", "cases", "documents", "name", "way", "held_out", "low", "high", "design_effect", "best_on_all"),
-    *("baseline", "offset", "gain", "p", "chosen"),
+    *("baseline", "offset", "gain", "p", "chosen", "times_others", "from_everywhere"),
 )
 OR: Final = " or "
 """Separator between the heads of two halves."""
@@ -30,7 +30,9 @@ def relation_table(
     Returns: shares from 0 to 1, NaN if texts cannot be halved; the gain (held-out share minus baseline) and the
         offset are signed. `documents` counts those with cases, and `design_effect` is that of the held-out share; both
         are missing where no document is known. `chosen` names the heads that were best on each half, with their
-        directions. With a control its held-out share as `control`.
+        directions. `times_others` is how many times as much attention they give to the right word as other words give
+        to it, and `from_everywhere` whether they do not beat this control; both of the best head on all texts if these
+        cannot be halved. With a control its held-out share as `control`.
     """
     table = pd.DataFrame([_row(accuracy) for accuracy in accuracies], columns=list(COLUMNS)).astype(
         {"documents": "Int64"}
@@ -63,4 +65,6 @@ def _row(accuracy: RelationAccuracy) -> dict[str, object]:
         "gain": accuracy.best_accuracy - accuracy.baseline.share,
         "p": accuracy.p_value,
         "chosen": OR.join(halves),
+        "times_others": accuracy.times_others,
+        "from_everywhere": accuracy.from_everywhere,
     }

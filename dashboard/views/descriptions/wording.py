@@ -6,6 +6,7 @@ from core.descriptions.describe import is_mostly
 from core.descriptions.facts import (
     Fact,
     HeadDescription,
+    KeyControl,
     MentionFact,
     RelationFact,
     RoleFact,
@@ -16,7 +17,7 @@ from core.descriptions.facts import (
 )
 from core.relations.accuracy import DIRECTIONS
 from dashboard.figures.figure import counted, percent
-from dashboard.wording import DEPENDENT_AND_HEAD
+from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, beside_others
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
@@ -160,17 +161,26 @@ def _with_article(noun: str) -> str:
 
 def _right(fact: RelationFact) -> str:
     return (
-        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} held-out cases, interval "
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of these texts, interval "
         f"{_interval(fact.low, fact.high)}; always guessing one distance gets {percent(fact.baseline, 0)}"
+        f"{_beside_others(fact.control)}"
     )
 
 
 def _of_mentions(fact: MentionFact) -> str:
     return (
-        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} held-out cases in {fact.of}, interval "
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of {fact.of}, interval "
         f"{_interval(fact.low, fact.high)}; the better of two simple guesses gets "
-        f"{percent(max(fact.nearest, fact.same_word), 0)}"
+        f"{percent(max(fact.nearest, fact.same_word), 0)}{_beside_others(fact.control)}"
     )
+
+
+def _beside_others(control: KeyControl) -> str:
+    """What other words give to the right word, and whether the head looks there from everywhere."""
+    beside = beside_others(control.to_right, control.from_others)
+    if not beside:
+        return ""
+    return f"; it {FROM_EVERYWHERE}: {beside}" if control.from_everywhere else f"; its attention there is {beside}"
 
 
 def _evidence(fact: Fact) -> str:
@@ -178,14 +188,14 @@ def _evidence(fact: Fact) -> str:
         case RelationFact():
             return (
                 f"{fact.relation}: relation and distance ({fact.offset:+d}) chosen on one half of the texts and judged "
-                f"on the other; p {_p(fact.p_value)}, corrected for the number of heads"
+                f"on the other; p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
             )
         case MentionFact():
             return (
                 f"mentions: of the earlier ones, that which gets most attention; heads chosen on one half of the "
                 f"documents and judged on the other {fact.n_documents:,}, against the nearest mention "
                 f"({percent(fact.nearest, 0)}) and the nearest with the same word ({percent(fact.same_word, 0)}); "
-                f"p {_p(fact.p_value)}, corrected for the number of heads"
+                f"p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
             )
         case ShareFact() if fact.even > 0:
             even = f"evenly spread attention would give {percent(fact.even, 0)}"
@@ -194,6 +204,15 @@ def _evidence(fact: Fact) -> str:
             return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}{_beyond(fact)}"
         case _:
             return ""
+
+
+def _control(control: KeyControl) -> str:
+    if control.p_value != control.p_value:
+        return ""
+    return (
+        f"; attention to the right word {percent(control.to_right, 1)}, from other words "
+        f"{percent(control.from_others, 1)}, p {_p(control.p_value)}, corrected likewise"
+    )
 
 
 def _interval(low: float, high: float) -> str:

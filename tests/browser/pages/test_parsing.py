@@ -60,7 +60,7 @@ def of_samples():
     texts, settings = read_sample("both"), PassSettings()
     checkpoint, trees = load_checkpoint(find_checkpoint(BUNDLED)), list(dependencies(texts))
     prepared = [prepare(checkpoint, text, settings) for text in texts]
-    batches = predictions(checkpoint, prepared, [tree.words for tree in trees], settings)
+    batches = predictions(checkpoint, prepared, trees, settings)
     placed = dict(pair for batch in batches for pair in batch)
     found = [TextPredictions.of(tree, placed[place]) for place, tree in enumerate(trees)]
     return {one.relation: one for one in relation_accuracies(found, least_cases=100)}

@@ -2,7 +2,6 @@ import dataclasses
 import hashlib
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +11,8 @@ from cache.store.keys import answer_key, divergence_key
 from cache.store.keys import attention_key as key_of_attention
 from core.attention.settings import PassSettings
 from core.relations.question import ParsedText, prediction_question
+from core.texts.relations import dependencies
 from core.texts.text import Text, text_fields, texts_sha256
-from core.texts.words import Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
 WORDS = st.lists(ANY_TEXT, max_size=3).map(tuple)
@@ -59,9 +58,8 @@ def test_the_document_of_a_text_changes_no_key(key_of):
     one, other = (dataclasses.replace(text, document=name) for name in ("a", "b"))
     assert one != other
     assert len({key_of("0f", "float32", ALL_ON, each, "") for each in (text, one, other)}) == 1
-    words = Words(segments=np.zeros(2, int), spans=np.array([(0, 2), (3, 6)]))
-    question = prediction_question("mean")
-    assert question.depends_on(ParsedText.of(one, words)) == question.depends_on(ParsedText.of(text, words))
+    (tree,), question = dependencies([text]), prediction_question("mean")
+    assert question.depends_on(ParsedText.of(one, tree)) == question.depends_on(ParsedText.of(text, tree))
     assert divergence_key(("0f", "1f"), "float32", (ALL_ON, ALL_ON), one) == divergence_key(
         ("0f", "1f"), "float32", (ALL_ON, ALL_ON), text
     )

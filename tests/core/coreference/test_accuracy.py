@@ -12,6 +12,7 @@ import pytest
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from made_attention import to_no_antecedent
 from naive import eager_attention
 from passing import SELF
 from scipy.stats import t as student
@@ -56,7 +57,7 @@ def chosen(text, *rows, words=None, is_read=None):
     of_mentions = np.array(rows)[None]
     of_words = of_mentions if words is None else np.array(words)[None]
     read = np.ones(len(text.mentions), bool) if is_read is None else np.array(is_read)
-    return MentionChoices(mentions=of_mentions, words=of_words, is_read=read)
+    return MentionChoices(mentions=of_mentions, words=of_words, is_read=read, **to_no_antecedent(of_mentions))
 
 
 BIRDS = marked(
@@ -70,6 +71,9 @@ BIRDS = marked(
 )
 DOG = marked("unbelievable dog ran ; it sat", (0, "nominal", "a"), (1, "nominal", "dog"), (4, "pronoun", "dog"))
 ANN = marked("Ann saw Bo and Ann left", (0, "proper", "a"), (2, "proper", "b"), (4, "proper", "a"), name="Ann")
+
+FLOCK = marked("old birds ran ; they ate and birds sat", (1, "nominal", "x"), (4, "pronoun", "x"), (7, "nominal", "x"))
+FLOCK = replace(FLOCK, mentions=(replace(FLOCK.mentions[0], start=0), *FLOCK.mentions[1:]))
 
 
 def test_an_antecedent_is_an_earlier_mention_of_the_same_entity():
@@ -150,7 +154,9 @@ def made_documents(n_documents=20):
             guessed = np.array([[rng.integers(0, max(i, 1)) for i in range(8)] for _ in range(6)])
             heads = np.where(rng.random((6, 8)) < ease, last, guessed).reshape(2, 3, 8)
             texts.append(text)
-            choices.append(MentionChoices(mentions=heads, words=heads, is_read=np.ones(8, bool)))
+            choices.append(
+                MentionChoices(mentions=heads, words=heads, is_read=np.ones(8, bool), **to_no_antecedent(heads))
+            )
     return texts, choices
 
 
@@ -301,6 +307,48 @@ def test_choices_are_those_of_eager_maps(family, from_word, loaded, folders):
         np.testing.assert_array_equal(found[place].mentions, expected["mentions"])
         np.testing.assert_array_equal(found[place].words, expected["words"])
         assert found[place].is_read.all()
+
+
+def naive_attention(attention, words, text, from_word):
+    """Attention to antecedents, and of later words of no mention of the entity to them, word by word."""
+    tokens = [[at for at, own in enumerate(words) if own == place] for place in range(len(text.spans))]
+    n_layers, n_heads = attention.shape[:2]
+    expected = np.full((2, n_layers, n_heads, len(text.mentions)), np.nan)
+    entity = [
+        {w for m in text.mentions if m.entity == each.entity for w in range(m.start, m.end)} for each in text.mentions
+    ]
+
+    def between(query, key):
+        rows = tokens[query] if from_word == "mean" else tokens[query][:1]
+        return attention[:, :, rows][..., tokens[key]].sum(axis=-1).mean(axis=-1)
+
+    for number, antecedents in enumerate(text.antecedents):
+        sums = []
+        for mention in (text.mentions[before] for before in antecedents):
+            later = [word for word in range(mention.head + 1, len(tokens)) if word not in entity[number]]
+            if later:
+                others = np.mean([between(word, mention.head) for word in later], axis=0)
+                sums.append((between(text.mentions[number].head, mention.head), others))
+        if sums:
+            expected[:, :, :, number] = np.sum(sums, axis=0)
+    return expected
+
+
+@pytest.mark.parametrize("family", CLASSES)
+@pytest.mark.parametrize("from_word", ["mean", "first"])
+def test_attention_to_antecedents_and_of_other_words_is_that_of_eager_maps(family, from_word, loaded, folders):
+    """Beside each other in a batch, with a mention of several words and a word that repeats."""
+    checkpoint, texts = loaded(family), [ANN, FLOCK]
+    prepared = [prepare(checkpoint, text.text, SELF) for text in texts]
+    found = dict(one for batch in mention_choices(checkpoint, texts, prepared, SELF, from_word) for one in batch)
+    for place, text in enumerate(texts):
+        ids, words = words_of_tokens(checkpoint, text)
+        attention = eager_attention(getattr(transformers, CLASSES[family]), folders(family), ids)
+        expected = naive_attention(attention, words, text, from_word)
+        actual = np.stack([found[place].to_antecedents, found[place].from_others])
+        np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=1e-6)
+        has_antecedent = [bool(before) for before in text.antecedents]
+        np.testing.assert_array_equal(np.isfinite(actual).all(axis=(0, 1, 2)), has_antecedent)
 
 
 def test_a_text_has_the_same_choices_alone_and_beside_a_longer_one(loaded):

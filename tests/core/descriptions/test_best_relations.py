@@ -1,5 +1,8 @@
 """What each head finds best, on predictions made by hand."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from made_heads import BACK, FINDER, TURNED, text
 
@@ -43,3 +46,26 @@ def test_halves_are_of_documents_where_these_are_known():
     found = best_relations([text(place, document=str(place // 4)) for place in range(n_texts)])
     assert found[FINDER].n_cases == n_texts / 2
     assert found[TURNED].accuracy == pytest.approx(0.5), "half of the texts of each document show what it finds"
+
+
+def looking(place, *, everywhere):
+    """The text at a place, in which FINDER gives verbs from everywhere what their subjects give them, or half of it."""
+    made = text(place)
+    n_words = made.to_head.shape[-1]
+    to_head, from_others = np.full((2, *made.to_head.shape), np.nan)
+    noise = np.random.default_rng(place).normal(0, 0.02)
+    to_head[(*FINDER, slice(0, n_words))] = 0.4 + noise
+    from_others[(*FINDER, slice(0, n_words))] = 0.4 - noise if everywhere else 0.2 - noise
+    return replace(made, to_head=to_head, from_others=from_others)
+
+
+def test_a_head_that_looks_there_from_everywhere_is_marked():
+    true, everywhere = (
+        best_relations([looking(place, everywhere=how) for place in range(4 * LEAST_CASES)])[FINDER]
+        for how in (False, True)
+    )
+    assert true.relation == everywhere.relation == "nsubj"
+    assert true.accuracy == everywhere.accuracy == 1
+    assert (true.control.to_right, true.control.from_others) == pytest.approx((0.4, 0.2), abs=0.02)
+    assert (true.control.from_everywhere, everywhere.control.from_everywhere) == (False, True)
+    assert true.control.p_value < 1e-6

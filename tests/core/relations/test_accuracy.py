@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_attention import along_no_tree
 from passing import SELF
 from scipy.stats import binomtest
 from scipy.stats import t as student
@@ -50,7 +51,8 @@ def tree(heads, relations, segments=None):
 
 def predicting(tree, predicted, has_tokens=True):
     every = np.broadcast_to(has_tokens, len(tree.heads))
-    return TextPredictions(dependencies=tree, predicted=np.array(predicted), has_tokens=every)
+    predicted = np.array(predicted)
+    return TextPredictions(dependencies=tree, predicted=predicted, has_tokens=every, **along_no_tree(predicted))
 
 
 def random_texts(n_texts, seed=0, longest=9, missing=0.0):
@@ -654,7 +656,7 @@ def test_random_weights_find_no_relation_and_trained_ones_do(shared, bundled):
 
 def accuracies_of(checkpoint, texts, trees):
     prepared = [prepare(checkpoint, text, SELF) for text in texts]
-    work = predictions(checkpoint, prepared, [one.words for one in trees], SELF)
+    work = predictions(checkpoint, prepared, trees, SELF)
     found = dict(one for batch in work for one in batch)
     return relation_accuracies([TextPredictions.of(one, found[at]) for at, one in enumerate(trees)], least_cases=100)
 

@@ -51,9 +51,8 @@ def run(tmp_path, folders):
 def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, **how):
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
-    words = [tree.words for tree in trees]
     found = {}
-    for batch in predictions(checkpoint, prepared, words, settings, from_word=from_word):
+    for batch in predictions(checkpoint, prepared, trees, settings, from_word=from_word):
         found.update(batch)
     texts = [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
     return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)

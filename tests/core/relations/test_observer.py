@@ -10,7 +10,7 @@ import core.attention.observed
 from core.attention.settings import PassSettings
 from core.passes.prepare import prepare, queries_text
 from core.relations.observer import most_attended, predictions
-from core.texts.relations import dependencies
+from core.texts.relations import ROOT, Dependencies, dependencies
 from core.texts.text import Text
 from core.texts.words import FIRST_WORD, word_map, words_of
 
@@ -25,13 +25,28 @@ TIE = 1e-6
 """Two words that get so nearly the same attention are both right."""
 
 
-def predicted(checkpoint, texts, settings=SELF, **more):
+def made_up_tree(words):
+    """A tree over some words: the head of each stands two words before it, or else after it; the third is the root."""
+    n_words = len(words.segments)
+    heads = np.array([max(word - 2, ROOT) if word >= 2 else min(word + 2, n_words - 1) for word in range(n_words)])
+    heads[heads == np.arange(n_words)] = ROOT
+    heads[2:3] = ROOT
+    return Dependencies(words=words, heads=heads, relations=("dep",) * n_words)
+
+
+def answered(checkpoint, texts, settings=SELF, **more):
     prepared = [prepare(checkpoint, text, settings, truncate=True) for text in texts]
-    words = [words_of(queries_text(text, settings.kind)) for text in texts]
+    trees = [made_up_tree(words_of(queries_text(text, settings.kind))) for text in texts]
     found = {}
-    for batch in predictions(checkpoint, prepared, words, settings, **more):
+    for batch in predictions(checkpoint, prepared, trees, settings, **more):
         found.update(batch)
-    for place, of_text in found.items():
+    return prepared, trees, [found[place] for place in range(len(texts))]
+
+
+def predicted(checkpoint, texts, settings=SELF, **more):
+    prepared, trees, found = answered(checkpoint, texts, settings, **more)
+    words = [tree.words for tree in trees]
+    for place, of_text in enumerate(found):
         has_tokens = word_map(words[place], prepared[place].queries).has_tokens
         np.testing.assert_array_equal(of_text.has_tokens, has_tokens)
     return prepared, words, [found[place].predicted for place in range(len(texts))]
@@ -128,10 +143,60 @@ def test_words_beyond_a_cut_are_neither_predicted_nor_predict(loaded):
 def test_words_of_a_parser_are_predicted_too(loaded):
     checkpoint = loaded("bert")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    words = [tree.words for tree in dependencies(TEXTS)]
-    ((_, found),) = [one for batch in predictions(checkpoint, prepared, words, SELF) for one in batch if one[0] == 0]
-    assert found.predicted.shape[-1] == len(words[0].segments) == 9 + 7
-    assert_largest(found.predicted, eager_words(checkpoint, prepared[0], words[0], SELF, "mean"))
+    trees = list(dependencies(TEXTS))
+    ((_, found),) = [one for batch in predictions(checkpoint, prepared, trees, SELF) for one in batch if one[0] == 0]
+    assert found.predicted.shape[-1] == len(trees[0].heads) == 9 + 7
+    assert_largest(found.predicted, eager_words(checkpoint, prepared[0], trees[0].words, SELF, "mean"))
+
+
+def assert_along_tree(found, tree, between, has_tokens):
+    """Attention along a tree, and of the words that it does not join, summed up word by word from an eager map."""
+    heads, words = tree.heads.tolist(), np.flatnonzero(has_tokens).tolist()
+    expected = np.full((3, *between.shape[:3]), np.nan)
+    for layer, word in np.ndindex(between.shape[0], between.shape[2]):
+        is_visible = between[layer].sum(axis=0) > 0
+        head = heads[word]
+        if head != ROOT and has_tokens[[word, head]].all():
+            for row, (query, key) in enumerate(((word, head), (head, word))):
+                if is_visible[query, key]:
+                    expected[row, layer, :, word] = between[layer, :, query, key]
+        joined = {word, head, *(each for each in words if heads[each] == word)}
+        others = [each for each in words if each not in joined and is_visible[each, word]]
+        if others:
+            expected[2, layer, :, word] = between[layer][:, others, word].mean(axis=-1)
+    actual = np.stack([found.to_head, found.from_head, found.from_others])
+    np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=1e-6)
+    return expected
+
+
+@pytest.mark.parametrize("from_word", ["mean", "first"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attention_along_the_tree_and_from_other_words_is_that_of_eager_maps(family, from_word, loaded):
+    checkpoint = loaded(family)
+    prepared, trees, found = answered(checkpoint, TEXTS, from_word=from_word)
+    for text, tree, of_text in zip(prepared, trees, found):
+        between = eager_words(checkpoint, text, tree.words, SELF, from_word)
+        expected = assert_along_tree(of_text, tree, between, of_text.has_tokens)
+        if len(tree.heads) > 6:
+            assert np.isfinite(expected).any(axis=-1).all()
+
+
+def test_a_word_that_cannot_see_its_head_and_words_before_the_key_do_not_count(loaded):
+    """In a causal model: "The" before its head; the last word, which no other can see."""
+    _, (tree, *_), (found, *_) = answered(loaded("gpt2"), TEXTS[:1])
+    assert tree.heads[0] == 2
+    assert np.isnan(found.to_head[..., 0]).all()
+    assert np.isfinite(found.from_head[..., 0]).all()
+    assert np.isnan(found.from_others[..., -1]).all()
+
+
+def test_words_beyond_a_cut_join_nothing_and_are_no_others(loaded):
+    checkpoint = loaded("bert")
+    prepared, (tree,), (found,) = answered(checkpoint, [Text(("unbelievable cats " * 20 + "sat", "she eats " * 20))])
+    has_tokens = word_map(tree.words, prepared[0].queries).has_tokens
+    between = eager_words(checkpoint, prepared[0], tree.words, SELF, "mean")
+    assert_along_tree(found, tree, between, has_tokens)
+    assert np.isnan(found.from_others[..., ~has_tokens]).all()
 
 
 def test_the_largest_of_a_planted_map_worked_by_hand():

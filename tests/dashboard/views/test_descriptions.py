@@ -8,7 +8,15 @@ import pytest
 from reading import button, choose_heads, sent
 from streamlit.util import calc_hash
 
-from core.descriptions.facts import HeadDescription, MentionFact, RelationFact, RoleFact, ShareFact, SpreadFact
+from core.descriptions.facts import (
+    HeadDescription,
+    KeyControl,
+    MentionFact,
+    RelationFact,
+    RoleFact,
+    ShareFact,
+    SpreadFact,
+)
 from core.texts.relations import RELATIONS
 from dashboard.samples import MENTIONS
 from dashboard.views.descriptions import wording
@@ -22,15 +30,20 @@ SOME = replace(REST, share=0.3, low=0.25, high=0.35)
 SUBJECT = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.79, low=0.7, high=0.86, baseline=0.41, offset=2,
     n_cases=1_234, p_value=0.0004,
+    control=KeyControl(to_right=0.27, from_others=0.01, p_value=1e-9, from_everywhere=False),
 )  # fmt: skip
 MENTIONED = MentionFact(
     of="own.jsonl", accuracy=0.61, low=0.5, high=0.72, nearest=0.19, same_word=0.43, n_cases=80, n_documents=8,
-    p_value=0.02,
+    p_value=0.02, control=KeyControl(to_right=0.12, from_others=0.08, p_value=0.4, from_everywhere=True),
 )  # fmt: skip
 HELD_OUT = (
-    "(right in 61% of 80 held-out cases in own.jsonl, interval 50 to 72%; the better of two simple guesses gets 43%)"
+    "(right in 61% of 80 cases in the other half of own.jsonl, interval 50 to 72%; the better of two simple guesses "
+    "gets 43%; it looks there from everywhere: 1.5 times what other words give to the same word)"
 )
-CASES = "(right in 79% of 1,234 held-out cases, interval 70 to 86%; always guessing one distance gets 41%)"
+CASES = (
+    "(right in 79% of 1,234 cases in the other half of these texts, interval 70 to 86%; always guessing one distance "
+    "gets 41%; its attention there is 27 times what other words give to the same word)"
+)
 
 
 def said(*facts, sight="around"):
@@ -101,7 +114,8 @@ def test_the_evidence_says_how_a_relation_was_chosen_and_what_even_attention_wou
     text = evidence(HeadDescription(head=(2, 8), n_texts=128, facts=(SUBJECT, SOME)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "nsubj: relation and distance (+2) chosen on one half of the texts and judged on the other; p < 0.001, "
-        "corrected for the number of heads; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over 128 texts."
+        "corrected for the number of heads; attention to the right word 27.0%, from other words 1.0%, p < 0.001, "
+        "corrected likewise; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over 128 texts."
     )
 
 
@@ -146,7 +160,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
     assert "% to [CLS]" in texts["says"][0].replace("\N{NO-BREAK SPACE}", " ")
     choose_heads(at, (2, 4))
     assert any("looks at" in says for says in sent(at, "Texts in which L2 H4 does so")["says"])
-    assert "held-out cases in the English example texts on coreference, interval" in sentence_of(at, "L2 H4")
+    assert "cases in the other half of the English example texts on coreference, interval" in sentence_of(at, "L2 H4")
 
 
 def sentence_of(at, name):
@@ -166,4 +180,4 @@ def test_the_readers_own_texts_with_mentions_take_the_place_of_the_example_texts
     button(at, wording.ASK).click().run()
     choose_heads(at, (2, 4))
     assert not at.exception
-    assert "of 84 held-out cases in own.jsonl, interval" in sentence_of(at, "L2 H4")
+    assert "of 84 cases in the other half of own.jsonl, interval" in sentence_of(at, "L2 H4")

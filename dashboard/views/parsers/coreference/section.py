@@ -12,7 +12,7 @@ from core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
 from core.statistics.documents import documents_note
 from dashboard import state
-from dashboard.figures.coreference.table import DESIGN_EFFECT, antecedent_table
+from dashboard.figures.coreference.table import DESIGN_EFFECT, FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
 from dashboard.files import provenance
 from dashboard.files.downloads import table_downloads
@@ -22,6 +22,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
 from dashboard.views.parsers import wording as shared_wording
+from dashboard.views.parsers.control import control_details
 from dashboard.views.parsers.coreference import wording
 from dashboard.views.parsers.coreference.choices import (
     EXAMPLE,
@@ -154,6 +155,8 @@ def _headline(results: CoreferenceResults, alpha: float) -> None:
     ]
     if np.isfinite(p_values).all():
         sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha))
+    if beside := wording.beside(scores.times_others, from_everywhere=scores.from_everywhere):
+        sentences.append(beside)
     others = results.among_others
     sentences.append(wording.among_others(others.candidates, others.best_accuracy))
     st.markdown(" ".join(sentences))
@@ -171,11 +174,17 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
             DESIGN_EFFECT, format="%.1f", help=wording.DESIGN_EFFECT_HELP
         )
     }
+    control = {
+        TIMES_OTHERS: st.column_config.NumberColumn(
+            wording.TIMES_OTHERS, format="%.1f", help=wording.TIMES_OTHERS_HELP
+        ),
+        FROM_EVERYWHERE: st.column_config.CheckboxColumn(FROM_EVERYWHERE, help=wording.FROM_EVERYWHERE_HELP),
+    }
     st.dataframe(
         table.assign(**{group: 100 * table[group] for group in GROUPS}),
         hide_index=True,
-        column_config={"who": st.column_config.TextColumn(wording.WHO, width="medium"), **columns, **effect},
-        column_order=["who", *columns, *effect],
+        column_config={"who": st.column_config.TextColumn(wording.WHO, width="medium"), **columns, **effect, **control},
+        column_order=["who", *columns, *effect, *control],
         key="antecedents",
         placeholder="–",
     )
@@ -241,6 +250,7 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
         ),
         *((f"p against {name}", _number(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
         ("cases", np.full(shape, f"{judged.n_cases[group]:,}").tolist()),
+        *control_details(judged.key_matched[group]),
     ]
 
 

@@ -1,10 +1,12 @@
 """Every sentence of the section Coreference of the page Grammar, once."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.coreference.accuracy import Candidates
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import FROM_EVERYWHERE, beside_others
 
 TITLE: Final = "Coreference"
 SEE: Final = (
@@ -53,6 +55,15 @@ DESIGN_EFFECT: Final = "design effect (variance, of that of independent cases)"
 DESIGN_EFFECT_HELP: Final = (
     "Variance of the accuracy over all mentions with documents as units, divided by its variance if cases were "
     "independent. With 2, it takes two cases to say as much as one independent case."
+)
+TIMES_OTHERS: Final = "× other words"
+TIMES_OTHERS_HELP: Final = (
+    "How many times as much attention antecedents get from mentions that refer back to them as from later words that "
+    "do not mention the same thing."
+)
+FROM_EVERYWHERE_HELP: Final = (
+    "Checked if the head does not beat this control: it looks at such words from everywhere. The best head is chosen "
+    "among those that beat it, where any does."
 )
 WHO: Final = "chosen by"
 MAP_PAPER: Final = "The paper has no such figure."
@@ -128,6 +139,15 @@ def headline(
         f"{sentence}. To compare: an earlier mention taken at random is right in {at_random}, the nearest in "
         f"{nearest}, the nearest with the same head word (or else the nearest) in {same_word}."
     )
+
+
+def beside(times: float, *, from_everywhere: bool) -> str:
+    """What other words give to the antecedents; empty if it is not known."""
+    if math.isnan(times):
+        return ""
+    if from_everywhere:
+        return f"Such a head **{FROM_EVERYWHERE}**: {beside_others(times, 1)}."
+    return f"It gives the antecedents {beside_others(times, 1)}."
 
 
 def among_others(candidates: Candidates, accuracy: float) -> str:

@@ -16,6 +16,7 @@ from dashboard.plain import plain
 from dashboard.views.corpus import corpus
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
+from dashboard.views.parsers.control import control_details
 from dashboard.views.parsers.relations import wording
 from dashboard.views.parsers.relations.results import Focus
 
@@ -34,6 +35,7 @@ def grid(focus: Focus) -> None:
         ("best fixed offset", np.full(points.shape, baseline).tolist()),
         ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
         ("p, corrected", relation.p_values[direction]),
+        *control_details(relation.key_matched, direction),
     ]
     if direction:
         details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[direction])))

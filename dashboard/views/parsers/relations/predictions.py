@@ -50,7 +50,7 @@ def random_results(visit: Visit, settings: RelationSettings) -> RelationResults 
 def _predict(
     visit: Visit, texts: Sequence[Text], trees: Sequence[Dependencies], settings: RelationSettings
 ) -> RelationResults | None:
-    items = [ParsedText.of(text, tree.words) for text, tree in zip(visit.texts, trees, strict=True)]
+    items = [ParsedText.of(text, tree) for text, tree in zip(visit.texts, trees, strict=True)]
     answers = ask(visit, prediction_question(settings.from_word), items)
     if answers is None:
         return None

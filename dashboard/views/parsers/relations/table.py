@@ -24,6 +24,7 @@ PERCENT: Final = "%.1f%%"
 FORMATS: Final = {
     **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), PERCENT),
     **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g", "design_effect": "%.1f"},
+    "times_others": "%.1f",
 }
 
 

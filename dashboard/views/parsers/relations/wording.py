@@ -1,5 +1,6 @@
 """Sentences of the section Relations of the page Grammar."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -12,7 +13,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
-from dashboard.wording import DEPENDENT_AND_HEAD
+from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, beside_others
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
@@ -99,6 +100,16 @@ COLUMNS: Final = {
         "p",
         "At most this probable: that the best of all heads in both directions would beat the offset by so much if none "
         "were better than it.",
+    ),
+    "times_others": (
+        "× other words",
+        "How many times as much attention the right word gets from the word that the relation joins to it as from the "
+        "text's other words, which it does not join to it. On held-out texts, if they can be halved.",
+    ),
+    "from_everywhere": (
+        "from everywhere",
+        "Checked if the head does not beat this control: it looks there from everywhere, so it does not follow the "
+        "relation. The best head is chosen among those that beat it, where any does.",
     ),
     "control": ("random", "Held-out accuracy with random weights."),
     "name": ("best on all texts", "The most accurate head on all texts."),
@@ -213,6 +224,14 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
 def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
     """The best head, or the two heads of the halves, and the held-out accuracy."""
     return f"Best find: {_right(relation, heads, accuracy, baseline)}"
+
+
+def beside(times: float, *, from_everywhere: bool) -> str:
+    """What other words give to the right word; empty if it is not known."""
+    if math.isnan(times):
+        return ""
+    mark = f" It **{FROM_EVERYWHERE}**:" if from_everywhere else " It gives the right word"
+    return f"{mark} {beside_others(times, 1)}."
 
 
 def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:

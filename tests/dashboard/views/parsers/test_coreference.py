@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from made_attention import to_no_antecedent
 from reading import said, sent
 
 from cache.inference import Inference
@@ -163,7 +164,9 @@ def read(*items):
 
 def choices(text, *heads):
     words = np.array(heads)[None]
-    return MentionChoices(mentions=words, words=words, is_read=np.ones(len(text.mentions), bool))
+    return MentionChoices(
+        mentions=words, words=words, is_read=np.ones(len(text.mentions), bool), **to_no_antecedent(words)
+    )
 
 
 def test_a_text_is_shown_as_it_is():

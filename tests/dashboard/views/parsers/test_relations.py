@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from made_attention import along_no_tree
 from reading import button, data_of, said, sent
 from streamlit.delta_generator import DeltaGenerator
 
@@ -23,6 +24,7 @@ from core.relations.accuracy import (
     relation_accuracies,
 )
 from core.relations.offsets import Baseline
+from core.statistics.key_matched import Joined, key_matched
 from core.texts.relations import ROOT, Dependencies, dependencies
 from core.texts.text import Text, read_file
 from core.texts.words import Words
@@ -80,8 +82,7 @@ def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how
     settings, checkpoint = PassSettings(kind), load_checkpoint(files)
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     trees = list(dependencies([queries_text(text, kind) for text in texts]))
-    words = [tree.words for tree in trees]
-    found = core.relations.observer.predictions(checkpoint, prepared, words, settings, from_word=from_word)
+    found = core.relations.observer.predictions(checkpoint, prepared, trees, settings, from_word=from_word)
     placed = dict(pair for batch in found for pair in batch)
     predictions = [TextPredictions.of(tree, placed[at], texts[at].document) for at, tree in enumerate(trees)]
     return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
@@ -546,7 +547,8 @@ def relations(*predicted):
         relations=("root",) * n_words,
     )
     found = tuple(
-        TextPredictions(dependencies=tree, predicted=each, has_tokens=np.ones(n_words, bool)) for each in predicted
+        TextPredictions(dependencies=tree, predicted=each, has_tokens=np.ones(n_words, bool), **along_no_tree(each))
+        for each in predicted
     )
     nothing = {"texts": (), "positions": (), "accuracies": [], "by_row": [], "too_long": ()}
     return RelationResults(predictions=found, **nothing)
@@ -624,10 +626,12 @@ def test_heads_that_are_off_are_named_and_named_again_once_on(parsing):
 def accuracy(relation, n_cases, best=0.5, share=0.4):
     shape = (2, 2, 3)
     zeros = np.zeros(shape)
+    untested = Joined(to_right=zeros[..., None], from_others=zeros[..., None], unit=np.zeros(1, int))
     return RelationAccuracy(
         **{"relation": relation, "n_cases": n_cases, "n_left_out": 0, "accuracy": zeros + best, "low": zeros},
         **{"n_documents": None, "design_effect": zeros, "best_design_effect": float("nan")},
         **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
+        **{"key_matched": key_matched(untested, 0.05), "best_key_matched": None},
         **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
         baseline=Baseline(offset=1, share=share, shares={1: share}),
     )
