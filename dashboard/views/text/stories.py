@@ -24,6 +24,9 @@ SENTENCE: Final = "The old baker quietly closed her small shop because customers
 """The same for all stories, so that heads can be compared on the same words."""
 LEAST_SHARE: Final = 0.3
 """Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
+LEAST_TIMES: Final = 2
+"""How many times as much attention a word has to get from the word of the story as from the sentence's other words for
+the story to name the head; else it looks there from everywhere."""
 VISITED: Final = "been_here"
 """Name of the cookie of a previous visit."""
 CHIP: Final = "story"
@@ -46,6 +49,8 @@ class Story:
     """What to see, after the head's name and "88% of "."""
     see_back: str = ""
     """The same in the opposite direction, for causal models; not needed if `see` looks back already."""
+    joins_words: bool = False
+    """Whether the links join single words, so that other words can be compared that look at the same ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,8 @@ class StrongestHead:
     """Share of its attention on the links, mean over the queries that have one."""
     even: float
     """The same for uniform attention."""
+    of_others: float
+    """The same for the other words that can look at the same keys; 0 where they are not compared."""
 
 
 def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
@@ -124,8 +131,9 @@ def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
         links, see = links.T, story.see_back
     if not links.any():
         return  # the words are missing if a checkpoint reads only the beginning of the sentence
-    strongest_head = strongest(text_attention.attention, links, text_attention.causal)
-    is_named = strongest_head.share >= LEAST_SHARE
+    words = text_attention.text.queries.segments != SPECIAL if story.joins_words else None
+    strongest_head = strongest(text_attention.attention, links, text_attention.causal, words)
+    is_named = strongest_head.share >= max(LEAST_SHARE, LEAST_TIMES * strongest_head.of_others)
     # A link that somebody sent has its own choice of heads.
     if st.session_state.setdefault(_SHOWN_STORY, (name, fingerprint)) != (name, fingerprint):
         st.session_state[_SHOWN_STORY] = (name, fingerprint)
@@ -133,24 +141,48 @@ def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
             state.push_heads([strongest_head.head])
     sentence = wording.story if is_named else wording.no_such_head
     name_of_head = head_name(*strongest_head.head)
-    st.markdown(sentence(name_of_head, strongest_head.share, strongest_head.even, see))
+    of_others = strongest_head.of_others if story.joins_words else None
+    st.markdown(sentence(name_of_head, strongest_head.share, strongest_head.even, see, of_others))
 
 
-def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool) -> StrongestHead:
-    """The head with the largest share of attention on some links.
+def strongest(
+    attention: Float[np.ndarray, "layer head query key"],
+    links: Links,
+    causal: bool,
+    words: Bool[np.ndarray, " token"] | None = None,
+) -> StrongestHead:
+    """The head with the largest share of attention on some links, among those that look there less from other words.
 
     Args:
         attention: of one text.
         links: at least one to a key that its query can attend to.
         causal: whether tokens cannot attend to later tokens.
+        words: the tokens that are no special tokens, to pass over heads that give the keys of the links less than
+            LEAST_TIMES times what other words give them, unless all do; None to take every head.
     """
     links = np.tril(links) if causal else links
     queries = np.flatnonzero(links.any(axis=1))
     shares = (attention[:, :, queries] * links[queries]).sum(axis=-1).mean(axis=-1)
-    head = highest_head(shares)
+    of_others = np.zeros_like(shares) if words is None else _of_others(attention, links, causal, words)
+    follows = shares >= LEAST_TIMES * of_others
+    head = highest_head(np.where(follows, shares, np.nan) if follows.any() else shares)
     visible = queries + 1 if causal else np.full(len(queries), links.shape[1])
     even = float((links[queries].sum(axis=1) / visible).mean())
-    return StrongestHead(head=head, share=float(shares[head]), even=even)
+    return StrongestHead(head=head, share=float(shares[head]), even=even, of_others=float(of_others[head]))
+
+
+def _of_others(
+    attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool, words: Bool[np.ndarray, " token"]
+) -> Float[np.ndarray, "layer head"]:
+    """Mean attention to the keys of the links from words that no link joins to them; 0 where there is no such word."""
+    shares = []
+    for keys in links[links.any(axis=1)]:
+        others = words & ~links[:, keys].any(axis=1) & ~keys
+        if causal:
+            others &= np.arange(len(others)) > np.flatnonzero(keys).max()
+        if others.any():
+            shares.append((attention[:, :, others] * keys).sum(axis=-1).mean(axis=-1))
+    return np.mean(shares, axis=0) if shares else np.zeros(attention.shape[:2])
 
 
 def _begin() -> None:
@@ -208,10 +240,15 @@ def _resting(text: TokenizedText) -> Links:
 STORIES: Final[dict[str, Story]] = {
     wording.PREVIOUS_WORD: Story(links_of=_previous_word, see=wording.SEE_PREVIOUS_WORD),
     wording.OBJECT: Story(
-        links_of=_words(("closed", "shop")), see=wording.SEE_OBJECT, see_back=wording.SEE_OBJECT_BACK
+        links_of=_words(("closed", "shop")),
+        see=wording.SEE_OBJECT,
+        see_back=wording.SEE_OBJECT_BACK,
+        joins_words=True,
     ),
-    wording.SUBJECT: Story(links_of=_words(("closed", "baker"), ("left", "customers")), see=wording.SEE_SUBJECT),
-    wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER),
+    wording.SUBJECT: Story(
+        links_of=_words(("closed", "baker"), ("left", "customers")), see=wording.SEE_SUBJECT, joins_words=True
+    ),
+    wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER, joins_words=True),
     wording.RESTING: Story(links_of=_resting, see=wording.SEE_RESTING),
 }
 """Stories by the label of their chip."""

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from dashboard.wording import FROM_EVERYWHERE
+
 STORIES: Final = "See a head that looks at"
 PREVIOUS_WORD: Final = "the previous word"
 OBJECT: Final = "a verb's object"
@@ -24,17 +26,27 @@ SEE_RESTING: Final = (
 )
 
 
-def story(head: str, share: float, even: float, see: str) -> str:
-    """The head that shows most of what a story is about, and what to see."""
+def story(head: str, share: float, even: float, see: str, of_others: float | None) -> str:
+    """The head that shows most of what a story is about, and what to see; of_others is None where a story does not join
+    words.
+    """
+    but = "" if of_others is None else f", but for heads that {FROM_EVERYWHERE.replace('looks', 'look')}"
     return (
-        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. Evenly spread attention would give "
-        f"{100 * even:.0f}%. No other head does this more in this sentence: an example, not a test."
+        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} No other head does "
+        f"this more in this sentence{but}: an example, not a test."
     )
 
 
-def no_such_head(head: str, share: float, even: float, see: str) -> str:
+def no_such_head(head: str, share: float, even: float, see: str, of_others: float | None) -> str:
     """No head of the checkpoint shows what a story is about."""
     return (
         f":material/lightbulb: This checkpoint has no such head in this sentence. Closest is {head}: "
-        f"{100 * share:.0f}% of {see}. Evenly spread attention would give {100 * even:.0f}%."
+        f"{100 * share:.0f}% of {see}. {_to_compare(even, of_others)}"
     )
+
+
+def _to_compare(even: float, of_others: float | None) -> str:
+    by_others = (
+        "" if of_others is None else f", and the sentence's other words give the same word {100 * of_others:.0f}%"
+    )
+    return f"Evenly spread attention would give {100 * even:.0f}%{by_others}."

@@ -69,6 +69,23 @@ def test_the_strongest_head_is_the_one_with_the_greatest_mean_share_by_hand():
     assert strongest(attention, links, causal=True).even == pytest.approx((1 / 2 + 1 / 3) / 2)
 
 
+def test_a_head_that_looks_there_from_everywhere_is_passed_over_by_hand():
+    """Both heads of the second layer look at the first word from the third; one does from every word."""
+    attention = np.full((2, 2, 4, 4), 0.05)
+    attention[1, 0, :, 0], attention[1, 1, 2, 0] = 0.8, 0.6
+    links = np.zeros((4, 4), bool)
+    links[2, 0] = True
+    words = np.array([True, True, True, False])
+    assert strongest(attention, links, causal=False).head == (1, 0)
+    found = strongest(attention, links, causal=False, words=words)
+    assert (found.head, found.share, found.of_others) == ((1, 1), pytest.approx(0.6), pytest.approx(0.05))
+    attention[1, 1] = 0.05
+    found = strongest(attention, links, causal=False, words=words)
+    assert (found.head, found.of_others) == ((1, 0), pytest.approx(0.8)), "where none follows the link, the largest"
+    attention[1, 0, 1, 0] = 0.0
+    assert strongest(attention, links, causal=True, words=words).of_others == 0, "a word that cannot see it is no other"
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_a_click_puts_the_sentence_on_screen_and_chooses_its_head(app, name):
     at = app("inspect", text="A text of my own.")

@@ -1,0 +1,156 @@
+"""How many of the sentences that describe heads over the samples other corpora refute.
+
+A description is a claim about the samples: a share of a head's attention, or how often it is right about a relation, in
+the other half of them. Each share is measured again, the same way and by spaCy's labels, on the English Web Treebank,
+GUM and PUD. A corpus refutes a sentence if a share that it names lies above the interval of the measured one by more
+than MARGIN. Roles and even attention are not measured again, nor mentions, which these corpora do not have.
+"""
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from core.analysis import results
+from core.attention.settings import Head, head_name
+from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from core.coreference.question import choice_question
+from core.descriptions.describe import Known, describe_heads
+from core.descriptions.facts import Fact, RelationFact, ShareFact
+from core.descriptions.mentions import ReadMentions
+from core.relations.accuracy import DIRECTIONS, RelationAccuracy, TextPredictions, relation_accuracies
+from core.relations.question import PARSED_PREDICTIONS
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.per_text import TextSurface
+from core.surface.question import surface_question
+from core.surface.statistics import HeadStatistics, head_statistics
+from core.texts.text import Text, read_file
+from dashboard.samples import mention_sample, read_sample
+
+DATA: Final = Path(__file__).parents[3] / "shared" / "data"
+CORPORA: Final = {
+    "EWT": ("ud_ewt/en_ewt-ud-dev.conllu.gz",),
+    "GUM": ("ud_gum/en_gum-ud-dev.conllu.gz", "ud_gum/en_gum-ud-test.conllu.gz"),
+    "PUD": ("pud/en_pud-ud-test.conllu.gz",),
+}
+MARGIN: Final = 0.1
+"""How far a claimed share has to lie above the interval of the measured one."""
+SHOWN: Final[tuple[Head, ...]] = ((2, 8), (2, 3))
+"""Heads whose claims are printed whether refuted or not: the README's, and the one that it had before."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measured:
+    """The same shares on another corpus."""
+
+    surface: HeadStatistics
+    relations: Mapping[str, RelationAccuracy]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A measured share with its interval."""
+
+    share: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} ({self.low:.0%} to {self.high:.0%})"
+
+
+def main() -> None:
+    if missing := [name for names in CORPORA.values() for name in names if not (DATA / name).is_file()]:
+        print(f"Not measured: there is no {DATA / missing[0]}.")
+        return
+    checkpoint, samples = load_checkpoint(find_checkpoint(BUNDLED)), read_sample("both")
+    mentions = mention_sample()
+    choices = results(checkpoint, choice_question("mean"), mentions)
+    surface, predictions = passed(checkpoint, samples)
+    read_mentions = ReadMentions(name="the example texts", texts=mentions, choices=choices)
+    described = describe_heads(Known(surface=surface, predictions=predictions, mentions=read_mentions))
+    corpora = {name: measured(checkpoint, texts_of(files)) for name, files in CORPORA.items()}
+    claims = [(head, fact) for head, of_head in described.items() for fact in of_head.facts]
+    refuted: dict[str, set[Head]] = {name: set() for name in corpora}
+    for head, fact in claims:
+        for name, corpus in corpora.items():
+            share = share_of(corpus, head, fact)
+            is_refuted = share is not None and claimed(fact) > share.high + MARGIN
+            if is_refuted:
+                refuted[name].add(head)
+            if share is not None and (is_refuted or (head in SHOWN and isinstance(fact, RelationFact))):
+                verdict = "refuted" if is_refuted else "holds"
+                print(f"{head_name(*head)} {named(fact)}: claimed {claimed(fact):.0%}, {name} {share}: {verdict}")
+    joined = [fact for _, fact in claims if isinstance(fact, RelationFact)]
+    print(
+        f"Sentences that a corpus refutes by more than {MARGIN:.0%}: "
+        + ", ".join(f"{name} {len(heads)}" for name, heads in refuted.items())
+        + f"; any of them {len(set().union(*refuted.values()))} of {len(described)}."
+    )
+    print(
+        f"{len(joined)} sentences name a relation; {sum(fact.control.from_everywhere for fact in joined)} of these "
+        "heads look there from everywhere."
+    )
+
+
+def texts_of(files: Sequence[str]) -> list[Text]:
+    """The sentences of some files as they were written, without their trees."""
+    contents = (gzip.decompress((DATA / name).read_bytes()) for name in files)
+    every = (text for content in contents for text in read_file("trees.conllu", content))
+    return [Text(text.segments, document=text.document) for text in every]
+
+
+def passed(checkpoint: Checkpoint, texts: Sequence[Text]) -> tuple[list[TextSurface], list[TextPredictions]]:
+    surface = results(checkpoint, surface_question(USUAL_SURFACE), texts)
+    predictions = results(checkpoint, PARSED_PREDICTIONS, texts)
+    of_documents = [
+        TextPredictions.of(one.dependencies, one, text.document) for one, text in zip(predictions, texts, strict=True)
+    ]
+    return surface, of_documents
+
+
+def measured(checkpoint: Checkpoint, texts: Sequence[Text]) -> Measured:
+    surface, predictions = passed(checkpoint, texts)
+    relations = {one.relation: one for one in relation_accuracies(predictions)}
+    return Measured(surface=head_statistics(surface), relations=relations)
+
+
+def share_of(corpus: Measured, head: Head, fact: Fact) -> Share | None:
+    """What a fact is about, measured on a corpus; None for what is not measured again, or does not occur."""
+    match fact:
+        case ShareFact():
+            index = (corpus.surface.names.index(fact.target), *head)
+            low, high = corpus.surface.low[index], corpus.surface.high[index]
+            return Share(share=float(corpus.surface.mean[index]), low=float(low), high=float(high))
+        case RelationFact() if fact.relation in corpus.relations:
+            one, at = corpus.relations[fact.relation], (DIRECTIONS.index(fact.direction), *head)
+            return Share(share=float(one.accuracy[at]), low=float(one.low[at]), high=float(one.high[at]))
+        case _:
+            return None
+
+
+def claimed(fact: Fact) -> float:
+    match fact:
+        case ShareFact():
+            return fact.share
+        case RelationFact():
+            return fact.accuracy
+        case _:
+            raise ValueError(f"{type(fact).__name__} is not measured again.")
+
+
+def named(fact: Fact) -> str:
+    match fact:
+        case ShareFact():
+            return f"attention to {fact.target}"
+        case RelationFact():
+            times = fact.control.to_right / fact.control.from_others
+            return f"{fact.relation}, {fact.direction}, {times:.1f} times others"
+        case _:
+            raise ValueError(f"{type(fact).__name__} is not measured again.")
+
+
+if __name__ == "__main__":
+    main()
