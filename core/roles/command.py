@@ -174,8 +174,8 @@ def roles(arguments: argparse.Namespace) -> None:
 
     "low" and "high" are the ends of the interval of the mean, Student's or, for syntactic roles, by the bootstrap-t.
     "stability" is the share of corpora, drawn anew from the texts, in which "holds" stays as it is. p-values are valid
-    once, for texts that were chosen before looking; "evidence" (odds against no role) and "holds_anytime" stay valid
-    however often texts are added.
+    once, for texts that were chosen before looking; "evidence" (what a bet of 1 against no role has become) and
+    "holds_anytime" stay valid however often texts are added.
     """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, (CSV,), [arguments.scores])

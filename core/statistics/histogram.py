@@ -42,7 +42,8 @@ class Bins:
 
 
 SCORE_BINS: Final = Bins(0.0, 512.0, is_logarithmic=True)
-"""Bins of scores, which are drawn on this scale: 5% wide from a score of 1 on."""
+"""Bins of scores, which are drawn on this scale: 5% of 1 + the score wide, which is 10% of a score of 1, 7% of 3 and 5%
+of large ones."""
 SHARE_BINS: Final = Bins(-1.0, 1.0, is_logarithmic=False)
 
 

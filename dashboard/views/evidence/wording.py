@@ -16,8 +16,8 @@ BACK: Final = {
 BACK_HELP: Final = "Your texts are kept, and the sidebar brings them back. A file has to be uploaded again."
 NAME: Final = "evidence"
 COLUMN_EVIDENCE: Final = (
-    "Odds against the head not having the role: what a bet of 1 on the role has become over your texts. The smaller of "
-    "the odds against tau and against uniform attention, or as in the paper those against tau alone."
+    "What a bet of 1 on the role, against no role, has become over your texts. The smaller of the bets against tau and "
+    "against uniform attention, or as in the paper that against tau alone."
 )
 COLUMN_MEAN: Final = (
     "Mean score over the texts in which the role is applicable, and in parentheses a lower bound that stays valid "

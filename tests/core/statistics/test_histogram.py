@@ -19,6 +19,15 @@ def test_every_value_is_in_the_bin_whose_ends_hold_it(values):
             assert edges[place] * (1 - 1e-5) - 1e-6 <= value <= edges[place + 1] * (1 + 1e-5) + 1e-6
 
 
+def test_bins_of_scores_are_as_wide_as_their_documentation_says():
+    edges = SCORE_BINS.edges
+    for score, said in ((1.0, 0.10), (3.0, 0.07), (100.0, 0.05)):
+        (place,) = SCORE_BINS.of(np.array([score]))
+        width = edges[place + 1] - edges[place]
+        assert round(width / score, 2) == said
+        assert round(width / (1 + score), 2) == 0.05
+
+
 @given(arrays(float, (6, 2), elements=st.floats(-1, 1)), st.integers(0, 6))
 def test_counts_of_two_parts_are_those_of_the_whole(values, cut):
     parts = sum(counts_of(part, SHARE_BINS) for part in np.split(values, [cut]))

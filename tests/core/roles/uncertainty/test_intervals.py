@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -39,6 +42,39 @@ def test_intervals_of_skewed_scores_cover_more_often_than_students(n_texts, at_l
     covered = ((low <= mean) & (mean <= high)).mean()
     assert covered >= at_least
     assert covered > ((student[0] <= mean) & (mean <= student[1])).mean() + 0.005
+
+
+def skewed(n_texts):
+    """Means, standard errors and scores of many heads, from a lognormal law of s = 1, and its mean."""
+    scores = np.random.default_rng(11).lognormal(size=(n_texts, 8000))
+    return scores.mean(axis=0), stats.sem(scores), scores, np.exp(0.5)
+
+
+def said_of(n_texts, start, end):
+    """The share that the method of the page Roles says of so many texts, between two of its words."""
+    method = (Path(__file__).parents[4] / "dashboard/views/roles/method.md").read_text().replace("\n", " ")
+    passage = method[method.index(start) : method.index(end)]
+    return float(re.search(rf"([\d.]+)%[^%]*?over {n_texts} texts", passage)[1]) / 100
+
+
+@pytest.mark.parametrize("n_texts", [5, 20, 128])
+def test_the_page_says_how_often_intervals_of_skewed_scores_cover_their_mean(n_texts):
+    means, errors, scores, mean = skewed(n_texts)
+    low, high = stats.t.interval(0.95, n_texts - 1, means, errors)
+    said = said_of(n_texts, "**Intervals** of the mean", "Syntactic scores, which")
+    assert ((low <= mean) & (mean <= high)).mean() == pytest.approx(said, abs=0.01)
+    low, high = bootstrap_t(scores[:, :2000], 0.05)
+    said = said_of(n_texts, "Syntactic scores, which", "Resamples that are constant")
+    assert ((low <= mean) & (mean <= high)).mean() == pytest.approx(said, abs=0.015)
+
+
+@pytest.mark.parametrize(("side", "start", "n_texts"), [
+    (1, "conservative (at 5%", 20), (-1, "(a mirrored law", 20), (-1, "(a mirrored law", 128),
+])  # fmt: skip
+def test_the_page_says_how_often_the_test_errs_over_skewed_scores(side, start, n_texts):
+    means, errors, _, mean = skewed(n_texts)
+    errs = (side * (means - mean) / errors > stats.t.isf(0.05, n_texts - 1)).mean()
+    assert errs == pytest.approx(said_of(n_texts, start, "**What chance would give**"), abs=0.01)
 
 
 def test_intervals_of_normal_scores_cover_what_they_say():
