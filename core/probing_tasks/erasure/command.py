@@ -1,16 +1,19 @@
 """The command `python -m core erase`: whether a model uses the concepts that its heads encode."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pandas as pd
 
 from core.attention.settings import Head, head_name
 from core.commands import heads, loaded, write_table
+from core.errors import AnalysisError
 from core.probing_tasks.command import add_task_command, facts_of, read_texts_of, tasks_of
-from core.probing_tasks.erasure.erasure import RANDOM_ERASURES, Erasure, erase, usual_metric
+from core.probing_tasks.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
 from core.probing_tasks.reconstruction import ranking
-from core.probing_tasks.report import TaskReport, task_report
+from core.probing_tasks.report import ALPHA, TaskReport, task_report
 from core.probing_tasks.vectors import usual_pooling
 
 BEST: Final = 3
@@ -24,29 +27,34 @@ def add_command(commands: Any) -> None:
     selection.add_argument("--heads", type=heads, help="layer-head, such as 3-7,2-5; else the best ones of each task")
     selection.add_argument("--best", type=int, default=BEST, help=f"so many of the best heads; {BEST} unless told")
     parser.add_argument("--metric", choices=("output", "lm"), help="text vector or language-model loss, if it has one")
-    parser.add_argument("--random", type=int, default=RANDOM_ERASURES, help=f"draws; {RANDOM_ERASURES} unless told")
+    parser.add_argument("--tests", type=int, help="tests that p is corrected for; default: heads times tasks")
+    parser.add_argument(
+        "--random", type=int, help=f"draws of each head; default: {FIRST_DRAWS}, and up to as many for each test"
+    )
     parser.set_defaults(run=erase_tasks)
 
 
 def erase_tasks(arguments: argparse.Namespace) -> None:
     """Erase what tells of a task from the output of single heads, and see whether the model's output changes more than
-    where as many random directions are erased.
+    where it is changed by as much along as many random directions.
 
     Writes task, layer, head, metric (output: change of the text vector, 1 - cosine; lm: loss in nats), rank (directions
-    erased) of n_channels, n_texts, full, erased and random (mean outcomes; random over all draws), excess (erased minus
-    random), its 95% interval low and high over the texts, p (share of draws with at least the outcome of the concept,
-    which counts as one), is_used (p at most .05 and low above 0), variance and random_variance (shares of
-    the head's variance that are erased), accuracy and accuracy_erased (of a probe on the head's vectors, before and
-    after).
+    erased) of n_channels, n_texts, full, erased and random (mean outcomes; random over all n_draws draws), excess
+    (erased minus random), its 95% interval low and high over the texts, least_effect (below which nothing counts as
+    used), p (share of draws with at least the outcome of the concept, which counts as one; no smaller than 1 / (1 +
+    n_draws)), p_adjusted (by Holm's method over heads and tasks), verdict (used: p_adjusted below .05 and low above the
+    least effect; not used; too small: the effect is below the least; nothing to compare: all directions are erased),
+    is_used, variance (share of the head's variance that is erased, and that each random change has), accuracy and
+    accuracy_erased (of a probe on the head's vectors, before and after).
     """
     tasks = tasks_of(arguments)
+    n_tests = _n_tests(arguments, len(tasks))
     checkpoint, settings = loaded(arguments)
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
-    metric = arguments.metric or usual_metric(checkpoint)
-    tables = []
+    names, erasures = list[str](), list[Erasure]()
     for task in tasks:
         usable_task, texts, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
-        erasures = erase(
+        erasures += erase(
             checkpoint,
             usable_task,
             vectors,
@@ -54,14 +62,37 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
             settings,
             arguments.heads or best_heads(task_report(usable_task, vectors), arguments.best),
             pooling=pooling,
-            metric=metric,
+            metric=arguments.metric,
+            n_tests=n_tests,
             n_random=arguments.random,
         )
-        tables.append(erasure_table(erasures).assign(task=task.name))
-        print("\n".join(f"{task.name}: {_line(erasure)}" for erasure in erasures))
-    table = pd.concat(tables, ignore_index=True)
-    ordered = ["task", *(column for column in table.columns if column != "task")]
-    write_table(arguments.output, table[ordered], facts_of(checkpoint, settings, pooling))
+        names += [task.name] * (len(erasures) - len(names))
+    judgements = judged(erasures, n_tests)
+    print("\n".join(f"{name}: {_line(judgement)}" for name, judgement in zip(names, judgements)))
+    table = erasure_table(judgements)
+    table.insert(0, "task", names)
+    write_table(arguments.output, table, facts_of(checkpoint, settings, pooling))
+
+
+def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
+    """Size of the family of tests; a note that --random is too few for any to be significant goes to standard error.
+
+    Raises: AnalysisError for numbers below 1, or if more tests are made than --tests says.
+    """
+    for name in ("best", "tests", "random"):
+        if (value := getattr(arguments, name)) is not None and value < 1:
+            raise AnalysisError(f"--{name} is {value}. Give 1 or more.")
+    made = n_tasks * (len(arguments.heads) if arguments.heads else arguments.best)
+    n_tests: int = arguments.tests or made
+    if n_tests < made:
+        raise AnalysisError(f"--tests is {n_tests}, and {made} tests are made. Leave it out, or give {made} or more.")
+    if arguments.random and n_tests / (1 + arguments.random) >= ALPHA:
+        print(
+            f"With {arguments.random:,} draws no p is below {1 / (1 + arguments.random):.2g}, so none of {n_tests:,} "
+            f"tests can be significant at {ALPHA}. Leave out --random, or give {draws_needed(n_tests):,}.",
+            file=sys.stderr,
+        )
+    return n_tests
 
 
 def best_heads(report: TaskReport, count: int) -> list[Head]:
@@ -69,38 +100,43 @@ def best_heads(report: TaskReport, count: int) -> list[Head]:
     return [(int(report.layer[place]), int(report.head[place])) for place in ranking(report)[:count]]
 
 
-def erasure_table(erasures: list[Erasure]) -> pd.DataFrame:
-    """One row per head."""
-    return pd.DataFrame(
-        [
-            {
-                "layer": erasure.head[0],
-                "head": erasure.head[1],
-                "metric": erasure.metric,
-                "rank": erasure.rank,
-                "n_channels": erasure.n_channels,
-                "n_texts": erasure.n_texts,
-                "full": erasure.full,
-                "erased": erasure.erased,
-                "random": float(erasure.random.mean()),
-                "excess": erasure.excess,
-                "low": erasure.low,
-                "high": erasure.high,
-                "p": erasure.p,
-                "is_used": erasure.is_used,
-                "variance": erasure.variance,
-                "random_variance": erasure.random_variance,
-                "accuracy": erasure.accuracy,
-                "accuracy_erased": erasure.accuracy_erased,
-            }
-            for erasure in erasures
-        ]
-    )
+def erasure_table(judgements: Sequence[Judged]) -> pd.DataFrame:
+    """One row per head and task."""
+    return pd.DataFrame([_row(judgement) for judgement in judgements])
 
 
-def _line(erasure: Erasure) -> str:
+def _row(judgement: Judged) -> dict[str, Any]:
+    erasure = judgement.erasure
+    return {
+        "layer": erasure.head[0],
+        "head": erasure.head[1],
+        "metric": erasure.metric,
+        "rank": erasure.rank,
+        "n_channels": erasure.n_channels,
+        "n_texts": erasure.n_texts,
+        "full": erasure.full,
+        "erased": erasure.erased,
+        "random": float(erasure.random.mean()),
+        "n_draws": len(erasure.random),
+        "excess": erasure.excess,
+        "low": erasure.low,
+        "high": erasure.high,
+        "least_effect": erasure.least_effect,
+        "p": erasure.p,
+        "p_adjusted": judgement.p_adjusted,
+        "verdict": judgement.verdict,
+        "is_used": judgement.verdict == "used",
+        "variance": erasure.variance,
+        "accuracy": erasure.accuracy,
+        "accuracy_erased": erasure.accuracy_erased,
+    }
+
+
+def _line(judgement: Judged) -> str:
+    erasure = judgement.erasure
     return (
         f"{head_name(*erasure.head)} accuracy {erasure.accuracy:.3f}, {erasure.accuracy_erased:.3f} once erased; "
         f"{erasure.metric} {erasure.erased:.4g}, at random {erasure.random.mean():.4g}, difference "
-        f"{erasure.excess:+.2g} ({erasure.low:+.2g} to {erasure.high:+.2g}), p = {erasure.p:.2g}"
+        f"{erasure.excess:+.2g} ({erasure.low:+.2g} to {erasure.high:+.2g}), p = {erasure.p:.2g} with "
+        f"{len(erasure.random):,} draws, {judgement.p_adjusted:.2g} corrected: {judgement.verdict}"
     )

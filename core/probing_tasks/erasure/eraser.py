@@ -1,6 +1,6 @@
-"""Affine maps that erase a concept from a vector, and random ones of the same rank."""
+"""Affine maps that erase a concept from a vector, and random changes of the same rank and size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,11 +17,15 @@ class Eraser:
     mean: Float[np.ndarray, " channel"]
     removed: Float[np.ndarray, "channel channel"]
     rank: int
-    """Number of erased directions."""
+    """Number of directions."""
 
     def __call__(self, vectors: Float[np.ndarray, "*row channel"]) -> Float[np.ndarray, "*row channel"]:
         """The vectors without these directions."""
         return vectors - (vectors - self.mean) @ self.removed
+
+    def share(self, spread: Float[np.ndarray, "channel channel"]) -> float:
+        """Mean square of the change, as a share of that of the deviations from the mean, of mean product `spread`."""
+        return float(np.einsum("ij,ik,kj->", self.removed, spread, self.removed) / np.trace(spread))
 
 
 def concept_eraser(vectors: Float[np.ndarray, "row channel"], targets: Float[np.ndarray, "row target"]) -> Eraser:
@@ -34,44 +38,56 @@ def concept_eraser(vectors: Float[np.ndarray, "row channel"], targets: Float[np.
     Source: Belrose et al. 2023 (LEACE), theorem 4.3; on the vectors that it is fitted to, the results have no
     covariance with the targets.
     """
-    mean, whiten, unwhiten = _whitening(vectors)
+    mean, sizes, axes = _axes(vectors)
     centred = targets - targets.mean(axis=0)
-    covariance = whiten @ ((vectors - mean).T @ centred / len(vectors))
-    directions, sizes, _ = np.linalg.svd(covariance, full_matrices=False)
-    correlated = directions[:, sizes > NO_COVARIANCE * np.sqrt(np.square(centred).mean())]
-    return _eraser(mean, whiten, unwhiten, correlated)
+    covariance = (axes / np.sqrt(sizes)).T @ ((vectors - mean).T @ centred / len(vectors))
+    directions, strengths, _ = np.linalg.svd(covariance, full_matrices=False)
+    return _eraser(mean, sizes, axes, directions[:, strengths > NO_COVARIANCE * np.sqrt(np.square(centred).mean())])
 
 
-def random_eraser(vectors: Float[np.ndarray, "row channel"], rank: int, rng: np.random.Generator) -> Eraser:
-    """An eraser of random directions, drawn uniformly in the space of whitened vectors.
+def random_eraser(
+    vectors: Float[np.ndarray, "row channel"],
+    concept: Eraser,
+    spread: Float[np.ndarray, "channel channel"],
+    rng: np.random.Generator,
+) -> Eraser:
+    """A map that changes vectors by as much as the concept's eraser does, along as many random directions.
+
+    The directions are drawn uniformly in the space of whitened vectors, and erased; this change is then multiplied by
+    the number that makes its mean square that of the concept's. (Tilting the directions towards those of greater
+    variance instead would make them the concept's own, where a concept takes most of it.)
 
     Args:
         vectors: as for `concept_eraser`.
-        rank: number of directions; at most the number in which the vectors vary.
+        concept: sets the number of directions and the size of the change.
+        spread: mean product of the deviations from the mean of the vectors that are to be changed.
         rng: random number generator.
     """
-    mean, whiten, unwhiten = _whitening(vectors)
-    directions, _ = np.linalg.qr(whiten @ unwhiten @ rng.standard_normal((len(mean), rank)))
-    return _eraser(mean, whiten, unwhiten, directions)
+    if not concept.rank:
+        return concept
+    mean, sizes, axes = _axes(vectors)
+    directions = np.linalg.qr(rng.standard_normal((len(sizes), concept.rank))).Q
+    drawn = _eraser(mean, sizes, axes, directions)
+    return replace(drawn, removed=drawn.removed * np.sqrt(concept.share(spread) / drawn.share(spread)))
 
 
-def _whitening(
+def _axes(
     vectors: Float[np.ndarray, "row channel"],
-) -> tuple[Float[np.ndarray, " channel"], Float[np.ndarray, "channel channel"], Float[np.ndarray, "channel channel"]]:
-    """Mean of the vectors, and the square roots of their inverse covariance and of their covariance."""
+) -> tuple[Float[np.ndarray, " channel"], Float[np.ndarray, " axis"], Float[np.ndarray, "channel axis"]]:
+    """Mean of the vectors, their variances along the principal axes in which they vary, ascending, and these axes."""
     mean = vectors.mean(axis=0)
     sizes, axes = np.linalg.eigh(np.cov(vectors, rowvar=False, bias=True).reshape(len(mean), len(mean)))
     varies = sizes > sizes[-1] * len(sizes) * np.finfo(float).eps
-    roots = np.sqrt(np.where(varies, sizes, 1))
-    return mean, (axes * np.where(varies, 1 / roots, 0)) @ axes.T, (axes * np.where(varies, roots, 0)) @ axes.T
+    return mean, sizes[varies], axes[:, varies]
 
 
 def _eraser(
     mean: Float[np.ndarray, " channel"],
-    whiten: Float[np.ndarray, "channel channel"],
-    unwhiten: Float[np.ndarray, "channel channel"],
-    directions: Float[np.ndarray, "channel direction"],
+    sizes: Float[np.ndarray, " axis"],
+    axes: Float[np.ndarray, "channel axis"],
+    directions: Float[np.ndarray, "axis direction"],
 ) -> Eraser:
-    """Erase orthonormal directions of the whitened vectors."""
-    removed = (unwhiten @ directions @ directions.T @ whiten).T
+    """Erase orthonormal directions of the vectors that are whitened along their principal axes."""
+    roots = np.sqrt(sizes)
+    removed = ((axes * roots) @ directions @ directions.T @ (axes / roots).T).T
     return Eraser(mean=mean, removed=removed, rank=directions.shape[1])

@@ -1,9 +1,10 @@
-"""Whether a model uses a concept encoded by a head: effect of erasing it, against erasing as many random directions."""
+"""Whether a model uses a concept encoded by a head: effect of erasing it, against random erasures."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -18,12 +19,19 @@ from core.probing_tasks.labels import Labels, labels_of, score
 from core.probing_tasks.report import ALPHA
 from core.probing_tasks.task import Task
 from core.probing_tasks.vectors import Pooling, Vectors
-from core.statistics.means import half_interval, moments
+from core.statistics.means import adjusted, half_interval, moments
 
-RANDOM_ERASURES: Final = 19
-"""Number of random draws: an effect that is greater than all of theirs has p = 0.05."""
+FIRST_DRAWS: Final = math.ceil(1 / ALPHA)
+"""Number of random draws after which an effect that is greater than all of theirs has p below ALPHA. A head that may be
+used has as many for each test of the family, so that its p can be below ALPHA once it is corrected."""
 MOST_TEXTS: Final = 200
 """Maximum number of test texts for measuring the effect."""
+LEAST_CHANGE: Final = 0.001
+"""Share of its length by which the text vector has to turn, or of itself by which the perplexity has to grow, for an
+effect to count at all. Rounding in float32 is a thousandth of it; in a format that rounds more, its rounding counts."""
+Verdict = Literal["used", "not used", "too small", "nothing to compare"]
+"""Whether the output changes by more than with random directions, or not; or by less than counts; or whether all
+directions of the head are erased, so that there are no others."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,18 +59,74 @@ class Erasure:
     p: float
     """Share of all erasures, including that of the concept, with an outcome at least as large as the concept's."""
     variance: float
-    """Share of the variance of the head's vectors, on the training part, that is erased with the concept."""
-    random_variance: float
-    """The same for random directions, mean over the draws."""
+    """Mean square of the change by erasing the concept, and by each random one, as a share of that of the deviations of
+    the head's output from its mean, at the tokens where it is erased."""
     accuracy: float
     """Accuracy of a probe on the head's vectors, on the test part."""
     accuracy_erased: float
     """Accuracy of a probe that is trained on the vectors with the concept erased."""
+    least_effect: float
+    """Effect below which nothing counts as used."""
 
-    @property
-    def is_used(self) -> bool:
-        """Whether erasing the concept has a greater effect than erasing random directions, over draws and texts."""
-        return self.rank < self.n_channels and self.p <= ALPHA and self.low > 0
+    def verdict(self, p_adjusted: float) -> Verdict:
+        """Whether the model uses the concept, by the corrected p-value."""
+        if self.rank >= self.n_channels:
+            return "nothing to compare"
+        if abs(self.erased - self.full) < self.least_effect:
+            return "too small"
+        return "used" if p_adjusted < ALPHA and self.low > self.least_effect else "not used"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged:
+    """The effect of erasing a concept, judged as one of a family of tests."""
+
+    erasure: Erasure
+    p_adjusted: float
+    verdict: Verdict
+
+
+def judged(erasures: Sequence[Erasure], n_tests: int) -> list[Judged]:
+    """Whether the model uses each concept; p-values are corrected by Holm's method.
+
+    Args:
+        erasures: of all heads and tasks.
+        n_tests: size of the family, at least the number of erasures; of tests that are not made, p counts as 1.
+    """
+    p_values = np.ones(n_tests)
+    p_values[: len(erasures)] = [erasure.p for erasure in erasures]
+    return [
+        Judged(erasure=erasure, p_adjusted=float(p), verdict=erasure.verdict(p))
+        for erasure, p in zip(erasures, adjusted(p_values, "holm"))
+    ]
+
+
+def draws_needed(n_tests: int) -> int:
+    """Number of draws with which the smallest possible p-value, corrected for so many tests, is below ALPHA."""
+    return n_tests * FIRST_DRAWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """How the effect of each head is measured."""
+
+    metric: Metric
+    least_effect: float
+    first_draws: int
+    """Number of random draws of every head."""
+    most_draws: int
+    """Maximum number of draws of a head that may be used."""
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Passes:
+    """Passes in which the output of one head is changed or read."""
+
+    outcomes: Callable[[Sequence[Eraser]], Float[np.ndarray, "text state"]]
+    """With nothing erased, and with each eraser."""
+    spread: Callable[[Float[np.ndarray, " channel"]], Float[np.ndarray, "channel channel"]]
+    """Mean product of the deviations from a mean vector."""
 
 
 def usual_metric(checkpoint: Checkpoint) -> Metric:
@@ -81,13 +145,14 @@ def erase(
     *,
     pooling: Pooling,
     metric: Metric | None = None,
-    n_random: int = RANDOM_ERASURES,
+    n_tests: int | None = None,
+    n_random: int | None = None,
     seed: int = 0,
-    watch: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Erasure]:
     """Erase the concept of a task from the output of some heads, one at a time.
 
     The erasers are fitted to the training part, and their effect is measured on test texts, without their labels.
+    After FIRST_DRAWS a head has more only while it may still be used: its effect counts, and p so far is below ALPHA.
 
     Args:
         checkpoint: loaded.
@@ -98,41 +163,38 @@ def erase(
         heads: one or more.
         pooling: where the vectors were read.
         metric: how the effect is measured; None for `usual_metric`.
-        n_random: number of draws of as many random directions.
+        n_tests: size of the family for which `judged` corrects p; None for the number of heads.
+        n_random: number of draws of every head; None for as many as each head needs.
         seed: of these draws.
-        watch: called with the number of passes done and the total, over all texts and heads.
 
     Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.
     """
-    from core.probing_tasks.erasure.passes import erased_outcomes
+    from core.probing_tasks.erasure.passes import erased_outcomes, least_effect, spread
 
     metric = metric or usual_metric(checkpoint)
     _check(checkpoint, task, vectors, heads, metric)
     labels = labels_of(task)
-    test_rows = _evenly_spaced(labels.test)
-    texts = [prepared[row] for row in test_rows]
-    erasures = []
-    for number, head in enumerate(heads):
-        head_vectors = np.asarray(vectors.heads[:, head[0], head[1]], float)
-        erasers = _erasers(head_vectors[labels.train], labels, n_random, seed)
-        outcomes = erased_outcomes(
-            checkpoint,
-            texts,
-            settings,
+    texts = [prepared[row] for row in _evenly_spaced(labels.test)]
+    measure = partial(erased_outcomes, checkpoint, texts, settings, metric=metric, pooling=pooling)
+    plan = _Plan(
+        metric=metric,
+        least_effect=least_effect(checkpoint, metric),
+        first_draws=FIRST_DRAWS if n_random is None else n_random,
+        most_draws=draws_needed(n_tests or len(heads)) if n_random is None else n_random,
+        seed=seed,
+    )
+    spread_of = partial(spread, checkpoint, texts, settings, pooling=pooling)
+    return [
+        _erasure(
             head,
-            erasers,
-            metric=metric,
-            pooling=pooling,
-            watch=partial(_watch_all, watch, number, len(heads)),
+            np.asarray(vectors.heads[:, head[0], head[1]], float),
+            labels,
+            plan,
+            _Passes(outcomes=partial(measure, head), spread=partial(spread_of, head)),
         )
-        erasures.append(_erasure(head, metric, head_vectors, labels, erasers, outcomes))
-    return erasures
-
-
-def _watch_all(watch: Callable[[int, int], None], n_before: int, n_heads: int, done: int, total: int) -> None:
-    """Report progress over all heads from that of one head."""
-    watch(n_before * total + done, n_heads * total)
+        for head in heads
+    ]
 
 
 def _check(checkpoint: Checkpoint, task: Task, vectors: Vectors, heads: Sequence[Head], metric: Metric) -> None:
@@ -159,52 +221,68 @@ def _evenly_spaced(rows: np.ndarray) -> list[int]:
     return [int(row) for row in rows[indices]]
 
 
-def _erasers(train: Float[np.ndarray, "row channel"], labels: Labels, n_random: int, seed: int) -> list[Eraser]:
-    """The eraser of the concept, then the random ones."""
-    targets = labels.targets if labels.values is None else labels.values[:, None]
-    concept = concept_eraser(train, np.asarray(targets[labels.train], float))
-    rng = np.random.default_rng(seed)
-    return [concept, *(random_eraser(train, concept.rank, rng) for _ in range(n_random))]
-
-
 def _erasure(
-    head: Head,
-    metric: Metric,
-    vectors: Float[np.ndarray, "example channel"],
-    labels: Labels,
-    erasers: Sequence[Eraser],
-    outcomes: Float[np.ndarray, "text state"],
+    head: Head, vectors: Float[np.ndarray, "example channel"], labels: Labels, plan: _Plan, passes: _Passes
 ) -> Erasure:
+    """Erase the concept from one head, and as many random directions as it needs."""
+    targets = labels.targets if labels.values is None else labels.values[:, None]
+    train = vectors[labels.train]
+    concept = concept_eraser(train, np.asarray(targets[labels.train], float))
+    spread = passes.spread(concept.mean)
+    outcomes = _outcomes(train, concept, spread, plan, passes)
     full, erased, random = outcomes[:, 0], outcomes[:, 1], outcomes[:, 2:]
     n_texts, (excess,), squares = moments((erased - random.mean(axis=1))[:, None])
     (half,) = half_interval(n_texts, squares, ALPHA)
-    by_draw = random.mean(axis=0)
-    eraser, train = erasers[0], vectors[labels.train]
-    accuracy, accuracy_erased = (_accuracy(inputs, labels) for inputs in (vectors, eraser(vectors)))
-    variance, *random_variances = (_variance(each_eraser, train) for each_eraser in erasers)
+    accuracy, accuracy_erased = (_accuracy(inputs, labels) for inputs in (vectors, concept(vectors)))
     return Erasure(
         head=head,
-        metric=metric,
-        rank=eraser.rank,
+        metric=plan.metric,
+        rank=concept.rank,
         n_channels=vectors.shape[1],
         n_texts=len(outcomes),
         full=float(full.mean()),
         erased=float(erased.mean()),
-        random=by_draw,
+        random=random.mean(axis=0),
         excess=float(excess),
         low=float(excess - half),
         high=float(excess + half),
-        p=float((1 + (by_draw >= erased.mean()).sum()) / (1 + len(by_draw))),
-        variance=variance,
-        random_variance=float(np.mean(random_variances)),
+        p=_p(outcomes),
+        variance=concept.share(spread),
         accuracy=accuracy,
         accuracy_erased=accuracy_erased,
+        least_effect=plan.least_effect,
     )
 
 
-def _variance(eraser: Eraser, vectors: Float[np.ndarray, "row channel"]) -> float:
-    """Share of the variance of vectors that an eraser removes."""
-    return float(((vectors - eraser.mean) @ eraser.removed).var(axis=0).sum() / vectors.var(axis=0).sum())
+def _outcomes(
+    train: Float[np.ndarray, "row channel"],
+    concept: Eraser,
+    spread: Float[np.ndarray, "channel channel"],
+    plan: _Plan,
+    passes: _Passes,
+) -> Float[np.ndarray, "text state"]:
+    """Outcomes with nothing erased, with the concept erased, and with each random change."""
+    rng = np.random.default_rng(plan.seed)
+    n_more = plan.first_draws
+    outcomes, n_draws = passes.outcomes([concept]), 0
+    while n_more and (not n_draws or _may_be_used(outcomes, plan.least_effect)):
+        draws = [random_eraser(train, concept, spread, rng) for _ in range(n_more)]
+        outcomes = np.hstack([outcomes, passes.outcomes(draws)[:, 1:]])
+        n_draws += n_more
+        n_more = min(n_draws, plan.most_draws - n_draws)
+    return outcomes
+
+
+def _may_be_used(outcomes: Float[np.ndarray, "text state"], least_effect: float) -> bool:
+    """Whether more draws could make the concept used: its effect counts, and few draws had as great a one."""
+    full, erased = outcomes[:, :2].mean(axis=0)
+    return bool(erased - full >= least_effect and _p(outcomes) < ALPHA)
+
+
+def _p(outcomes: Float[np.ndarray, "text state"]) -> float:
+    """Share of all erasures, the concept's among them, with an outcome at least as large as the concept's."""
+    _, erased, *random = outcomes.mean(axis=0)
+    return (1 + sum(draw >= erased for draw in random)) / (1 + len(random))
 
 
 def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: Labels) -> float:

@@ -1,4 +1,4 @@
-"""Forward passes in which directions are erased from the output of one head."""
+"""Forward passes in which directions are erased from the output of one head, or its spread is measured."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,46 @@ from core.passes.metric import Metric
 from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 from core.probing_tasks.erasure.eraser import Eraser
+from core.probing_tasks.erasure.erasure import LEAST_CHANGE
 from core.probing_tasks.vectors import Pooling, places_to_read
+
+_Replaced = Callable[[Float[Tensor, "row channel"]], Float[Tensor, "row channel"]]
+"""What takes the place of vectors of a head."""
+
+
+def least_effect(checkpoint: Checkpoint, metric: Metric) -> float:
+    """Change of an outcome below which the model is not said to use anything: 1 - cosine, or nats."""
+    change = max(LEAST_CHANGE, torch.finfo(getattr(torch, checkpoint.dtype)).eps)
+    return float(np.log1p(change)) if metric == "lm" else change**2 / 2
+
+
+def spread(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    head: Head,
+    mean: Float[np.ndarray, " channel"],
+    pooling: Pooling,
+) -> Float[np.ndarray, "channel channel"]:
+    """Mean product of the deviations of a head's output from a mean vector, over the tokens at which it is erased.
+
+    Args:
+        checkpoint, texts, settings, head, pooling: as for `erased_outcomes`.
+        mean: of the erasers.
+    """
+    check_heads_are_seen(checkpoint.model)
+    deviations = list[np.ndarray]()
+
+    def read(vectors: Float[Tensor, "row channel"]) -> Float[Tensor, "row channel"]:
+        deviations.append(vectors.cpu().double().numpy() - mean)
+        return vectors
+
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
+        batch_texts = [texts[index] for index in batch.positions]
+        readout, at_head = Readout(checkpoint, "output", batch_texts), _AtHead(batch_texts, head, pooling, read)
+        _run(checkpoint, readout, settings, "output", at_head)
+    rows = np.concatenate(deviations)
+    return rows.T @ rows / len(rows)
 
 
 def erased_outcomes(
@@ -27,7 +66,6 @@ def erased_outcomes(
     *,
     metric: Metric,
     pooling: Pooling,
-    watch: Callable[[int, int], None] = lambda done, of: None,
 ) -> Float[np.ndarray, "text state"]:
     """Outcome of each text without erasure, then with each eraser.
 
@@ -42,7 +80,6 @@ def erased_outcomes(
         erasers: each is applied in a separate pass.
         metric: change of the text vector, or loss of the language model.
         pooling: where the vectors that the erasers were fitted to were read.
-        watch: called with the number of texts done and the total.
 
     Raises: AnalysisError if the checkpoint does not support the metric, or the outputs of single heads cannot be
         observed.
@@ -50,23 +87,20 @@ def erased_outcomes(
     check_heads_are_seen(checkpoint.model)
     check_metric(checkpoint, metric, settings.kind)
     outcomes = np.empty((len(texts), 1 + len(erasers)))
-    n_done = 0
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
         batch_texts = [texts[index] for index in batch.positions]
         readout, states = Readout(checkpoint, metric, batch_texts), list[Tensor]()
         for eraser in (None, *erasers):
-            erasure = None if eraser is None else _DirectionEraser(checkpoint, batch_texts, head, eraser, pooling)
-            states.append(readout.outcomes(_run(checkpoint, readout, settings, metric, erasure))[0, :, 0])
+            at_head = None if eraser is None else _AtHead(batch_texts, head, pooling, _erasing(checkpoint, eraser))
+            states.append(readout.outcomes(_run(checkpoint, readout, settings, metric, at_head))[0, :, 0])
         outcomes[list(batch.positions)] = torch.stack(states, 1).numpy()
-        n_done += len(batch_texts)
-        watch(n_done, len(texts))
     if metric == "output":
         outcomes[:, 0] = 0  # the difference of each text from itself
     return outcomes
 
 
 def _run(
-    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, metric: Metric, erasure: "_DirectionEraser | None"
+    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, metric: Metric, at_head: "_AtHead | None"
 ) -> object:
     return observe(
         model_of(checkpoint, metric, settings.kind),
@@ -74,38 +108,36 @@ def _run(
         [],
         calls=checkpoint.attentions[settings.kind].calls,
         gates=gates(checkpoint, settings),
-        on_output=erasure,
+        on_output=at_head,
     )
 
 
-class _DirectionEraser:
-    """Erases directions from the output of one head during a pass; called once per layer."""
+class _AtHead:
+    """Replaces the output of one head at the tokens at which it is erased during a pass; called once per layer."""
 
-    def __init__(
-        self, checkpoint: Checkpoint, texts: Sequence[PassText], head: Head, eraser: Eraser, pooling: Pooling
-    ) -> None:
+    def __init__(self, texts: Sequence[PassText], head: Head, pooling: Pooling, replaced: _Replaced) -> None:
         self._layer, self._head = head
-        device, dtype = checkpoint.device, checkpoint.statistics_dtype
-        self._mean = torch.from_numpy(eraser.mean).to(device, dtype)
-        self._removed = torch.from_numpy(eraser.removed).to(device, dtype)
-        self._rows = torch.arange(len(texts), device=checkpoint.device)
-        self._positions: Tensor | None = None
-        if pooling == "cls":
-            self._positions = torch.from_numpy(places_to_read(texts, pooling)).to(checkpoint.device)
+        self._replaced = replaced
+        lengths = np.array([len(text.queries.ids) for text in texts])[:, None]
+        tokens = np.arange(lengths.max())
+        at_cls = tokens == places_to_read(texts, pooling)[:, None]
+        self._places = torch.from_numpy(at_cls if pooling == "cls" else tokens < lengths)
         self._next = 0
 
     def __call__(self, outputs: Float[Tensor, "text token head channel"], _: Tensor) -> None:
         layer, self._next = self._next, self._next + 1
-        if layer != self._layer:
-            return
-        if self._positions is None:
-            head_output = outputs[:, :, self._head]
-            outputs[:, :, self._head] = self._erased(head_output)
-        else:
-            outputs[self._rows, self._positions, self._head] = self._erased(
-                outputs[self._rows, self._positions, self._head]
-            )
+        if layer == self._layer:
+            of_head, places = outputs[:, :, self._head], self._places.to(outputs.device)
+            of_head[places] = self._replaced(of_head[places])
 
-    def _erased(self, vectors: Float[Tensor, "*row channel"]) -> Float[Tensor, "*row channel"]:
-        values = vectors.to(self._mean.dtype)
-        return (values - (values - self._mean) @ self._removed).to(vectors.dtype)
+
+def _erasing(checkpoint: Checkpoint, eraser: Eraser) -> _Replaced:
+    """What an eraser makes of vectors of a pass."""
+    dtype = checkpoint.statistics_dtype
+    mean, removed = (torch.from_numpy(part).to(checkpoint.device, dtype) for part in (eraser.mean, eraser.removed))
+
+    def erased(vectors: Float[Tensor, "row channel"]) -> Float[Tensor, "row channel"]:
+        values = vectors.to(dtype)
+        return (values - (values - mean) @ removed).to(vectors.dtype)
+
+    return erased

@@ -11,7 +11,7 @@ import streamlit as st
 from core.attention.settings import head_name
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError
-from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
+from core.probing_tasks.erasure.erasure import MOST_TEXTS
 from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.public import NOT_HERE, is_public
@@ -19,7 +19,7 @@ from dashboard.views.knowledge import runs, wording
 from dashboard.views.knowledge.asked import REFRESH_SECONDS
 from dashboard.views.knowledge.numbers import Probing
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the tables; those of other versions are computed again."""
 MOST_HEADS: Final = 6
 """Maximum number of heads to erase a concept from in one run."""
@@ -37,8 +37,7 @@ def is_it_used(probing: Probing) -> None:
         _run(probing, path)
         return
     st.markdown("\n\n".join(wording.erased(head_name(row.layer, row.head), row) for row in rows.itertuples()))
-    if len(rows) > 1:
-        st.caption(wording.NOT_CORRECTED)
+    st.caption(wording.corrected_for(len(probing.heads), len(probing.tasks)))
     st.dataframe(
         rows,
         hide_index=True,
@@ -64,6 +63,7 @@ def _options(probing: Probing) -> dict[str, Any]:
         "label-column": columns.label_column,
         "part-column": columns.part_column,
         "heads": ",".join(f"{layer}-{head}" for layer, head in sorted(probing.heads)),
+        "tests": len(probing.heads) * len(probing.tasks),
     }
 
 
@@ -72,7 +72,6 @@ def _path(probing: Probing) -> Path:
     options = {name: value for name, value in _options(probing).items() if name not in ("checkpoint", "data", "device")}
     identity = [
         FORMAT,
-        RANDOM_ERASURES,
         MOST_TEXTS,
         probing.subjects[0].files.fingerprint,
         probing.task.digest,

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
+from core.probing_tasks.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, MOST_TEXTS, draws_needed
 from core.probing_tasks.from_trees.make import MOST_ROWS
 from core.probing_tasks.labels import FOLDS, STRENGTHS
 from core.probing_tasks.reconstruction import RESAMPLES, Gain
+from core.probing_tasks.report import ALPHA
 from core.probing_tasks.trials.progress import TrialsProgress
 from core.probing_tasks.trials.result import STAGES, Stage
 from core.probing_tasks.vectors import Pooling
@@ -20,8 +21,10 @@ NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
     "rows": f"{MOST_ROWS:,}",
     "shuffles": f"{SHUFFLES:,}",
-    "draws": str(RANDOM_ERASURES),
-    "least_p": f"{1 / (1 + RANDOM_ERASURES):g}",
+    "draws": str(FIRST_DRAWS),
+    "alpha": f"{ALPHA:g}",
+    "least_change": f"{LEAST_CHANGE:g}",
+    "least_output": f"{LEAST_CHANGE**2 / 2:g}",
 }
 """Of `method.md`."""
 TITLE: Final = "Knowledge"
@@ -150,17 +153,15 @@ USED: Final = "Is it used?"
 ERASE_SEE: Final = (
     "A probe shows that a head carries something, not that the model uses it. Here the concept is erased from the "
     "output of the chosen heads, one at a time: all directions by which a linear probe could tell the labels. If the "
-    "model uses them, its output changes more than when as many random directions are erased."
+    "model uses them, its output changes more than when the head is changed by as much along random directions."
 )
 ERASE_HELP: Final = (
-    f"The model reads up to {MOST_TEXTS} test texts {RANDOM_ERASURES + 2} times for each head: as they are, with the "
-    f"concept erased, and with {RANDOM_ERASURES} draws of random directions. What changes is the loss of its "
+    f"The model reads up to {MOST_TEXTS} test texts for each head: as they are, with the concept erased, and with "
+    f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
 ERASING: Final = "Erasing the concept and random directions by turns"
 ONE_ERASURE: Final = "Another erasure is on. Wait until it is done."
-NOT_CORRECTED: Final = "Each head is tested by itself; the tests are not corrected for the number of heads."
-
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
     "Syntactic against semantic tasks: none of one kind is probed. They are told apart by the names that SentEval and "
@@ -349,18 +350,29 @@ def erased(name: str, row: Any) -> str:
     """Effect of erasing a concept from a head; `row` of the table that `python -m core erase` writes."""
     probe = f"**{name}**: a probe gets {row.accuracy:.1%} before and {row.accuracy_erased:.1%} after"
     directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
-    if row.rank >= row.n_channels:
+    if row.verdict == "nothing to compare":
         return f"{probe}. All {row.n_channels} directions are erased, so that no random ones are left to compare with."
     effect = "the loss is" if row.metric == "lm" else "the text vector changes by"
     before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
-    verdict = "no more than at random"
-    if row.is_used:
-        verdict = "**more than at random**, a sign that the model uses it"
-        if row.variance > row.random_variance:
-            shares = f"{row.variance:.0%} against {row.random_variance:.0%}"
-            verdict += f", though more of the head's variance is erased, too ({shares})"
+    verdict = {
+        "used": "**more than at random**, a sign that the model uses it",
+        "not used": "not clearly more than at random",
+        "too small": f"**too little to count** as use (least: {row.least_effect:.2g})",
+    }[row.verdict]
+    smallest = ", the smallest possible" if row.p * (1 + row.n_draws) < 1.5 else ""
     return (
-        f"{probe} erasing {directions}. Then {effect} {row.erased:.3g}{before}, and {row.random:.3g} where random ones "
-        f"are erased: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} to {row.high:+.2g}; p = "
-        f"{row.p:.2g} over {counted(int(row.n_texts), 'text')})."
+        f"{probe} erasing {directions}. Then {effect} {row.erased:.3g}{before}, and {row.random:.3g} where the head is "
+        f"changed by as much along random ones: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} "
+        f"to {row.high:+.2g} over {counted(int(row.n_texts), 'text')}; p = {row.p:.2g} with {row.n_draws:,} draws"
+        f"{smallest}; corrected {row.p_adjusted:.3g})."
+    )
+
+
+def corrected_for(n_heads: int, n_tasks: int) -> str:
+    """The family of tests for which p-values are corrected, and what that needs."""
+    n_tests = n_heads * n_tasks
+    return (
+        f"p is corrected (Holm) for {counted(n_tests, 'test')}: {counted(n_heads, 'chosen head')} times "
+        f"{counted(n_tasks, 'task')} of this page. Up to {draws_needed(n_tests):,} draws make it small enough. Other "
+        "heads that you try count as further tests."
     )

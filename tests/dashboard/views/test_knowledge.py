@@ -2,13 +2,15 @@
 
 import base64
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from reading import button, said, sent
 
+from core.probing_tasks.erasure.command import erasure_table
+from core.probing_tasks.erasure.erasure import Erasure, judged
 from core.probing_tasks.report import corrected
 from core.probing_tasks.trials.progress import Failed, Reporter, TrialsProgress
 from core.probing_tasks.trials.result import read_result
@@ -273,21 +275,23 @@ def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
     options = dict(option.removeprefix("--").split("=", 1) for option in begun[0])
     assert options["heads"] == "0-1,1-2"
     assert options["pooling"] == "cls"
-    row = {
-        "task": "tense", "layer": 0, "head": 1, "metric": "output", "rank": 1, "n_channels": 8, "n_texts": 36,
-        "full": 0.0, "erased": 0.2, "random": 0.1, "excess": 0.1, "low": 0.05, "high": 0.15, "p": 0.05, "is_used": True,
-        "variance": 0.3, "random_variance": 0.1, "accuracy": 0.8, "accuracy_erased": 0.5,
-    }  # fmt: skip
-    rows = pd.DataFrame([row, row | {"head": 2, "is_used": False, "rank": 8}])
-    rows.to_parquet(options["output"])
+    assert options["tests"] == "6"  # two heads times the three tasks of the page
+    row = Erasure(
+        head=(0, 1), metric="output", rank=1, n_channels=8, n_texts=36, full=0.0, erased=0.2, random=np.full(120, 0.1),
+        excess=0.1, low=0.05, high=0.15, p=1 / 121, variance=0.3, accuracy=0.8, accuracy_erased=0.5, least_effect=5e-7,
+    )  # fmt: skip
+    others = (replace(row, rank=8), replace(row, erased=3e-9, excess=1e-9), replace(row, p=1 / 2))
+    erasure_table(judged((row, *others), 6)).assign(task="tense").to_parquet(options["output"])
     at = opened(wording.USED, **{HEADS: "1-2,0-1"})
-    assert "**L0 H1**: a probe gets 80.0% before and 50.0% after erasing 1 direction of 8." in written(at)
-    assert (
-        "a sign that the model uses it, though more of the head's variance is erased, too (30% against 10%)"
-        in written(at)
-    )
-    assert "All 8 directions are erased" in written(at)
-    assert wording.NOT_CORRECTED in written(at)
+    said_of = re.findall(r"\*\*L0 H1\*\*.*?\n", f"{written(at)}\n".replace("**L0 H1**", "\n**L0 H1**"))
+    assert len(said_of) == 4
+    assert "a probe gets 80.0% before and 50.0% after erasing 1 direction of 8." in said_of[0]
+    assert "**more than at random**, a sign that the model uses it" in said_of[0]
+    assert "p = 0.0083 with 120 draws, the smallest possible; corrected 0.0496" in said_of[0]
+    assert "All 8 directions are erased" in said_of[1]
+    assert "**too little to count** as use (least: 5e-07)" in said_of[2]
+    assert "not clearly more than at random" in said_of[3]
+    assert "for 6 tests: 2 chosen heads times 3 tasks of this page" in written(at)
 
 
 def test_no_head_beats_baselines_that_are_as_good(probed):

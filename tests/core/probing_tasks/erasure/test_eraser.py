@@ -64,14 +64,36 @@ def test_what_tells_nothing_is_left_as_it_is():
     np.testing.assert_allclose(eraser(vectors), vectors)
 
 
-@pytest.mark.parametrize("rank", [1, 4, N_CHANNELS])
-def test_random_directions_are_as_many_and_orthogonal_where_vectors_are_white(rank):
-    vectors, _ = rows(2)
-    eraser = random_eraser(vectors, rank, np.random.default_rng(3))
-    assert np.linalg.matrix_rank(eraser.removed) == eraser.rank == rank
-    left = eraser(vectors)
-    covariance, before = (np.cov(x, rowvar=False, bias=True) for x in (left, vectors))
-    # Of the variance, measured in units of its own covariance, just the erased directions are gone.
-    assert np.trace(np.linalg.solve(before, covariance)) == pytest.approx(N_CHANNELS - rank)
-    other = random_eraser(vectors, rank, np.random.default_rng(4))
-    assert rank == N_CHANNELS or not np.allclose(eraser.removed, other.removed)
+@pytest.mark.parametrize("n_classes", [2, 5, N_CHANNELS + 1])
+def test_random_directions_are_as_many_and_change_as_much_as_the_concept(n_classes):
+    vectors, targets = rows(n_classes)
+    concept = concept_eraser(vectors, targets)
+    before = np.cov(vectors, rowvar=False, bias=True)
+    elsewhere = vectors[:, ::-1] * 2 + 1  # the vectors that are erased need not be those that the map is fitted to
+    spread = (elsewhere - vectors.mean(axis=0)).T @ (elsewhere - vectors.mean(axis=0)) / N_ROWS
+    erasers = [random_eraser(vectors, concept, spread, np.random.default_rng(seed)) for seed in range(20)]
+    for eraser in erasers:
+        assert np.linalg.matrix_rank(eraser.removed) == eraser.rank == n_classes - 1
+        taken, by_concept = (np.square(elsewhere - each(elsewhere)).sum() for each in (eraser, concept))
+        assert taken == pytest.approx(by_concept)
+        # Without the change of size they are projections: of the variance, in units of its own covariance, just as many
+        # parts as directions are gone.
+        strength = np.trace(eraser.removed) / eraser.rank
+        left = np.cov(vectors - (vectors - eraser.mean) @ eraser.removed / strength, rowvar=False, bias=True)
+        assert np.trace(np.linalg.solve(before, left)) == pytest.approx(N_CHANNELS - eraser.rank)
+    assert concept.rank == N_CHANNELS or not np.allclose(erasers[0].removed, erasers[1].removed)
+
+
+def test_random_directions_are_drawn_evenly_where_vectors_are_white():
+    vectors, targets = rows(2)
+    mean, root = vectors.mean(axis=0), np.linalg.cholesky(np.linalg.inv(np.cov(vectors, rowvar=False, bias=True)))
+    white = (vectors - mean) @ root
+    concept = concept_eraser(white, targets)
+    drawn = [random_eraser(white, concept, np.eye(N_CHANNELS), np.random.default_rng(seed)) for seed in range(2000)]
+    removed = np.mean([each.removed for each in drawn], axis=0)
+    np.testing.assert_allclose(removed, np.eye(N_CHANNELS) / N_CHANNELS, atol=0.01)
+
+
+def test_where_nothing_is_erased_nothing_random_is():
+    concept = concept_eraser(np.ones((4, 3)), np.eye(2)[[0, 1, 0, 1]])
+    assert random_eraser(np.ones((4, 3)), concept, np.zeros((3, 3)), np.random.default_rng(0)).rank == concept.rank == 0

@@ -14,7 +14,7 @@ from core.passes.question import answer
 from core.passes.readout import Readout
 from core.probing_tasks.erasure import passes
 from core.probing_tasks.erasure.eraser import Eraser
-from core.probing_tasks.erasure.erasure import RANDOM_ERASURES, erase, usual_metric
+from core.probing_tasks.erasure.erasure import FIRST_DRAWS, draws_needed, erase, judged, usual_metric
 from core.probing_tasks.erasure.passes import erased_outcomes
 from core.probing_tasks.question import vectors_question
 from core.probing_tasks.task import PARTS, Example, Task
@@ -47,7 +47,8 @@ def task_of(own, labels):
 def planted(folders):
     """A checkpoint that uses one direction of one head's output far more than the others, and a task about it.
 
-    The direction is random; what the head gives along it is read off at the mean of a text, and its sign is the label.
+    Along this direction the head varies least; what it gives along it is read off at the mean of a text, and its sign
+    is the label.
     """
     checkpoint = load_checkpoint(find_checkpoint(str(folders("bert"))), device="cpu", dtype="float64")
     layer, head = PLANTED
@@ -57,10 +58,7 @@ def planted(folders):
     channel = of_head.shape[1]
     centred = of_head - of_head.mean(axis=0)
     sizes, axes = np.linalg.eigh(np.cov(centred, rowvar=False))
-    root = (axes * np.sqrt(sizes)) @ axes.T
-    wanted = np.random.default_rng(5).standard_normal(channel)
-    wanted /= np.linalg.norm(wanted)
-    reads = np.linalg.solve(root, wanted)  # along which the whitened vectors are read
+    reads = axes[:, 0] / np.sqrt(sizes[0])  # along which the whitened vectors are read
     along = centred @ reads
     dense = checkpoint.model.encoder.layer[layer].attention.output.dense
     own_columns = slice(head * channel, (head + 1) * channel)
@@ -76,14 +74,59 @@ def erased(checkpoint, task, pooling, heads, **more):
     return erase(checkpoint, task, vectors, prepared, SETTINGS, heads, pooling=pooling, **more)
 
 
+def verdicts(erasures, n_tests=None):
+    return [one.verdict for one in judged(erasures, n_tests or len(erasures))]
+
+
+def output_columns(checkpoint):
+    """The weights of the output projection that read the planted head."""
+    layer, head = PLANTED
+    dense = checkpoint.model.encoder.layer[layer].attention.output.dense
+    channel = read_channels(checkpoint, checkpoint.attentions["self"])
+    return dense.weight.data[:, head * channel : (head + 1) * channel]
+
+
 def test_erasing_what_is_planted_in_a_head_hurts_and_nothing_else_does(planted):
-    there, elsewhere = erased(*planted, [PLANTED, OTHER], metric="output")
-    assert there.is_used
+    there, elsewhere = erased(*planted, [PLANTED, OTHER], metric="output", n_tests=5)
+    assert verdicts([there, elsewhere], 5) == ["used", "not used"]
     assert there.erased > there.random.max()
-    assert there.p == 1 / (1 + RANDOM_ERASURES)
+    assert there.p == 1 / (1 + draws_needed(5))
+    assert judged([there, elsewhere], 5)[0].p_adjusted == pytest.approx(5 / 101)
+    assert len(elsewhere.random) == FIRST_DRAWS
     assert there.accuracy > 0.8 > there.accuracy_erased
-    assert not elsewhere.is_used
     assert (there.rank, there.n_texts) == (1, ROWS["test"])
+
+
+def test_an_effect_that_changes_next_to_nothing_is_no_use(planted):
+    checkpoint, *_ = planted
+    output_columns(checkpoint)[:] *= 1e-4
+    (there,) = erased(*planted, [PLANTED], metric="output")
+    assert there.erased > there.random.max()
+    assert 0 < there.low < there.erased < there.least_effect == pytest.approx(5e-7)
+    assert verdicts([there]) == ["too small"]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_concept_along_which_a_head_varies_most_is_not_used_for_that(pooling, planted):
+    checkpoint, task, _ = planted
+    columns = output_columns(checkpoint)
+    axes = np.linalg.qr(np.random.default_rng(7).standard_normal(columns.shape)).Q
+    columns[:] = torch.from_numpy(axes)  # all directions of the head are read alike
+    own = [example.text for example in task.examples]
+    vectors = read(checkpoint, own, pooling)[1].heads[:, *PLANTED]
+    centred = vectors - vectors.mean(axis=0)
+    along = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
+    task = task_of(own, np.where(along > np.median(along), "high", "low"))
+    (there,) = erased(checkpoint, task, pooling, [PLANTED], metric="output")
+    assert there.variance > 0.1
+    assert verdicts([there]) == ["not used"]
+
+
+def test_what_is_used_has_to_be_significant_in_its_family(planted):
+    erasures = erased(*planted, [PLANTED, OTHER], metric="output", n_random=FIRST_DRAWS)
+    assert {len(one.random) for one in erasures} == {FIRST_DRAWS}
+    assert judged(erasures[:1], 1)[0].verdict == "used"
+    assert next((one.verdict, one.p_adjusted) for one in judged(erasures, 2)) == ("not used", 2 / 21)
 
 
 def test_erasing_random_labels_rarely_looks_like_use(planted):
@@ -91,8 +134,15 @@ def test_erasing_random_labels_rarely_looks_like_use(planted):
     own, labels = [example.text for example in task.examples], [example.label for example in task.examples]
     shuffled = [task_of(own, np.random.default_rng(seed).permutation(labels)) for seed in range(8)]
     found = [erased(checkpoint, each, pooling, [PLANTED], seed=seed)[0] for seed, each in enumerate(shuffled)]
-    assert sum(each.is_used for each in found) <= 1  # 1 in 20 expected
+    assert sum(verdicts([each]) == ["used"] for each in found) <= 1  # 1 in 20 expected
     assert np.mean([each.accuracy for each in found]) == pytest.approx(0.5, abs=0.07)
+
+
+@pytest.mark.parametrize(("dtype", "metric", "least"), [
+    ("float32", "output", 5e-7), ("float32", "lm", 0.0009995), ("bfloat16", "output", 0.0078125**2 / 2),
+])  # fmt: skip
+def test_the_least_effect_is_a_thousandth_or_what_the_format_rounds(dtype, metric, least, loaded):
+    assert passes.least_effect(loaded("bert", dtype), metric) == pytest.approx(least)
 
 
 @pytest.mark.parametrize(("family", "metric"), [("bert", "output"), ("gpt2", "lm"), ("t5", "output")])
@@ -202,8 +252,15 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
     table = pd.read_csv(output, comment="#")
     assert table[["task", "layer", "head"]].to_numpy().tolist() == [["cats", 1, 2], ["cats", 0, 1]]
     assert (table["p"] * 4).isin([1, 2, 3, 4]).all()
-    assert "cats: L1 H2 accuracy" in capsys.readouterr().out
+    assert (table["is_used"] == (table["verdict"] == "used")).all()
+    said = capsys.readouterr()
+    assert "cats: L1 H2 accuracy" in said.out
+    assert "With 3 draws no p is below 0.25, so none of 2 tests can be significant at 0.05." in said.err
     assert main(["erase", *options, "--best=2"]) == 0
     assert len(pd.read_csv(output, comment="#")) == 2
+    assert main(["erase", *options, "--heads=1-2,0-1", "--tests=1"]) == 2
+    assert "--tests is 1, and 2 tests are made." in capsys.readouterr().err
+    assert main(["erase", *options, "--best=0"]) == 2
+    assert "--best is 0. Give 1 or more." in capsys.readouterr().err
     assert main(["erase", *options, "--heads=7-7"]) == 2
     assert "has no head L7 H7" in capsys.readouterr().err
