@@ -19,7 +19,7 @@ from core.coreference.accuracy import Candidates, CoreferenceScores, coreference
 from core.coreference.mentions import MentionText
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
-from core.importance.effects import Draws, Effects, effects
+from core.importance.effects import Effects, effects
 from core.importance.metrics import SCORE_NAMES, mean_score
 from core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
 from core.passes.metric import Metric
@@ -189,7 +189,7 @@ def ablations(
         raise AnalysisError("The metric labels needs labels, which texts alone do not have. Choose output or lm.")
     means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts, settings)) if replace == "mean" else None
     outcomes = results(checkpoint, ablation_question(metric, means=means), texts, settings)
-    return effects(outcomes, mean_score(SCORE_NAMES[metric][0]), Draws([text.document for text in texts]))
+    return effects(outcomes, mean_score(SCORE_NAMES[metric][0]), [text.document for text in texts])
 
 
 def similarity(

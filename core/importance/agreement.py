@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.importance.effects import ALPHA, Draws
+from core.importance.effects import Draws
 from core.importance.measures import Measure
+from core.importance.verdicts import ALPHA
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,7 +14,7 @@ from core.commands import TABLES, check_output, write_table
 from core.errors import AnalysisError, quoted
 from core.importance.agreement import Agreement, agreements
 from core.importance.cheap import allowed_measures, ways_to_measures
-from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
+from core.importance.effects import CORPORA, Draws, Effects, KeptAlone, effects, halves, kept_alone
 from core.importance.material import (
     Material,
     ablation_outcomes,
@@ -27,6 +27,7 @@ from core.importance.material import (
 from core.importance.measures import ABLATION, Measure, damage
 from core.importance.per_text import RULES, Rule
 from core.importance.question import REPLACEMENTS, mean_outputs
+from core.importance.verdicts import RESAMPLES, verdict_facts, without_verdict
 from core.passes.question import Question
 
 FEWEST_RESAMPLES: Final = 100
@@ -37,7 +38,7 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     parser = commands.add_parser("ablate", help="take out each head in turn", description=ablate.__doc__)
     add_metric_options(parser)
-    _add_ablation_options(parser)
+    _add_ablation_options(parser, RESAMPLES, "resamples of the texts, and sign flips; no p is below 2 / (N + 1)")
     parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"), help="of p over all heads")
     parser.add_argument(
         "--keep-one",
@@ -51,7 +52,7 @@ def add_commands(commands: Any) -> None:
         "importance", help="measure how much each head matters", description=importance.__doc__
     )
     add_metric_options(parser)
-    _add_ablation_options(parser)
+    _add_ablation_options(parser, CORPORA, "resampled corpora, for intervals of correlations")
     parser.add_argument("--no-ablation", action="store_true", help="leave out ablation, which takes longest")
     parser.add_argument(
         "--normalise", action="store_true", help="divide the gradient measures of each layer by their Euclidean norm"
@@ -66,30 +67,32 @@ def add_commands(commands: Any) -> None:
     parser.set_defaults(run=importance)
 
 
-def _add_ablation_options(parser: argparse.ArgumentParser) -> None:
+def _add_ablation_options(parser: argparse.ArgumentParser, resamples: int, what: str) -> None:
     parser.add_argument("--replace", default="zero", choices=REPLACEMENTS, help="what stands in for the head's output")
     parser.add_argument(
-        "--resamples", type=_resamples, default=RESAMPLES, help=f"corpora drawn; {RESAMPLES} unless told"
+        "--resamples", type=_resamples, default=resamples, metavar="N", help=f"{what}; default: {resamples:,}"
     )
     parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
 
 
 def _resamples(text: str) -> int:
-    """Parse the number of drawn corpora."""
+    """Parse the number of resamples."""
     if not text.isascii() or not text.isdigit() or not FEWEST_RESAMPLES <= int(text) <= MOST_RESAMPLES:
         raise argparse.ArgumentTypeError(
-            f"{quoted(text)} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
+            f"{quoted(text)} is not a number of resamples; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
         )
     return int(text)
 
 
 def ablate(arguments: argparse.Namespace) -> None:
     """Take out each head in turn and write one row per head: full (metric with all heads on; 0 for output), without
-    (without this head), delta (without - full), low and high (95% interval of delta, by bootstrap over texts, or over
-    documents where these are known), p (two-sided, of "no change"), p_adjusted (corrected over all heads). A larger
-    output or loss is worse, a larger accuracy, matthews, f1 or pearson better. Output cannot fall below 0, so there p
-    only says that a head does anything. A masked language model is asked for 15% of each text's tokens, the same
-    ones whenever the text is; other language models for every token after the first.
+    (without this head), delta (without - full), low and high (95% interval of delta), p (two-sided, of "no change": the
+    larger one of sign flips and of the bootstrap-t over texts, or over documents where these are known), p_adjusted
+    (corrected over all heads). With fewer than 20 texts, and for a head that changes fewer than 20 by different
+    amounts, there is no interval and no p, as standard error says. A larger output or loss is worse, a larger accuracy,
+    matthews, f1 or pearson better. Output cannot fall below 0, so there p only says that a head does anything. A masked
+    language model is asked for 15% of each text's tokens, the same ones whenever the text is; other language models for
+    every token after the first.
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.keep_one:
@@ -98,14 +101,19 @@ def ablate(arguments: argparse.Namespace) -> None:
     if arguments.keep_one:
         halves(material.documents)  # too few texts are refused before the work is done
     means = mean_outputs(outputs_of_heads(material)) if arguments.replace == "mean" else None
-    draws = Draws(material.documents, arguments.resamples)
+    documents, correction, resamples = material.documents, arguments.correction, arguments.resamples
     facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "correction": arguments.correction}
     outcomes = ablation_outcomes(material, means=means)
-    write_table(arguments.output, effects_table(effects(outcomes, material.score, draws, arguments.correction)), facts)
+    of_heads = effects(outcomes, material.score, documents, correction, resamples)
+    tested = verdict_facts(of_heads.delta, of_heads.p, documents, resamples)
+    write_table(arguments.output, effects_table(of_heads), facts | tested)
+    if note := without_verdict(of_heads.delta, of_heads.p, documents):
+        print(note, file=sys.stderr)
     if arguments.keep_one:
         alone = ablation_outcomes(material, alone=True, means=means)
-        kept = kept_alone(alone, material.score, material.documents, draws, arguments.correction)
-        write_table(arguments.keep_one, kept_table(kept), facts)
+        kept = kept_alone(alone, material.score, documents, correction, resamples)
+        tested = verdict_facts(kept.delta, kept.p, documents, resamples)
+        write_table(arguments.keep_one, kept_table(kept), facts | tested)
 
 
 def importance(arguments: argparse.Namespace) -> None:

@@ -148,7 +148,7 @@ def _f1(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarra
     """A class without a text and without a prediction has an F1 of 0, as in scikit-learn."""
     either = true + predicted
     by_class = 2 * right / np.where(either > 0, either, 1)
-    return by_class[..., 1] if by_class.shape[-1] == 2 else by_class.mean(-1)
+    return np.asarray(by_class[..., 1] if by_class.shape[-1] == 2 else by_class.mean(-1))
 
 
 def _moments(

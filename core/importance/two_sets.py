@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from core.importance.agreement import correlation, rank_correlation
-from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, halves
+from core.importance.effects import FEWEST_TEXTS, Draws, halves
 from core.importance.measures import Measure
+from core.importance.verdicts import ALPHA
 
 Change = Float[np.ndarray, "layer head"]
 CHUNK = 50

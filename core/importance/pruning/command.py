@@ -94,14 +94,15 @@ def add_command(commands: Any) -> None:
 
 def prune(arguments: argparse.Namespace) -> None:
     """Write one row per order, draw and step: removed (heads), share (of all heads, 0 to 1), score (of the metric),
-    delta (score minus that with all heads on), low, high (95% interval of delta, by paired bootstrap over texts, the
-    orders as they are). Orders: each measure, the least important head first; ablation; reverse (of ablation); greedy;
-    random, of which draw numbers ten. An order is found on one half of the texts, every second one, or every second
-    document where these are known, and judged on the other; each text is judged once. Prints how many heads each order
-    can remove at a small cost; for the random orders on average. With --over-steps the same of each saved step of a
-    fine-tuning run, with a column step (of training; 0 is the checkpoint that the run began from, left out where it
-    cannot be judged), fingerprint (of that step's files), and relative, relative_low, relative_high (score as a share
-    of that with all heads on, with its 95% interval; empty where that score is not above 0).
+    delta (score minus that with all heads on), low, high (95% interval of delta, as of ablate, the orders as they are;
+    empty with fewer than 20 texts, or documents). Orders: each measure, the least important head first; ablation;
+    reverse (of ablation); greedy; random, of which draw numbers ten. An order is found on one half of the texts, every
+    second one, or every second document where these are known, and judged on the other; each text is judged once.
+    Prints how many heads each order can remove at a small cost; for the random orders on average. With --over-steps the
+    same of each saved step of a fine-tuning run, with a column step (of training; 0 is the checkpoint that the run
+    began from, left out where it cannot be judged), fingerprint (of that step's files), and relative, relative_low,
+    relative_high (score as a share of that with all heads on, with its 95% interval; empty where that score is not
+    above 0).
     With --workers or --engine ray, each curve is drawn by a process of its own.
     """
     check_engine(arguments)

@@ -10,15 +10,18 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from core.errors import AnalysisError
-from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, interval, interval_and_p
+from core.importance.effects import FEWEST_TEXTS, Draws
 from core.importance.metrics import Score
+from core.importance.verdicts import ALPHA, LEAST_UNITS, Changes, differing, pseudo_values, verdicts
 
 STEPS: Final = 10
 """Number of steps from all heads to none."""
 RANDOM_ORDERS: Final = 10
+RESAMPLES: Final = 1_999
+"""Of the units, for intervals: curves have no p-values, which would need more."""
 COLUMNS: Final = ("order", "draw", "removed", "share", "score", "delta", "low", "high")
 
 
@@ -35,11 +38,13 @@ class Curve:
     """Score minus that with no head removed."""
     low: Float[np.ndarray, " step"]
     high: Float[np.ndarray, " step"]
-    """95% interval of delta, by paired bootstrap over the texts; the orders stay as they are."""
+    """95% interval of delta, as of `verdicts`; the orders stay as they are. 0 with no head removed."""
+    by_unit: Float[np.ndarray, "unit step"]
+    """What each text, or document, contributes to the score: `pseudo_values`."""
+    differs: Bool[np.ndarray, "unit step"]
+    """Whether it contributes something else than with no head removed."""
     drawn: Float[np.ndarray, "corpus step"]
     """Delta in each resampled corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
-    drawn_full: Float[np.ndarray, " corpus"]
-    """Score with no head removed in each drawn corpus."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +54,7 @@ class RelativeCurve:
     value: Float[np.ndarray, " step"]
     low: Float[np.ndarray, " step"]
     high: Float[np.ndarray, " step"]
-    """95% interval over the corpora in which that score is above 0; NaN with fewer than two texts, or documents."""
+    """95% interval, as of `verdicts`, of the ratio taken as a line around its value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ class Removable:
     n: int
     low: float
     high: float
-    """95% interval over drawn corpora; NaN with fewer than two texts, or documents."""
+    """Percentiles over drawn corpora, a description and no test; NaN with fewer than two texts, or documents."""
 
 
 def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0) -> Int[np.ndarray, "removed 2"]:
@@ -110,31 +115,50 @@ def random_importance(n_layers: int, n_heads: int, draw: int) -> Float[np.ndarra
 
 
 def curve(
-    order: str,
-    draw: int,
+    order: tuple[str, int],
     counts: Int[np.ndarray, " step"],
     outcomes: Float[np.ndarray, "text step part"],
     score: Score,
+    documents: Sequence[str | None],
     draws: Draws,
 ) -> Curve:
-    """A curve from outcomes of each text at each step, the first with no head removed."""
-    scores = score.of(outcomes)
-    drawn = draws.scores(score, outcomes)
+    """A curve from outcomes of each text at each step, the first with no head removed.
+
+    Args:
+        order: its name and, for a random one, the number of the draw.
+        counts: heads removed at each step.
+        outcomes: of each text.
+        score: of the curve.
+        documents: of each text, None where unknown.
+        draws: over the same texts.
+    """
+    scores, drawn = score.of(outcomes), draws.scores(score, outcomes)
     delta, changes = scores - scores[:1], drawn - drawn[:, :1]
-    low, high, _ = interval_and_p(draws, delta, changes)
+    by_unit, differs = pseudo_values(score, outcomes, documents), differing(score, outcomes[:, 0], outcomes, documents)
+    low, high = _interval(delta, by_unit - by_unit[:, :1], differs)
     if draws.n_units < FEWEST_TEXTS:
         changes = np.full_like(changes, np.nan)
     return Curve(
-        order=order,
-        draw=draw,
+        order=order[0],
+        draw=order[1],
         n_removed=counts,
         score=scores,
         delta=delta,
         low=low,
         high=high,
+        by_unit=by_unit,
+        differs=differs,
         drawn=changes,
-        drawn_full=drawn[:, 0],
     )
+
+
+def _interval(
+    delta: Float[np.ndarray, " step"], by_unit: Float[np.ndarray, "unit step"], differs: Bool[np.ndarray, "unit step"]
+) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
+    """Interval of the changes along a curve, the first of which is 0 by definition."""
+    tested = verdicts(Changes(delta=delta, by_unit=by_unit, differs=differs), RESAMPLES)
+    is_known = (np.arange(len(delta)) == 0) & (len(by_unit) >= LEAST_UNITS)
+    return np.where(is_known, delta, tested.low), np.where(is_known, delta, tested.high)
 
 
 def relative(absolute: Curve) -> RelativeCurve:
@@ -142,12 +166,15 @@ def relative(absolute: Curve) -> RelativeCurve:
 
     Source: Michel et al. 2019, figure 5.
     """
-    full, drawn_full = float(absolute.score[0]), absolute.drawn_full[:, None]
-    value = absolute.score / full if full > 0 else np.full(absolute.score.shape, np.nan)
-    is_defined = (drawn_full > 0) & ~np.isnan(value)
-    shares = np.where(is_defined, 1 + absolute.drawn / np.where(drawn_full > 0, drawn_full, 1), np.nan)
-    low, high = interval(shares)
-    return RelativeCurve(value=value, low=low, high=high)
+    full = float(absolute.score[0])
+    if not full > 0:
+        none = np.full(absolute.score.shape, np.nan)
+        return RelativeCurve(value=none, low=none, high=none)
+    value = absolute.score / full
+    # The ratio's derivatives: 1 / full by the score, -value / full by that with no head removed.
+    change = (absolute.by_unit - value * absolute.by_unit[:, :1]) / full + value - 1
+    low, high = _interval(value - 1, change, absolute.differs)
+    return RelativeCurve(value=value, low=1 + low, high=1 + high)
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
@@ -156,11 +183,22 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     Args:
         curves: one or more, over the same texts and steps.
     """
-    score, delta, drawn, drawn_full = (
-        np.mean([getattr(item, name) for item in curves], axis=0) for name in ("score", "delta", "drawn", "drawn_full")
+    score, delta, by_unit, drawn = (
+        np.mean([getattr(item, name) for item in curves], axis=0) for name in ("score", "delta", "by_unit", "drawn")
     )
-    low, high = interval(drawn)
-    return replace(curves[0], draw=0, score=score, delta=delta, low=low, high=high, drawn=drawn, drawn_full=drawn_full)
+    differs = np.any([item.differs for item in curves], axis=0)
+    low, high = _interval(delta, by_unit - by_unit[:, :1], differs)
+    return replace(
+        curves[0],
+        draw=0,
+        score=score,
+        delta=delta,
+        low=low,
+        high=high,
+        by_unit=by_unit,
+        differs=differs,
+        drawn=drawn,
+    )
 
 
 def allowed_loss(score: Score, full: float, within: float) -> float:

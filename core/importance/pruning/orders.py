@@ -223,7 +223,7 @@ def pruning_curve(
     outcomes = pruning_outcomes(pruning, by_half, full, ask)
     if outcomes is None:
         return None
-    return curve(*order, pruning.counts(by_half[0]), outcomes, pruning.score, pruning.draws)
+    return curve(order, pruning.counts(by_half[0]), outcomes, pruning.score, pruning.documents, pruning.draws)
 
 
 def pruning_outcomes(

@@ -17,8 +17,10 @@ from core.errors import AnalysisError
 from core.importance.pruning.curves import Curve
 from core.importance.pruning.orders import ByHalf, Order
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 NUMBERS: Final = ("score", "delta", "low", "high")
+MATRICES: Final = ("by_unit", "differs", "drawn")
+"""A list for each step."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,8 +61,7 @@ class CurveRows:
                 draw=trial.order[1],
                 n_removed=rows["removed"].to_numpy(int),
                 **{name: rows[name].to_numpy(float) for name in NUMBERS},
-                drawn=np.stack(rows["drawn"].to_list(), axis=1),
-                drawn_full=rows["drawn_full"].iloc[0],
+                **{name: np.stack(rows[name].to_list(), axis=1) for name in MATRICES},
             )
         except (OSError, ValueError, KeyError, IndexError):
             return None
@@ -78,8 +79,7 @@ class CurveRows:
                 "draw": curve.draw,
                 "removed": curve.n_removed,
                 **{name: getattr(curve, name) for name in NUMBERS},
-                "drawn": list(curve.drawn.T),
-                "drawn_full": [curve.drawn_full] * len(curve.n_removed),
+                **{name: list(getattr(curve, name).T) for name in MATRICES},
                 **self._facts,
             }
         )

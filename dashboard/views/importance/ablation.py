@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from core.attention.settings import head_name
-from core.importance.effects import Draws, KeptAlone, kept_alone
+from core.importance.effects import KeptAlone, kept_alone
+from core.importance.verdicts import verdict_facts, without_verdict
 from core.statistics.means import Correction
 from dashboard import state
 from dashboard.figures.head_map import HeadMap, round_bound
@@ -37,12 +38,13 @@ def headline(importance: Importance) -> None:
     )
     n_heads, n_texts = int((~np.isnan(damage)).sum()), len(importance.ablated.results)
     st.markdown(wording.summary(importance.score.name, effects.full, worst_head, n_heads, n_texts))
-    if importance.score.name != "change":
+    note = without_verdict(effects.delta, effects.p, importance.documents)
+    if importance.score.name != "change" and not np.isnan(effects.p).all():
         worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
         alpha = importance.material.visit.chosen.criterion.alpha
         st.markdown(wording.significant(worse, better, n_heads, alpha))
-    if n_texts < wording.FEW_TEXTS:
-        st.info(wording.FEW)
+    if note or n_texts < wording.FEW_TEXTS:
+        st.info(" ".join([note, wording.FEW] if n_texts < wording.FEW_TEXTS else [note]))
 
 
 def each_head(importance: Importance) -> None:
@@ -112,7 +114,8 @@ def _table(importance: Importance) -> None:
         numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in ("full", *COLUMNS)}
         st.dataframe(rows, hide_index=True, column_config=numbers)
         sentences = kept_sentences(importance.material.visit)
-        table_downloads("ablation", with_sentences(rows, sentences), importance.facts)
+        facts = importance.facts | verdict_facts(effects.delta, effects.p, importance.documents)
+        table_downloads("ablation", with_sentences(rows, sentences), facts)
 
 
 def _one_head_a_layer(importance: Importance) -> None:
@@ -125,22 +128,22 @@ def _one_head_a_layer(importance: Importance) -> None:
     documents = importance.material.documents(answers.positions)
     correction: Correction = importance.material.visit.chosen.criterion.correction
     score = importance.material.score(answers.positions)
-    single_heads = kept_alone(answers.results, score, documents, Draws(documents), correction)
+    single_heads = kept_alone(answers.results, score, documents, correction)
     rows = _single_head_rows(single_heads)
-    st.markdown(
-        wording.kept(
-            wording.SCORE_NAMES[score.name], single_heads.full, int(_n_unchanged(single_heads, importance)), len(rows)
-        )
-    )
+    n_tested, n_unchanged = int((~np.isnan(single_heads.p)).sum()), _n_unchanged(single_heads, importance)
+    st.markdown(wording.kept(wording.SCORE_NAMES[score.name], single_heads.full, n_unchanged, n_tested))
+    if note := without_verdict(single_heads.delta, single_heads.p, documents):
+        st.info(note)
     numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in COLUMNS}
     st.dataframe(rows, hide_index=True, column_config=numbers)
     st.caption(wording.MICHEL_T2)
-    table_downloads("one head a layer", rows, importance.facts)
+    facts = importance.facts | verdict_facts(single_heads.delta, single_heads.p, documents)
+    table_downloads("one head a layer", rows, facts)
 
 
 def _n_unchanged(single_heads: KeptAlone, importance: Importance) -> int:
     """Number of layers whose score does not differ significantly with only one head on."""
-    return int((~(single_heads.p_adjusted < importance.material.visit.chosen.criterion.alpha)).sum())
+    return int((single_heads.p_adjusted >= importance.material.visit.chosen.criterion.alpha).sum())
 
 
 def _single_head_rows(single_heads: KeptAlone) -> pd.DataFrame:

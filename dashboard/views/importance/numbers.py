@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from cache.answers import Answers
 from cache.store.recent import Recent
 from core.attention.settings import Head, head_name, highest_head
-from core.importance.effects import Draws, Effects, effects
+from core.importance.effects import Effects, effects
 from core.importance.metrics import Score, TextOutcomes
 from core.importance.question import ablation_question
 from core.statistics.means import Correction
@@ -65,7 +65,7 @@ def measured(material: Material, ablated: Answers[TextOutcomes]) -> Effects:
     cached = _effects.get(key)
     if cached is None:
         score, documents = material.score(ablated.positions), material.documents(ablated.positions)
-        cached = effects(ablated.results, score, Draws(documents), correction)
+        cached = effects(ablated.results, score, documents, correction)
         _effects.put(key, cached, 6 * cached.delta.nbytes)
     return cached
 

@@ -2,18 +2,23 @@
 
 from typing import Final
 
-from core.importance.effects import RESAMPLES
+from core.importance.effects import CORPORA
 from core.importance.gates.settings import STRETCH, TEMPERATURE
 from core.importance.measures import BATCH_SIZE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from core.importance.removal.exports import TOLERANCE
+from core.importance.verdicts import DRAWN_SHARE, LEAST_UNITS, RESAMPLES
 from core.passes.masked_tokens import MASKED_SHARE
 from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
+    "smallest_p": f"{2 / (RESAMPLES + 1):g}",
+    "least": str(LEAST_UNITS),
+    "drawn": percent(DRAWN_SHARE, 0),
+    "corpora": f"{CORPORA:,}",
     "masked": percent(MASKED_SHARE),
     "step": percent(1 / STEPS),
     "batch": str(BATCH_SIZE),
@@ -121,11 +126,14 @@ def significant(worse: int, better: int, n_heads: int, alpha: float) -> str:
     )
 
 
-def kept(name: str, full: float, n_same: int, n_layers: int) -> str:
-    """The result with only one head on in each layer."""
+def kept(name: str, full: float, n_same: int, n_tested: int) -> str:
+    """The result with only one head on in each layer; n_same of the n_tested layers do not differ significantly."""
+    start = f"With all heads on the {name} is {full:.3g}."
+    if not n_tested:
+        return start
     return (
-        f"With all heads on the {name} is {full:.3g}. In {n_same} of {counted(n_layers, 'layer')} one head alone does "
-        "not differ significantly from all of them, which is not to say that it does as well."
+        f"{start} In {n_same} of {counted(n_tested, 'layer')} one head alone does not differ significantly from all of "
+        "them, which is not to say that it does as well."
     )
 
 

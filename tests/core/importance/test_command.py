@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from core.__main__ import main
 from core.analysis import results
-from core.importance.effects import Draws, effects
+from core.importance.effects import effects
 from core.importance.labels import read_labels
 from core.importance.metrics import label_score, mean_score
 from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
@@ -48,16 +48,20 @@ def check(table, found):
     assert list(zip(table["layer"], table["head"])) == [(layer, head) for layer in range(2) for head in range(3)]
     assert (table["full"] == found.full).all()
     for name in COLUMNS[3:]:
-        assert table[name].to_numpy() == pytest.approx(getattr(found, name).ravel(), abs=1e-12)
+        assert table[name].to_numpy() == pytest.approx(getattr(found, name).ravel(), abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("replace", ["zero", "mean"])
 def test_ablate_writes_the_change_of_the_output_by_each_head(replace, files, loaded):
-    checkpoint, texts = loaded("bert", "float64"), read_typed(TYPED)
-    table = run(files, checkpoint, "--replace", replace)
+    checkpoint, texts = loaded("bert", "float64"), read_typed(TYPED * 7)
+    (files / "texts.txt").write_text(TYPED * 7)
+    table = run(files, checkpoint, "--replace", replace, "--resamples", "999")
     means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts)) if replace == "mean" else None
     outcomes = results(checkpoint, ablation_question("output", means=means), texts)
-    check(table, effects(outcomes, mean_score("change"), Draws([None] * 3)))
+    check(table, effects(outcomes, mean_score("change"), [None] * 21, resamples=999))
+    assert table["p"].min() == 2 / 1_000
+    assert table.attrs["test"] == "larger p of sign flips and bootstrap-t, 999 resamples, at least 0.002"
+    assert table.attrs["without a verdict"] == "none"
     assert (table["full"] == 0).all()
     assert (table["delta"] > 0).all()
     assert table.attrs["replaced by"] == replace
@@ -65,7 +69,7 @@ def test_ablate_writes_the_change_of_the_output_by_each_head(replace, files, loa
 
 @pytest.mark.parametrize(("name", "score"), [("classes", "accuracy"), ("value", "pearson")])
 def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression_by_its_values(
-    name, score, files, headed
+    name, score, files, headed, capsys
 ):
     checkpoint, column = headed(name), "said" if name == "classes" else "number"
     table = run(
@@ -75,10 +79,17 @@ def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression
     read = read_labels(checkpoint, "labelled.csv", LABELLED.encode(), ("words",), column)
     assert read.values.tolist() == ([2, 0, 1, 2, 1, 0] if name == "classes" else [11, 12, 12, 15, 15, 11])
     outcomes = results(checkpoint, ablation_question("labels"), read.texts)
-    check(table, effects(outcomes, label_score(score, read.values, read.n_classes), Draws([None] * 6)))
+    check(table, effects(outcomes, label_score(score, read.values, read.n_classes), [None] * 6))
     kept = pd.read_csv(files / "kept.csv")
     assert list(kept.columns[:4]) == ["layer", "even_head", "odd_head", "full"]
     assert kept["full"].tolist() == [table["full"][0]] * 2
+    few = "There are 6 texts, and intervals and p-values need at least 20:"
+    assert few in capsys.readouterr().err
+    assert few in table.attrs["without a verdict"]
+    assert kept["without a verdict"].str.startswith(few).all()
+    for columns in (table, kept):
+        assert columns[["low", "high", "p", "p_adjusted"]].isna().all(axis=None)
+        assert columns["delta"].notna().all()
 
 
 @pytest.mark.parametrize(

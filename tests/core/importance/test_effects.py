@@ -4,6 +4,7 @@ import pytest
 from core.errors import AnalysisError
 from core.importance.effects import Draws, effects, kept_alone
 from core.importance.metrics import TextOutcomes, label_score, mean_score
+from core.importance.verdicts import changes, verdicts
 
 CHANCE = np.random.default_rng(1)
 
@@ -14,44 +15,34 @@ def losses(without, full=None):
     return [TextOutcomes(full=np.array([f]), without=w[..., None]) for f, w in zip(full, without)]
 
 
-def test_a_change_and_its_interval_are_those_of_resampled_texts_one_by_one():
-    logits, classes = CHANCE.normal(size=(9, 2, 3, 2)), np.array([0, 1, 1, 0, 1, 0, 0, 1, 1], float)
-    full = CHANCE.normal(size=(9, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
-    outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]
-    draws = Draws([None] * 9, n_drawn=50)
-    found = effects(outcomes, label_score("matthews", classes, 2), draws, "none")
-    changes = []
-    for weights in draws.weights:
-        texts = np.repeat(np.arange(9), weights.astype(int))
-        score = label_score("matthews", classes[texts], 2)
-        changes.append(score.of(logits[texts]) - score.of(full[texts]))
-    changes = np.array(changes)
-    np.testing.assert_allclose(found.low, np.quantile(changes, 0.025, axis=0))
-    np.testing.assert_allclose(found.high, np.quantile(changes, 0.975, axis=0))
-    either = np.minimum((changes <= 0).sum(0), (changes >= 0).sum(0))
-    np.testing.assert_allclose(found.p, np.minimum(1, 2 * (either + 1) / 51))
+def test_a_change_and_its_verdict_are_those_of_its_head_alone():
+    logits, classes = CHANCE.normal(size=(160, 2, 3, 2)), CHANCE.integers(2, size=160).astype(float)
+    full = CHANCE.normal(size=(160, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
+    score = label_score("matthews", classes, 2)
+    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 160, "none")
+    for head in np.ndindex(2, 3):
+        alone = verdicts(changes(score, full, logits[:, head[0], [head[1]]], [None] * 160))
+        for name in ("low", "high", "p"):
+            assert getattr(found, name)[head] == pytest.approx(getattr(alone, name)[0])
     np.testing.assert_allclose(found.delta, found.without - found.full)
     np.testing.assert_array_equal(found.p_adjusted, found.p)
 
 
 def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
-    without = np.zeros((8, 1, 3))
-    without[:, 0, 1] = CHANCE.uniform(1, 2, 8)
-    without[:, 0, 2] = CHANCE.normal(size=8) * 1e-3
-    found = effects(losses(without), mean_score("loss"), Draws([None] * 8), "bh")
+    without = np.zeros((24, 1, 3))
+    without[:, 0, 1] = CHANCE.uniform(1, 2, 24)
+    without[:, 0, 2] = CHANCE.normal(size=24) * 1e-3
+    found = effects(losses(without), mean_score("loss"), [None] * 24, "bh")
     assert found.p[0, 0] == 1
-    assert found.p[0, 1] == pytest.approx(2 / 1001)
+    assert found.p[0, 1] == pytest.approx(2 / 10_000)
     assert found.p[0, 1] < found.p[0, 2]
-    assert found.p_adjusted[0, 1] == pytest.approx(3 * 2 / 1001)
+    assert found.p_adjusted[0, 1] == pytest.approx(3 * 2 / 10_000)
 
 
 def test_intervals_cover_as_often_as_they_say():
-    covered = []
-    for seed in range(200):
-        values = np.random.default_rng(seed).normal(0.5, 1, size=(40, 1, 1))
-        found = effects(losses(values), mean_score("loss"), Draws([None] * 40, 400, seed))
-        covered.append(found.low[0, 0] <= 0.5 <= found.high[0, 0])
-    assert 0.89 <= np.mean(covered) <= 0.98
+    values = CHANCE.normal(0.5, 1, size=(40, 20, 50))
+    found = effects(losses(values), mean_score("loss"), [None] * 40, resamples=999)
+    assert 0.94 <= ((found.low <= 0.5) & (found.high >= 0.5)).mean() <= 0.98
 
 
 def test_documents_are_drawn_whole():
@@ -63,7 +54,7 @@ def test_documents_are_drawn_whole():
 
 
 def test_one_text_has_a_change_and_no_interval():
-    found = effects(losses(np.ones((1, 2, 3))), mean_score("loss"), Draws([None]))
+    found = effects(losses(np.ones((1, 2, 3))), mean_score("loss"), [None])
     assert (found.delta == 1).all()
     assert np.isnan([found.low, found.high, found.p, found.p_adjusted]).all()
 
@@ -72,23 +63,22 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
     without = np.ones((4, 2, 3))
     without[::2, 0, 1] = 0  # best on even texts, no better on odd ones
     without[:, 1, 2] = 0.5  # best everywhere
-    found = kept_alone(losses(without), mean_score("loss"), [None] * 4, Draws([None] * 4))
+    found = kept_alone(losses(without), mean_score("loss"), [None] * 4)
     np.testing.assert_array_equal(found.head, [[1, 2], [0, 2]])
     np.testing.assert_allclose(found.without, [1, 0.5])
     np.testing.assert_allclose(found.delta, [1, 0.5])
     assert found.p.shape == found.p_adjusted.shape == (2,)
     with pytest.raises(AnalysisError, match="at least 2 texts, or documents"):
-        kept_alone(losses(without), mean_score("loss"), ["a"] * 4, Draws(["a"] * 4))
+        kept_alone(losses(without), mean_score("loss"), ["a"] * 4)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "matthews", "f1", "loss"])
 def test_a_removed_head_has_no_change_and_is_in_no_correction(name):
-    logits, classes = CHANCE.normal(size=(12, 2, 3, 2)), np.arange(12) % 2.0
-    full = CHANCE.normal(size=(12, 2))
-    score, draws = label_score(name, classes, 2), Draws([None] * 12, n_drawn=100)
-    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, draws, "none")
+    logits, classes = CHANCE.normal(size=(60, 2, 3, 2)), np.arange(60) % 2.0
+    full, score = CHANCE.normal(size=(60, 2)), label_score(name, classes, 2)
+    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 60, "none")
     logits[:, 1, 0] = np.nan
-    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, draws, "holm")
+    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 60, "holm")
     for field in ("without", "delta", "low", "high", "p", "p_adjusted"):
         assert np.argwhere(np.isnan(getattr(found, field))).tolist() == [[1, 0]]
     left = ~np.isnan(found.p)

@@ -77,7 +77,7 @@ def kept_curves(importance: Importance, pruning: Pruning, wants_greedy: bool) ->
     if cached is None:
         cached = collected(importance, pruning, wants_greedy, Asker(importance=importance, work=Work()), lambda _: None)
         if cached.is_whole:
-            _curves.put(key, cached, sum(one_curve.drawn.nbytes for one_curve in cached.curves))
+            _curves.put(key, cached, sum(n_bytes(one_curve) for one_curve in cached.curves))
     return cached
 
 
@@ -94,11 +94,12 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
     if cached is not None:
         return cached.curves
     pruning, asker = pruning_of(importance, 0), Asker(importance=importance, work=Work())
-    rows, score, draws = (
+    rows, score, documents = (
         np.isin(read_positions, positions),
         material.score(positions),
-        Draws(material.documents(positions)),
+        material.documents(positions),
     )
+    draws = Draws(documents)
     measures, refused, is_whole = _measures(asker)
     full = full_outcomes(importance.ablated.results)
     curves: list[Curve] = []
@@ -106,11 +107,16 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
         outcomes = pruning_outcomes(pruning, by_half, full, asker.about_some_texts)
         is_whole &= outcomes is not None
         if outcomes is not None:
-            curves.append(curve(*order, pruning.counts(by_half[0]), outcomes[rows], score, draws))
+            curves.append(curve(order, pruning.counts(by_half[0]), outcomes[rows], score, documents, draws))
     if is_whole:
         all_curves = PruningCurves(curves=curves, whole={}, refused=refused, is_whole=True)
-        _curves.put(key, all_curves, sum(one_curve.drawn.nbytes for one_curve in curves))
+        _curves.put(key, all_curves, sum(n_bytes(one_curve) for one_curve in curves))
     return curves
+
+
+def n_bytes(one_curve: Curve) -> int:
+    """Size of a curve in memory."""
+    return one_curve.drawn.nbytes + one_curve.by_unit.nbytes + one_curve.differs.nbytes
 
 
 def collected(

@@ -37,7 +37,7 @@ from core.importance.pruning.over_steps import (
 from core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
 from dashboard import controls
 from dashboard.views.importance.curves.asker import Asker, NotYet, Work
-from dashboard.views.importance.curves.drawn import CURVES_BYTES, pruning_of
+from dashboard.views.importance.curves.drawn import CURVES_BYTES, n_bytes, pruning_of
 from dashboard.views.importance.numbers import Importance
 
 BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
@@ -111,7 +111,7 @@ def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
     if cached is None:
         cached = collected(stages, order, Work(), lambda _: None)
         if cached.is_whole:
-            _curves.put(key, cached, sum(of_step.curve.drawn.nbytes for of_step in cached.curves))
+            _curves.put(key, cached, sum(n_bytes(of_step.curve) for of_step in cached.curves))
     return cached
 
 

@@ -64,9 +64,8 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
     read_indices = tuple(int(indices[position]) for position in positions)
     all_outcomes = np.stack([full_outcomes, *(of_run[1] for of_run in outcomes if of_run is not None)], axis=1)
     removed = np.array([0, *(int((of_run.gate == 0).sum()) for of_run in gates.values())])
-    score_curve = curve(
-        "gates", 0, removed, all_outcomes, material.score(read_indices), Draws(material.documents(read_indices))
-    )
+    score, documents = material.score(read_indices), material.documents(read_indices)
+    score_curve = curve(("gates", 0), removed, all_outcomes, score, documents, Draws(documents))
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
     return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
 

@@ -73,7 +73,8 @@ def test_removable_heads_end_where_the_score_first_falls_too_far():
                 low=none,
                 high=none,
                 drawn=drawn,
-                drawn_full=np.full(len(drawn), np.nan),
+                by_unit=none[None],
+                differs=np.isnan(none)[None],
             )
             for name, draw, delta in deltas
         ]

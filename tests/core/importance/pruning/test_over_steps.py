@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from core.__main__ import main
 from core.checkpoints.saved_runs import find_run
@@ -13,7 +14,7 @@ from core.errors import AnalysisError
 from core.finetuning.journal import Journal
 from core.importance.effects import Draws
 from core.importance.metrics import label_score
-from core.importance.pruning.curves import curve, mean_curve, relative
+from core.importance.pruning.curves import RESAMPLES, curve, mean_curve, relative
 from core.importance.pruning.over_steps import (
     RELATIVE_COLUMNS,
     StepCurve,
@@ -22,6 +23,7 @@ from core.importance.pruning.over_steps import (
     saved_steps,
     step_curves_table,
 )
+from core.importance.verdicts import Changes, changes, verdicts
 
 N_RANDOM = 2
 TEXTS = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples", "two birds"]
@@ -29,28 +31,49 @@ RIGHT = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0,
 """Whether each of five texts is classified rightly at each of four numbers of heads removed."""
 
 
-def planted(right=RIGHT, order="flap", draw=0, documents=(None,) * 5):
+def planted(right=RIGHT, order="flap", draw=0, times=25):
+    """A curve over so many copies of the five texts."""
+    right = np.tile(right, (times, 1))
     logits = np.stack([1.0 - right, right], axis=-1)  # all texts are of class 1
-    score = label_score("accuracy", np.ones(len(right)), 2)
-    return curve(order, draw, np.arange(4), logits, score, Draws(list(documents)))
+    score, documents = label_score("accuracy", np.ones(len(right)), 2), [None] * len(right)
+    return curve((order, draw), np.arange(4), logits, score, documents, Draws(documents))
+
+
+def test_a_curve_has_the_interval_of_its_changes_and_none_over_few_texts():
+    found = planted()
+    tested = verdicts(changes(*accuracy_with_and_without(25)), RESAMPLES)
+    assert found.low[1:] == pytest.approx(tested.low[1:])
+    assert found.high[1:] == pytest.approx(tested.high[1:])
+    assert (found.low[0], found.high[0]) == (0, 0)
+    few = planted(times=3)
+    assert np.isnan([few.low, few.high]).all()
+    assert np.isfinite(few.drawn).all(), "how many heads can go is described for any two texts"
+
+
+def accuracy_with_and_without(times):
+    right = np.tile(RIGHT, (times, 1))
+    logits = np.stack([1.0 - right, right], axis=-1)
+    return label_score("accuracy", np.ones(len(right)), 2), logits[:, 0], logits, [None] * len(right)
 
 
 def test_a_relative_curve_divides_by_the_steps_own_score_with_all_heads_on():
     shares = relative(planted())
     assert shares.value == pytest.approx([1, 3 / 4, 3 / 4, 0])
     assert (shares.low[0], shares.high[0]) == (1, 1)
-    drawn = Draws([None] * 5).weights @ RIGHT  # a corpus in which no text is right with all heads on has no share
-    ratios = (drawn / np.where(drawn[:, :1] > 0, drawn[:, :1], np.nan))[:, 1]
-    assert (shares.low[1], shares.high[1]) == pytest.approx(tuple(np.nanquantile(ratios, [0.025, 0.975])))
-    assert 0 <= shares.low[1] < 3 / 4 < shares.high[1] <= 1
+    # Fieller's interval of a ratio of two means, by another path: all shares that Student's t does not reject.
+    full, pruned = np.tile(RIGHT, (25, 1))[:, :2].T
+    candidates = np.linspace(0, 1.5, 3_001)
+    t = [ttest_1samp(pruned - share * full, 0).pvalue for share in candidates]
+    fieller = candidates[np.array(t) > 0.05]
+    assert (shares.low[1], shares.high[1]) == pytest.approx((fieller.min(), fieller.max()), abs=0.04)
 
 
-def test_there_is_no_share_of_a_score_of_zero_and_no_interval_over_one_document():
+def test_there_is_no_share_of_a_score_of_zero_and_no_interval_over_few_texts():
     nothing = relative(planted(np.zeros((5, 4), int)))
     assert all(np.isnan(values).all() for values in (nothing.value, nothing.low, nothing.high))
-    one = relative(planted(documents=("a",) * 5))
-    assert one.value[1] == pytest.approx(3 / 4)
-    assert np.isnan(one.low).all()
+    few = relative(planted(times=3))
+    assert few.value[1] == pytest.approx(3 / 4)
+    assert np.isnan(few.low).all()
 
 
 def test_the_mean_of_random_curves_has_the_interval_of_their_mean():
@@ -59,8 +82,10 @@ def test_the_mean_of_random_curves_has_the_interval_of_their_mean():
     assert (mean.order, mean.draw) == ("random", 0)
     assert mean.score == pytest.approx([4 / 5, 3 / 10, 3 / 5, 3 / 10])
     assert mean.delta == pytest.approx(mean.score - 4 / 5)
-    drawn = Draws([None] * 5).weights @ (RIGHT[:, 1] + other[:, 1] - 2 * RIGHT[:, 0]) / 10
-    assert (mean.low[1], mean.high[1]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    by_text = np.tile((RIGHT + other) / 2 - RIGHT[:, :1], (25, 1))
+    tested = verdicts(Changes(delta=by_text.mean(axis=0), by_unit=by_text, differs=by_text != 0), RESAMPLES)
+    assert mean.low[1:] == pytest.approx(tested.low[1:])
+    assert mean.high[1:] == pytest.approx(tested.high[1:])
 
 
 def test_the_table_has_a_row_a_step_of_training_and_of_the_curve():

@@ -19,7 +19,7 @@ from core.finetuning.data import read_training_data
 from core.finetuning.finetune import finetune
 from core.finetuning.journal import open_run, plan_of
 from core.finetuning.settings import TrainingSettings
-from core.importance.effects import Draws, kept_alone
+from core.importance.effects import kept_alone
 from core.importance.metrics import TextOutcomes, label_score
 from core.importance.removal.remove import remove
 from core.passes.prepare import prepare
@@ -131,15 +131,17 @@ def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
     for name in ("accuracy", "matthews", "f1", "loss"):
         assert np.argwhere(np.isnan(label_score(name, classes, 2).of(logits))).tolist() == list(map(list, GONE))
     outcomes = [TextOutcomes(full=of_text[0, 0], without=of_text) for of_text in logits]
-    kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6, Draws([None] * 6, 50))
+    kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6)
     assert not {(layer, int(head)) for layer, head in enumerate(kept.head[0])} & set(GONE)
     assert np.isfinite(kept.delta).all()
 
 
 @pytest.mark.parametrize("replace", ["zero", "mean"])
 def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
-    replace, pruned, folders, texts, tmp_path, capsys
+    replace, pruned, folders, tmp_path, capsys
 ):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(SENTENCES * 5))  # as many as a test needs
     off = ",".join(f"{layer}-{head}" for layer, head in GONE)
     tables = {}
     for name, checkpoint, more in (("gated", folders("bert"), ("--off", off)), ("pruned", pruned, ())):

@@ -21,7 +21,8 @@ CURVE = Curve(
     low=np.array([0.0, -0.06, -0.28]),
     high=np.array([0.0, 0.01, -0.12]),
     drawn=np.array([[0.0, -0.06, -0.28], [0.0, 0.01, -0.12]]),
-    drawn_full=np.array([0.8, 0.8]),
+    by_unit=np.array([[0.8, 0.74, 0.52], [0.8, 0.82, 0.68]]),
+    differs=np.array([[False, True, True], [False, True, True]]),
 )
 BESIDE = [
     replace(CURVE, order=order, draw=draw, n_removed=np.array([0, 6, 12]), score=np.array([0.8, middle, 0.5]))

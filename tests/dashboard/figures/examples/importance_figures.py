@@ -28,7 +28,8 @@ def curve(order, draw=0, seed=0, known=True):
         low=delta - spread,
         high=delta + spread,
         drawn=np.tile(delta, (3, 1)) if known else np.full((3, len(COUNTS)), np.nan),
-        drawn_full=np.full(3, score[0]),
+        by_unit=np.tile(score, (4, 1)),
+        differs=np.tile(delta != 0, (4, 1)),
     )
 
 

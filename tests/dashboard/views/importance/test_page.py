@@ -9,7 +9,7 @@ from reading import said, sent
 
 from core.analysis import ablations, results
 from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.importance.effects import Draws, effects, kept_alone
+from core.importance.effects import effects, kept_alone
 from core.importance.metrics import label_score, mean_score
 from core.importance.question import ablation_question
 from core.texts.text import read_typed
@@ -17,6 +17,7 @@ from dashboard.views.importance import wording as words
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3
+MANY = "\n".join([TEXTS] * 7)
 ROWS = ("the cat sat,no", "a dog ran,yes", "she ate apples,so", "the mat is red,no", "two birds,yes", "a cat,so")
 TABLE = "\n".join(["sentence,label", *ROWS])
 VALUES = [0, 2, 1, 0, 2, 1]
@@ -58,14 +59,19 @@ def test_the_map_and_the_sentence_are_what_core_computes(opened, replaced, repla
     expected = ablations(loaded(folder), read_typed(TEXTS), replace=replace)
     assert shown_map(at) == pytest.approx(expected.delta, abs=1e-6)
     layer, head = np.unravel_index(expected.delta.argmax(), expected.delta.shape)
-    assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g} (95%" in shown(at)
-    assert words.FEW in [each.value for each in at.info]
+    assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g}." in shown(at)
+    (few,) = (each.value for each in at.info)
+    assert few.startswith("There are 3 texts, and intervals and p-values need at least 20:")
+    assert few.endswith(words.FEW)
 
 
 def test_the_loss_of_a_language_model_may_fall_and_is_tested(opened):
-    folder, at = opened("MaskedLM", metric=words.LM)
-    outcomes = results(loaded(folder), ablation_question("lm"), read_typed(TEXTS))
-    expected = effects(outcomes, mean_score("loss"), Draws([None] * N_TEXTS))
+    _, at = opened("MaskedLM", metric=words.LM)
+    assert "At level" not in shown(at)
+    folder, at = opened("MaskedLM", metric=words.LM, corpus_text=MANY)
+    outcomes = results(loaded(folder), ablation_question("lm"), read_typed(MANY))
+    expected = effects(outcomes, mean_score("loss"), [None] * 21)
+    assert (expected.p_adjusted < 0.05).any()
     assert shown_map(at, "loss") == pytest.approx(expected.delta, abs=1e-5)
     differs = expected.p_adjusted < 0.05
     worse, better = (int((differs & (sign * expected.delta > 0)).sum()) for sign in (1, -1))
@@ -82,7 +88,7 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened):
     for name in ("accuracy", "loss"):
         at.selectbox(key="score").set_value(words.SCORES[name])
         at.run()
-        expected = effects(outcomes, label_score(name, np.array(VALUES, float), 3), Draws([None] * len(ROWS)))
+        expected = effects(outcomes, label_score(name, np.array(VALUES, float), 3), [None] * len(ROWS))
         sign = 1 if name == "loss" else -1
         assert shown_map(at, name) == pytest.approx(sign * expected.delta, abs=1e-5)
         assert f"With all heads on the {words.SCORE_NAMES[name]} is {expected.full:.3g};" in shown(at)
@@ -113,7 +119,7 @@ def test_each_layer_with_one_head_is_judged_on_the_other_half(opened):
     folder, at = opened(**{"keep one": "true"})
     table = at.dataframe[-1].value
     outcomes = results(loaded(folder), ablation_question("output", alone=True), read_typed(TEXTS))
-    expected = kept_alone(outcomes, mean_score("change"), [None] * N_TEXTS, Draws([None] * N_TEXTS))
+    expected = kept_alone(outcomes, mean_score("change"), [None] * N_TEXTS)
     assert table["delta"].to_numpy() == pytest.approx(expected.delta, abs=1e-6)
     assert table["chosen on one half"].tolist() == [f"L{at} H{head}" for at, head in enumerate(expected.head[0])]
 

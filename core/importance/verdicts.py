@@ -1,0 +1,293 @@
+"""Test and interval of the change of a score, paired over texts or documents. Does not import torch.
+
+Changes of a loss are skewed and those of an accuracy mostly 0, so that Student's t and the percentile bootstrap find
+changes where there are none. `benchmarks/findings/verdicts.py` prints how often this test does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.importance.metrics import Score
+from core.statistics.documents import document_numbers, document_sums, n_documents
+
+ALPHA: Final = 0.05
+RESAMPLES: Final = 9_999
+"""The smallest p-value is 2 / 10,000, so that Benjamini-Hochberg and Holm can pass a single one of up to 249 heads."""
+LEAST_UNITS: Final = 20
+"""Fewest texts, or documents, for a test, and fewest that a head changes unless it changes all by the same amount."""
+DRAWN_SHARE: Final = 2 / 3
+"""Units in a resample, as a share of all. With all of them, lognormal changes of 20 texts pass in 7.4%, not 5.5%."""
+SAME: Final = 1e-6
+"""Changes that differ by at most this share of the largest one have the same size."""
+TIE: Final = 1e-9
+"""Relative difference at which statistics that differ only by rounding count as equal."""
+CELLS, WEIGHTS = 128, 2**22
+"""Numbers of changes and of weights that are processed at once, to bound memory use."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Changes:
+    """Changes of a score, and what each unit (a text, or a document where these are known) contributes to them."""
+
+    delta: Float[np.ndarray, "*cell"]
+    """Score without heads minus that with them; NaN for a removed head."""
+    by_unit: Float[np.ndarray, "unit *cell"]
+    """Differences of `pseudo_values`, whose mean is delta. Of a mean over texts: the change of each text."""
+    differs: Bool[np.ndarray, "unit *cell"]
+    """Whether any text of the unit contributes something else without the heads."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Verdicts:
+    """Interval and p-value of each change; NaN where there are too few units for a test that holds."""
+
+    low: Float[np.ndarray, "*cell"]
+    high: Float[np.ndarray, "*cell"]
+    """95% interval, which excludes 0 exactly where p is at most 0.05; NaN also where nothing changes."""
+    p: Float[np.ndarray, "*cell"]
+    """Two-sided, of "the score does not change"."""
+
+
+def changes(
+    score: Score,
+    full: Float[np.ndarray, "text part"],
+    without: Float[np.ndarray, "text *cell part"],
+    documents: Sequence[str | None],
+) -> Changes:
+    """Change of a score in each cell, such as a head, and the contributions of the units.
+
+    Args:
+        score: to compare.
+        full: outcomes with all heads on.
+        without: outcomes without the head, or heads, of each cell.
+        documents: of each text, None where unknown.
+    """
+    if without.ndim > 3:  # one layer after another, to bound memory use
+        layers = [changes(score, full, without[:, layer], documents) for layer in range(without.shape[1])]
+        return Changes(
+            delta=np.stack([layer.delta for layer in layers]),
+            by_unit=np.stack([layer.by_unit for layer in layers], axis=1),
+            differs=np.stack([layer.differs for layer in layers], axis=1),
+        )
+    return Changes(
+        delta=score.of(without) - score.of(full),
+        by_unit=pseudo_values(score, without, documents) - pseudo_values(score, full[:, None], documents),
+        differs=differing(score, full, without, documents),
+    )
+
+
+def pseudo_values(
+    score: Score, outcomes: Float[np.ndarray, "text *cell part"], documents: Sequence[str | None]
+) -> Float[np.ndarray, "unit *cell"]:
+    """What each unit contributes to a score: jackknife pseudo-values, shifted to a mean of the score.
+
+    Of a mean over texts these are the values of the texts.
+
+    Source: Tukey 1958; Efron and Tibshirani 1993, section 11.5.
+    """
+    terms = _by_unit(score.contributions(outcomes), documents)
+    n_units, total = len(terms), terms.sum(axis=0)
+    value = score.of_sums(total)
+    contributions = n_units * value - (n_units - 1) * score.of_sums(total - terms)
+    return contributions + (value - contributions.mean(axis=0))
+
+
+def differing(
+    score: Score,
+    full: Float[np.ndarray, "text part"],
+    without: Float[np.ndarray, "text cell part"],
+    documents: Sequence[str | None],
+) -> Bool[np.ndarray, "unit cell"]:
+    """Whether any text of a unit contributes something else to a score without heads; arguments as of `changes`."""
+    return _by_unit((score.contributions(without) != score.contributions(full[:, None])).any(axis=-1), documents) > 0
+
+
+def _by_unit(values: np.ndarray, documents: Sequence[str | None]) -> np.ndarray:
+    """Sums over the texts of each document, where these are known."""
+    numbers = document_numbers(documents)
+    return values if numbers is None else np.moveaxis(document_sums(np.moveaxis(values, 0, -1), numbers), -1, 0)
+
+
+def verdicts(of_score: Changes, resamples: int = RESAMPLES, seed: int = 0) -> Verdicts:
+    """Test each change with two or three tests, of which the largest p-value counts, so that each covers where others
+    do not hold.
+
+    Sign flips: exact for changes that are symmetric around 0; the interval inverts the same test. Bootstrap-t, for
+    skewed changes: t of resamples of DRAWN_SHARE of the units in place of Student's distribution, equal-tailed. The
+    same over only those units that the head changes, for changes that are mostly 0: how many units it changes does not
+    depend on whether it helps or harms. The interval spans those of the tests. Where all changes that are not 0 have
+    the same size, as those of accuracy, sign flips are McNemar's test and hold for any number of them; Agresti and
+    Min's interval takes the place of the bootstrap. A resample of equal values has an infinite t, so that an interval
+    may have no end.
+
+    Args:
+        of_score: changes.
+        resamples: number of resamples, and of sign flips. No p-value is below 2 / (resamples + 1).
+        seed: of both; the same for all cells.
+
+    Source: sign flips as typical values: Hartigan 1969. Bootstrap-t: Efron and Tibshirani 1993, section 12.5; resamples
+        smaller than the sample: Bickel, Götze and van Zwet 1997. A p-value counts the sample as one of the resamples:
+        Davison and Hinkley 1997, section 4.2. Paired proportions: Agresti and Min 2005.
+    """
+    n_units, shape = len(of_score.by_unit), of_score.delta.shape
+    low, high, p = np.full((3, of_score.delta.size), np.nan)
+    values, differs = (array.reshape(n_units, -1) for array in (of_score.by_unit, of_score.differs))
+    tested = np.flatnonzero(np.isfinite(values).all(axis=0)) if n_units >= LEAST_UNITS else np.array([], int)
+    for cells in np.array_split(tested, -(-len(tested) // CELLS) or 1):
+        low[cells], high[cells], p[cells] = _tested(values[:, cells], differs[:, cells], resamples, seed)
+    return Verdicts(low=low.reshape(shape), high=high.reshape(shape), p=p.reshape(shape))
+
+
+def without_verdict(
+    delta: Float[np.ndarray, "*cell"], p: Float[np.ndarray, "*cell"], documents: Sequence[str | None]
+) -> str:
+    """How many changes have no interval and p-value, and why; empty if all have them.
+
+    Args:
+        delta: the changes; NaN for those that are not there.
+        p: of each.
+        documents: of each text, None where unknown.
+    """
+    n_known = n_documents(documents)
+    n_units, unit = (len(documents), "text") if n_known is None else (n_known, "document")
+    if n_units < LEAST_UNITS:
+        there_are = f"There is 1 {unit}" if n_units == 1 else f"There are {n_units} {unit}s"
+        return (
+            f"{there_are}, and intervals and p-values need at least {LEAST_UNITS}: with fewer, the test would too "
+            "often find a change where there is none."
+        )
+    is_there = ~np.isnan(delta)
+    n_without = int((is_there & np.isnan(p)).sum())
+    if not n_without:
+        return ""
+    return (
+        f"{n_without} of {is_there.sum()} changes have no interval and no p-value, because each comes from fewer than "
+        f"{LEAST_UNITS} of the {n_units:,} {unit}s, which are too few for a test that holds."
+    )
+
+
+def verdict_facts(
+    delta: Float[np.ndarray, "*cell"],
+    p: Float[np.ndarray, "*cell"],
+    documents: Sequence[str | None],
+    resamples: int = RESAMPLES,
+) -> dict[str, str]:
+    """How p-values were computed, for files; arguments as of `without_verdict` and `verdicts`."""
+    return {
+        "test": f"larger p of sign flips and bootstrap-t, {resamples:,} resamples, at least {2 / (resamples + 1):.2g}",
+        "without a verdict": without_verdict(delta, p, documents) or "none",
+    }
+
+
+_Ends = tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]
+"""Lower and upper end of the interval, and p-value."""
+
+
+def _tested(
+    values: Float[np.ndarray, "unit cell"], differs: Bool[np.ndarray, "unit cell"], resamples: int, seed: int
+) -> _Ends:
+    sizes = np.abs(values)
+    is_zero = sizes <= SAME * sizes.max(axis=0)
+    differs = differs & ~is_zero  # an accuracy does not change by another wrong class
+    n_changed, is_same_size = differs.sum(axis=0), (is_zero | (sizes >= (1 - SAME) * sizes.max(axis=0))).all(axis=0)
+    low, high, p = np.full((3, values.shape[1]), np.nan)
+    p[n_changed == 0] = 1
+    if len(cells := np.flatnonzero(is_same_size & (n_changed > 0))):
+        low[cells], high[cells], p[cells] = _same_size(values[:, cells], resamples, seed)
+    if len(cells := np.flatnonzero(~is_same_size & (n_changed >= LEAST_UNITS))):
+        low[cells], high[cells], p[cells] = _any_size(values[:, cells], differs[:, cells], resamples, seed)
+    return low, high, p
+
+
+def _same_size(values: Float[np.ndarray, "unit cell"], resamples: int, seed: int) -> _Ends:
+    """Sign flips, with the interval of Agresti and Min for a difference of paired proportions."""
+    from scipy.special import ndtr, ndtri  # takes a quarter of a second
+
+    size, n = np.abs(values).max(axis=0), len(values) + 2
+    balance, n_changed = values.sum(axis=0) / size, np.abs(values).sum(axis=0) / size
+    centre, error = balance / n, np.sqrt(n_changed + 1 - balance**2 / n) / n
+    margin = ndtri(1 - ALPHA / 2) * error
+    p = np.maximum(_sign_flips(values, resamples, seed)[2], 2 * ndtr(-np.abs(centre / error)))
+    return _spanning(size * (centre - margin), size * (centre + margin), p)
+
+
+def _any_size(
+    values: Float[np.ndarray, "unit cell"], differs: Bool[np.ndarray, "unit cell"], resamples: int, seed: int
+) -> _Ends:
+    """Sign flips and bootstrap-t over all units, and over those that differ."""
+    flips, over_all = _sign_flips(values, resamples, seed), _bootstrap_t(values, None, resamples, seed)
+    p = np.maximum(flips[2], over_all[2])
+    if not differs.all():
+        p = np.maximum(p, _bootstrap_t(values, differs, resamples, seed)[2])
+    return _spanning(np.minimum(flips[0], over_all[0]), np.maximum(flips[1], over_all[1]), p)
+
+
+def _spanning(
+    low: Float[np.ndarray, " cell"], high: Float[np.ndarray, " cell"], p: Float[np.ndarray, " cell"]
+) -> _Ends:
+    """The interval, up to 0 where the test does not exclude it."""
+    has_zero = p > ALPHA
+    return np.where(has_zero, np.minimum(low, 0), low), np.where(has_zero, np.maximum(high, 0), high), p
+
+
+def _sign_flips(values: Float[np.ndarray, "unit cell"], resamples: int, seed: int) -> _Ends:
+    """A mean m passes a flip if the changes minus m have, flipped, a mean at least as far from 0: exactly if m lies
+    between the mean of the flipped changes and that of the others."""
+    random, total, n_units = np.random.default_rng(seed), values.sum(axis=0), len(values)
+    ends: list[np.ndarray] = []
+    for n_rows in _rows(resamples, n_units):
+        is_flipped = random.integers(2, size=(n_rows, n_units), dtype=np.int8).astype(float)
+        n_flipped = is_flipped.sum(axis=1, keepdims=True)
+        n_others, flipped = n_units - n_flipped, is_flipped @ values
+        means = flipped / np.maximum(n_flipped, 1), (total - flipped) / np.maximum(n_others, 1)
+        # Where none or all are flipped it is the sample itself, up to its sign, which every mean passes.
+        infinite = np.where((n_flipped == 0) | (n_others == 0), np.inf, 0)
+        ends.append(np.stack([np.minimum(*means) - infinite, np.maximum(*means) + infinite]))
+    below, above = np.concatenate(ends, axis=1)
+    tie = TIE * np.abs(total) / n_units
+    p = (((below <= tie) & (above >= -tie)).sum(axis=0) + 1) / (resamples + 1)
+    place = int(ALPHA * (resamples + 1))
+    return np.partition(below, place - 1, axis=0)[place - 1], -np.partition(-above, place - 1, axis=0)[place - 1], p
+
+
+def _bootstrap_t(
+    values: Float[np.ndarray, "unit cell"], differs: Bool[np.ndarray, "unit cell"] | None, resamples: int, seed: int
+) -> _Ends:
+    """t of the mean over all units, or over those that differ, against t in resamples of the units."""
+    random, n_units = np.random.default_rng(seed), len(values)
+    counted = np.ones(values.shape) if differs is None else differs.astype(float)
+    count = counted.sum(axis=0)
+    mean = (values * counted).sum(axis=0) / count
+    centred = (values - mean) * counted
+    squares = np.square(centred)
+    error = np.sqrt(squares.sum(axis=0) / (count * (count - 1)))
+    n_drawn = round(DRAWN_SHARE * n_units)
+    drawn: list[np.ndarray] = []
+    for n_rows in _rows(resamples, n_units):
+        units = random.integers(n_units, size=(n_rows, n_drawn)) + n_units * np.arange(n_rows)[:, None]
+        times = np.bincount(units.ravel(), minlength=n_rows * n_units).reshape(n_rows, n_units).astype(float)
+        drawn_count = np.full((n_rows, 1), float(n_drawn)) if differs is None else times @ counted
+        with np.errstate(invalid="ignore", divide="ignore"):
+            drawn_mean = times @ centred / drawn_count
+            variance = times @ squares / drawn_count - drawn_mean**2
+            variance[variance <= TIE * error**2 * count] = 0
+            drawn.append(drawn_mean / np.sqrt(variance / (drawn_count - 1)))
+    t, place = np.concatenate(drawn), int(ALPHA / 2 * (resamples + 1))
+    largest, smallest = np.where(np.isnan(t), np.inf, t), np.where(np.isnan(t), -np.inf, t)
+    is_constant = error <= TIE * np.abs(mean)  # the units that differ, though not all: the other tests decide
+    observed = mean / np.where(is_constant, 1, error)
+    tie = TIE * np.abs(observed)
+    sides = (largest >= observed - tie).sum(axis=0), (smallest <= observed + tie).sum(axis=0)
+    p = np.where(is_constant, 0, np.minimum(1, 2 * (np.minimum(*sides) + 1) / (resamples + 1)))
+    low = mean + error * np.partition(-largest, place - 1, axis=0)[place - 1]
+    return low, mean - error * np.partition(smallest, place - 1, axis=0)[place - 1], p
+
+
+def _rows(resamples: int, n_units: int) -> list[int]:
+    """Sizes of parts of the resamples whose weights are processed at once."""
+    rows = max(1, WEIGHTS // n_units)
+    return [min(rows, resamples - start) for start in range(0, resamples, rows)]

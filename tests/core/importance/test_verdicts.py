@@ -1,0 +1,190 @@
+"""The test of a change: how often it finds one where there is none, and its interval and p-value by other paths."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from core.importance.metrics import label_score, mean_score
+from core.importance.verdicts import (
+    LEAST_UNITS,
+    RESAMPLES,
+    Changes,
+    changes,
+    pseudo_values,
+    verdict_facts,
+    verdicts,
+    without_verdict,
+)
+
+CHANCE = np.random.default_rng(5)
+N_HEADS = 2_000
+FEW = 999
+LAWS = {
+    "normal": lambda shape: CHANCE.normal(size=shape),
+    "lognormal": lambda shape: CHANCE.lognormal(size=shape) - np.exp(0.5),
+    "t(3)": lambda shape: CHANCE.standard_t(3, size=shape),
+    "nine tenths 0, lognormal": lambda shape: (
+        (CHANCE.random(shape) < 0.1) * (CHANCE.lognormal(size=shape) - np.exp(0.5))
+    ),
+    "nine tenths 0, else 1 or -1": lambda shape: (CHANCE.random(shape) < 0.1) * CHANCE.choice([-1.0, 1.0], size=shape),
+}
+"""Changes of a head that does not matter: their mean is 0."""
+
+
+def of_values(values):
+    return Changes(delta=values.mean(axis=0), by_unit=values, differs=values != 0)
+
+
+def excludes_zero(found):
+    return (found.low > 0) | (found.high < 0)
+
+
+@pytest.mark.parametrize(
+    ("law", "n_texts"),
+    [*((law, 20) for law in LAWS), *((law, 64) for law in list(LAWS)[:3]), *((law, 200) for law in list(LAWS)[3:])],
+)
+def test_a_head_that_does_not_matter_is_found_at_most_as_often_as_said(law, n_texts):
+    found = verdicts(of_values(LAWS[law]((n_texts, N_HEADS))), FEW)
+    assert (found.p <= 0.05).mean() < 0.06 + 2 * np.sqrt(0.06 * 0.94 / N_HEADS)
+
+
+def test_a_head_that_matters_is_found_nearly_as_often_as_by_students_t():
+    from scipy.stats import ttest_1samp
+
+    values = CHANCE.normal(0.5, 1, size=(30, N_HEADS))
+    power = (verdicts(of_values(values), FEW).p <= 0.05).mean()
+    assert power > (ttest_1samp(values, 0).pvalue <= 0.05).mean() - 0.06 > 0.6
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["normal", "ones", "lognormal", "twos"]),
+    st.floats(-0.6, 0.6),
+    st.sampled_from([LEAST_UNITS, 41]),
+)
+def test_the_interval_excludes_0_exactly_where_p_is_at_most_005(seed, law, shift, n_texts):
+    chance = np.random.default_rng(seed)
+    shape = (n_texts, 12)
+    values = {
+        "normal": lambda: chance.normal(shift, 1, size=shape),
+        "lognormal": lambda: chance.lognormal(size=shape) - 1.65 + shift,
+        "ones": lambda: chance.choice([-1.0, 0, 1], p=[0.3 - shift / 2, 0.4, 0.3 + shift / 2], size=shape),
+        "twos": lambda: chance.choice([-2.0, -1, 1, 2], p=[0.2 - shift / 4, 0.3, 0.3, 0.2 + shift / 4], size=shape),
+    }[law]()
+    found = verdicts(of_values(values), FEW)
+    assert (excludes_zero(found) == (found.p <= 0.05)).all()
+    assert ((found.low <= values.mean(axis=0)) & (values.mean(axis=0) <= found.high)).all()
+
+
+def test_sign_flips_by_all_of_them():
+    """With 20 texts of which 10 change by 1, 2, 4, ... all 1,024 flips can be written down."""
+    values = np.zeros((20, 1))
+    values[:10, 0] = [1, -1, 1, 1, 1, 1, -1, 1, 1, 1]
+    every = np.array(list(product([-1, 1], repeat=10))) @ np.abs(values[:10, 0])
+    exact = (np.abs(every) >= values.sum()).mean()
+    assert exact == pytest.approx(binomtest(2, 10).pvalue)
+    assert verdicts(of_values(values)).p[0] == pytest.approx(exact, abs=0.01)
+
+
+def test_the_interval_of_an_accuracy_is_agresti_and_mins():
+    """Of 100 texts 12 become wrong and 3 right: by the formula of their section 4, with half a text in each cell."""
+    values = np.zeros((100, 1))
+    values[:12], values[12:15] = -1, 1
+    found = verdicts(of_values(values))
+    right, wrong, n = 3.5, 12.5, 102
+    error = np.sqrt((right + wrong) - (right - wrong) ** 2 / n) / n
+    assert (found.low[0], found.high[0]) == pytest.approx(
+        ((right - wrong) / n - 1.959964 * error, (right - wrong) / n + 1.959964 * error)
+    )
+    assert found.p[0] == pytest.approx(binomtest(3, 15).pvalue, abs=0.01)
+
+
+def test_the_bootstrap_t_one_resample_after_another():
+    """Changes that are skewed to the right and mostly below 0: the bootstrap-t is the stricter test, above the mean."""
+    values = np.random.default_rng(3).exponential(size=(24, 1)) - 1.6
+    found = verdicts(of_values(values))
+    chance, mean, error = np.random.default_rng(11), values.mean(), values.std(ddof=1) / np.sqrt(24)
+    drawn = values[chance.integers(24, size=(20_000, 16)), 0]
+    t = (drawn.mean(axis=1) - mean) / (drawn.std(axis=1, ddof=1) / np.sqrt(16))
+    observed = mean / error
+    assert found.p[0] == pytest.approx(2 * min((t >= observed).mean(), (t <= observed).mean()), abs=0.01)
+    assert found.high[0] == pytest.approx(mean - np.quantile(t, 0.025) * error, abs=0.03)
+
+
+def test_the_smallest_p_lets_one_head_of_144_pass_a_correction():
+    found = verdicts(of_values(CHANCE.normal(5, 1, size=(64, 2))))
+    assert found.p == pytest.approx(2 / (RESAMPLES + 1))
+    assert 144 * found.p[0] < 0.05
+
+
+def test_too_few_texts_have_no_verdict_and_a_sentence():
+    values = CHANCE.normal(3, 1, size=(LEAST_UNITS - 1, 4))
+    found = verdicts(of_values(values))
+    assert np.isnan([found.low, found.high, found.p]).all()
+    assert without_verdict(values[0], found.p, [None] * 19).startswith(
+        "There are 19 texts, and intervals and p-values "
+    )
+    assert "There is 1 document, and" in without_verdict(values[0], found.p, ["a"] * 19)
+    assert not without_verdict(values[0], values[0], [None] * 20)
+
+
+def test_a_head_that_changes_few_texts_by_different_amounts_has_no_verdict():
+    values = np.zeros((64, 4))
+    values[: LEAST_UNITS - 1, 0] = CHANCE.normal(size=LEAST_UNITS - 1)
+    values[:LEAST_UNITS, 1] = CHANCE.normal(size=LEAST_UNITS)
+    values[:3, 2] = 1
+    found = verdicts(of_values(values))
+    assert np.isnan(found.p).tolist() == [True, False, False, False]
+    assert np.isnan(found.low).tolist() == [True, False, False, True]
+    assert found.p[3] == 1, "nothing changes"
+    facts = verdict_facts(values[0], found.p, [None] * 64, 99)
+    assert "99 resamples, at least 0.02" in facts["test"]
+    assert facts["without a verdict"].startswith("1 of 4 changes have no interval")
+
+
+@pytest.mark.parametrize("name", ["matthews", "f1", "accuracy", "loss"])
+@pytest.mark.parametrize("documents", [[None] * 30, [str(place // 2) for place in range(30)]])
+def test_contributions_are_those_of_scores_with_one_text_or_document_left_out(name, documents):
+    classes = CHANCE.integers(3, size=30).astype(float)
+    full, without = CHANCE.normal(size=(30, 3)), CHANCE.normal(size=(30, 2, 2, 3))
+    found = changes(label_score(name, classes, 3), full, without, documents)
+    units = np.array([place if name is None else int(name) for place, name in enumerate(documents)])
+    delta = label_score(name, classes, 3).of(without) - label_score(name, classes, 3).of(full)
+    np.testing.assert_allclose(found.delta, delta)
+    n_units = units.max() + 1
+    by_hand = []
+    for unit in range(n_units):
+        rest = units != unit
+        score = label_score(name, classes[rest], 3)
+        by_hand.append(n_units * delta - (n_units - 1) * (score.of(without[rest]) - score.of(full[rest])))
+    by_hand = np.array(by_hand)
+    np.testing.assert_allclose(found.by_unit, by_hand + delta - by_hand.mean(axis=0), atol=1e-9)
+    assert found.by_unit.mean(axis=0) == pytest.approx(delta)
+
+
+def test_the_jackknife_of_a_correlation_agrees_with_scipys_standard_error():
+    """Fisher: the standard error of r is about (1 - r^2) / sqrt(n - 1) for normal values."""
+    labels = CHANCE.normal(size=2_000)
+    values = (labels + CHANCE.normal(size=2_000))[:, None]
+    score = label_score("pearson", labels, 0)
+    by_text = pseudo_values(score, values, [None] * 2_000)
+    r = np.corrcoef(labels, values[:, 0])[0, 1]
+    assert by_text.mean() == pytest.approx(r)
+    assert by_text.std(ddof=1) / np.sqrt(2_000) == pytest.approx((1 - r**2) / np.sqrt(1_999), rel=0.1)
+
+
+def test_contributions_to_a_mean_are_the_changes_of_the_texts():
+    full, without = CHANCE.normal(size=(25, 1)), CHANCE.normal(size=(25, 2, 3, 1))
+    found = changes(mean_score("loss"), full, without, [None] * 25)
+    np.testing.assert_allclose(found.by_unit, (without - full[:, None, None])[..., 0], atol=1e-12)
+    assert found.differs.all()
+
+
+def test_another_wrong_class_is_no_change_of_an_accuracy():
+    full, without = np.eye(3)[[0] * 30], np.eye(3)[[2] * 10 + [1] * 3 + [0] * 17][:, None]
+    found = verdicts(changes(label_score("accuracy", np.ones(30), 3), full, without, [None] * 30))
+    assert found.p[0] == pytest.approx(0.25, abs=0.02), "3 of 3 become right: 2 / 2^3"
