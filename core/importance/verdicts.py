@@ -279,7 +279,8 @@ def _bootstrap_t(
     t, place = np.concatenate(drawn), int(ALPHA / 2 * (resamples + 1))
     largest, smallest = np.where(np.isnan(t), np.inf, t), np.where(np.isnan(t), -np.inf, t)
     is_constant = error <= TIE * np.abs(mean)  # the units that differ, though not all: the other tests decide
-    observed = mean / np.where(is_constant, 1, error)
+    error = np.where(is_constant, 1, error)
+    observed = mean / error
     tie = TIE * np.abs(observed)
     sides = (largest >= observed - tie).sum(axis=0), (smallest <= observed + tie).sum(axis=0)
     p = np.where(is_constant, 0, np.minimum(1, 2 * (np.minimum(*sides) + 1) / (resamples + 1)))
