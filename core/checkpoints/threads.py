@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 import torch
@@ -21,15 +22,16 @@ def each_on_one_thread(compute: Callable[[Part], Result], parts: Sequence[Part])
     For many short operations: threads that share such an operation mostly wait for each other.
 
     Args:
-        compute: computes one part.
+        compute: computes one part; it sees the caller's context variables.
         parts: a single part is computed by all threads.
     """
     n_threads = torch.get_num_threads()
     if min(n_threads, len(parts)) == 1:
         return [compute(part) for part in parts]
+    contexts = [copy_context() for _ in parts]
     try:
         with ThreadPoolExecutor(min(n_threads, len(parts)), "part", torch.set_num_threads, (1,)) as threads:
-            return list(threads.map(compute, parts))
+            return list(threads.map(lambda context, part: context.run(compute, part), contexts, parts))
     finally:
         # The number is set per thread, but the last one set is also the default of new threads.
         torch.set_num_threads(n_threads)

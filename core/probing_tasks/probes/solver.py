@@ -1,6 +1,8 @@
 """Many logistic regressions at once: one batched L-BFGS over all vectors and penalty strengths."""
 
 import math
+from collections.abc import Callable
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +27,8 @@ COMPACT_BELOW: Final = 0.75
 BLOCK: Final = 64
 """Rows whose largest probabilities are multiplied before the logarithm is taken; with up to 2^15 classes, their product
 does not underflow in float64."""
+between_steps: Final[ContextVar[Callable[[], None]]] = ContextVar("between_steps", default=lambda: None)
+"""Called before each step of `minimise`; may raise, which ends the work."""
 ROUNDING: Final = 16 * torch.finfo(torch.float64).eps
 """Relative increase of a loss that counts as rounding error."""
 
@@ -72,6 +76,7 @@ def minimise(
     state, final = (weights, loss, gradient), (weights.clone(), loss.clone(), gradient.clone())
     index = torch.arange(len(strengths))[:, None], torch.arange(strengths.shape[1])
     for _ in range(MOST_ITERATIONS):
+        between_steps.get()()
         unsolved = state[2].abs().amax((-1, -2)) > TOLERANCE
         if not bool(unsolved.all()):
             rows, columns = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]

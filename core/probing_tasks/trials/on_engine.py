@@ -7,7 +7,7 @@ from core.engines.work import Engine
 from core.probing_tasks.trials.progress import Reporter, Stopped
 from core.probing_tasks.trials.result import Stage, TrialResult
 from core.probing_tasks.trials.run import Trials
-from core.probing_tasks.trials.trial import Trial, name_of
+from core.probing_tasks.trials.trial import Trial, n_texts_of, name_of
 
 Run = Callable[[Trial], tuple[TrialResult, bool]]
 
@@ -33,12 +33,14 @@ def run_on(
     Returns: results of the successful trials, in their order.
     """
     results: dict[Trial, TrialResult] = {}
+    n_texts = dict(zip(table, n_texts_of(table)))
+    reporter.expect(sum(n_texts.values()) * n_stages)
     try:
         for is_last in (False, True):
             missing = [trial for trial in table if trial not in results]
             for outcome in engine(begin, missing):
                 trial = missing[outcome.index]
-                reporter.begin(name_of(trial))
+                reporter.begin(name_of(trial), n_texts[trial])
                 reporter.tell("", 0, 0)
                 if outcome.result is not None:
                     results[trial], was_kept = outcome.result

@@ -47,7 +47,7 @@ class TrialsProgress:
 
 
 class Stopped(Exception):
-    """Raised to end trials between two stages, or while texts are read."""
+    """Raised to end trials between two batches of texts, or between two steps of fitting probes."""
 
 
 class Reporter:
@@ -69,7 +69,8 @@ class Reporter:
         self.progress = TrialsProgress(total=total)
         self._folder, self._written = folder, 0.0
         self._process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
-        self._computed, self._began = 0, time.monotonic()
+        self._texts_of_unit, self._texts_left, self._texts_computed = 0, 0, 0
+        self._began = time.monotonic()
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -78,8 +79,13 @@ class Reporter:
                 raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
         self._write()
 
-    def begin(self, trial: str) -> None:
-        """Report the current trial."""
+    def expect(self, n_texts: int) -> None:
+        """Set how many texts all units have together, by which the remaining time is estimated."""
+        self._texts_left = n_texts
+
+    def begin(self, trial: str, n_texts: int) -> None:
+        """Report the current trial, whose units have so many texts."""
+        self._texts_of_unit = n_texts
         self.progress = replace(self.progress, trial=trial, doing="", n_texts=0, n_all_texts=0)
         self._write()
 
@@ -88,20 +94,24 @@ class Reporter:
 
         Raises: Stopped if a stop was requested.
         """
-        if self._folder is not None and (self._folder / STOP).exists():
-            raise Stopped
+        self.check()
         is_new = doing != self.progress.doing
         self.progress = replace(self.progress, doing=doing, n_texts=n_texts, n_all_texts=n_all_texts)
         if is_new or time.monotonic() - self._written > EVERY:
             self._write()
 
+    def check(self) -> None:
+        """Raise Stopped if a stop was requested; any thread may call it."""
+        if self._folder is not None and (self._folder / STOP).exists():
+            raise Stopped
+
     def done(self, *, was_kept: bool) -> None:
-        """Report that a unit is done; the remaining time is estimated from the units computed so far."""
-        self._computed += not was_kept
-        done = self.progress.done + 1
+        """Report that a unit is done; the remaining time is estimated from the texts of the units computed so far."""
+        self._texts_left -= self._texts_of_unit
+        self._texts_computed += 0 if was_kept else self._texts_of_unit
         seconds = time.monotonic() - self._began
-        seconds_left = seconds / self._computed * (self.progress.total - done) if self._computed else None
-        self.progress = replace(self.progress, done=done, seconds_left=seconds_left)
+        seconds_left = seconds / self._texts_computed * self._texts_left if self._texts_computed else None
+        self.progress = replace(self.progress, done=self.progress.done + 1, seconds_left=seconds_left)
         self._write()
 
     def failed(self, trial: str, why: str) -> None:

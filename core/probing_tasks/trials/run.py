@@ -1,4 +1,5 @@
-"""Runs trials one after the other. A stop loses only the current stage; a resumed run repeats nothing."""
+"""Runs trials one after the other. A stop waits for one step only and loses the current stage; a resumed run repeats no
+stage that is done."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,13 +11,14 @@ from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from core.checkpoints.find import load_checkpoint
 from core.errors import AnalysisError
 from core.passes.prepare import check_settings, prepare_all
+from core.probing_tasks.probes.solver import between_steps
 from core.probing_tasks.read_task import Batch, read_task
 from core.probing_tasks.reconstruction import ranking, reconstruct
 from core.probing_tasks.report import TaskReport, code_lengths, selectivity, task_report, texts_of
 from core.probing_tasks.task import Task, check_task
 from core.probing_tasks.trials.progress import Reporter, Stopped
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult, read_result, write_result
-from core.probing_tasks.trials.trial import Trial, name_of, row_path, task_sha256
+from core.probing_tasks.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from core.probing_tasks.vectors import Pooling, Vectors, usual_pooling
 
 READING: Final = "Reading vectors"
@@ -46,7 +48,11 @@ class Trials:
         self._loaded: Checkpoint | None = None
 
     def run(
-        self, trial: Trial, stages: Sequence[Stage] = STAGES, tell: Tell = lambda *_: None
+        self,
+        trial: Trial,
+        stages: Sequence[Stage] = STAGES,
+        tell: Tell = lambda *_: None,
+        check: Callable[[], None] = lambda: None,
     ) -> tuple[TrialResult, bool]:
         """Compute the missing stages of a trial, and write its row after each stage.
 
@@ -54,10 +60,19 @@ class Trials:
             trial: to run.
             stages: to compute; the first stage is always computed.
             tell: receives the progress.
+            check: called between two steps of fitting probes, from several threads; may raise to stop.
 
         Returns: the result, and whether nothing was missing.
-        Raises: AnalysisError if the checkpoint, the task and the settings do not fit together; what `tell` raises.
+        Raises: AnalysisError if the checkpoint, the task and the settings do not fit together; what `tell` and `check`
+            raise.
         """
+        before = between_steps.set(check)
+        try:
+            return self._run(trial, stages, tell)
+        finally:
+            between_steps.reset(before)
+
+    def _run(self, trial: Trial, stages: Sequence[Stage], tell: Tell) -> tuple[TrialResult, bool]:
         files, task = trial.files(), trial.task()
         check_task(task)
         path = row_path(self._folder, trial, files, task_sha256(task), self._dtype)
@@ -160,13 +175,15 @@ def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], r
     """
     results: dict[Trial, TrialResult] = {}
     failed: set[Trial] = set()
+    n_texts = n_texts_of(table)
+    reporter.expect(sum(n_texts) * len(stages))
     try:
         for stage in [name for name in STAGES if name in stages]:
-            for trial in table:
-                reporter.begin(name_of(trial))
+            for trial, n_of_trial in zip(table, n_texts):
+                reporter.begin(name_of(trial), n_of_trial)
                 if trial not in failed:
                     try:
-                        result, was_kept = trials.run(trial, (stage,), reporter.tell)
+                        result, was_kept = trials.run(trial, (stage,), reporter.tell, reporter.check)
                     except AnalysisError as error:
                         failed.add(trial)
                         reporter.failed(name_of(trial), str(error))

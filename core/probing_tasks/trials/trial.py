@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -81,6 +82,21 @@ def name_of(trial: Trial) -> str:
     """Name of a trial in messages: its task and its checkpoint."""
     random = "" if trial.random_weights is None else f", random weights, seed {trial.random_weights}"
     return f"{task_name(trial.data)}, {trial.checkpoint}{random}"
+
+
+def n_texts_of(table: Sequence[Trial]) -> list[int]:
+    """Number of examples of the task of each trial, read once for all trials of a task; 0 if it cannot be read."""
+    counts: dict[Trial, int] = {}
+    tasks = [
+        replace(trial, checkpoint="", pooling=None, seed=0, attention=None, random_weights=None) for trial in table
+    ]
+    for task in tasks:
+        if task not in counts:
+            try:
+                counts[task] = len(task.task().examples)
+            except AnalysisError:
+                counts[task] = 0
+    return [counts[task] for task in tasks]
 
 
 def trials_folder() -> Path:

@@ -56,7 +56,7 @@ def start(trials: Sequence[Trial], stages: Sequence[Stage], device: str, dtype: 
 
 
 def stop() -> None:
-    """Stop the run after its current step; its results so far are kept.
+    """Stop the run within its current step, which is lost; the results before it are kept.
 
     A run that has not recorded any progress yet is terminated at once.
     """

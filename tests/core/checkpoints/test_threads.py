@@ -1,4 +1,5 @@
 import threading
+from contextvars import ContextVar
 
 import pytest
 import torch
@@ -30,6 +31,13 @@ def test_parts_are_computed_side_by_side_by_one_thread_each_and_kept_in_their_or
 @pytest.mark.usefixtures("two_threads")
 def test_one_part_is_computed_by_all_threads():
     assert each_on_one_thread(lambda part: (part, torch.get_num_threads()), ["all"]) == [("all", 2)]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_each_part_sees_the_context_of_the_caller():
+    variable = ContextVar("variable", default="unset")
+    variable.set("set")
+    assert each_on_one_thread(lambda part: (part, variable.get()), [1, 2, 3]) == [(1, "set"), (2, "set"), (3, "set")]
 
 
 @pytest.mark.usefixtures("two_threads")

@@ -1,15 +1,18 @@
 """Trials: plain values to one row each, stage by stage, with nothing computed twice."""
 
 import json
+import time
 from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from probing_files import write_task
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from core.__main__ import main
+from core.checkpoints.saved_runs import STOP
 from core.errors import AnalysisError
 from core.probing_tasks.reconstruction import Reconstruction
 from core.probing_tasks.report import Selectivity, TaskReport
@@ -17,8 +20,8 @@ from core.probing_tasks.trials import run as running
 from core.probing_tasks.trials.command import read_trials, stages_of
 from core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
 from core.probing_tasks.trials.result import STAGES, read_result
-from core.probing_tasks.trials.run import Trials, run_table, steps_of
-from core.probing_tasks.trials.trial import Trial, trial_of, values_of
+from core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
+from core.probing_tasks.trials.trial import Trial, n_texts_of, trial_of, values_of
 
 
 @pytest.fixture(autouse=True)
@@ -153,8 +156,8 @@ def test_a_stop_keeps_what_is_finished_and_going_on_computes_the_rest(trial, tri
     reporter = Reporter(journal, 2)
     begun = reporter.begin
 
-    def begin(name):
-        begun(name)
+    def begin(name, n_texts):
+        begun(name, n_texts)
         if reporter.progress.done == 1:
             stop_trials(journal)
 
@@ -166,6 +169,55 @@ def test_a_stop_keeps_what_is_finished_and_going_on_computes_the_rest(trial, tri
     assert len(run_table([trial, other], trials, ("heads",), reporter)) == 2
     assert read_trials_progress(journal).state == "finished"
     assert len(list(rows.iterdir())) == 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_stop_ends_within_a_stage_and_loses_only_that_one(n_threads, trial, trials, rows, tmp_path):
+    journal, n_steps, before = tmp_path / "journal", [], torch.get_num_threads()
+    reporter = Reporter(journal, 2)
+    checked = reporter.check
+
+    def check():
+        n_steps.append(reporter.progress.done)
+        if n_steps.count(1) == 5 and reporter.progress.doing == DOING["together"]:
+            (journal / STOP).touch()  # while the probes of the second stage are fitted
+        checked()
+
+    reporter.check = check
+    torch.set_num_threads(n_threads)
+    try:
+        (result,) = run_table([trial], trials, ("heads", "together"), reporter)
+    finally:
+        torch.set_num_threads(before)
+    assert result.stages == read_result(only_file(rows)).stages == ("heads",)
+    progress = read_trials_progress(journal)
+    assert (progress.state, progress.done) == ("stopped", 1)
+    assert n_steps.count(1) < 5 + 2 * n_threads
+
+
+def test_the_time_left_is_estimated_by_texts(tmp_path):
+    outer = time.monotonic()
+    reporter = Reporter(tmp_path, 3)
+    inner = time.monotonic()
+    reporter.expect(100 + 900 + 500)
+    reporter.begin("small", 100)
+    sum(range(10**6))
+    inner = time.monotonic() - inner
+    reporter.done(was_kept=False)
+    outer = time.monotonic() - outer
+    assert 14 * inner <= reporter.progress.seconds_left <= 14 * outer
+    reporter.begin("kept", 900)
+    reporter.done(was_kept=True)
+    assert reporter.progress.seconds_left >= 5 * inner
+    reporter.begin("large", 500)
+    reporter.done(was_kept=False)
+    assert reporter.progress.seconds_left == 0
+
+
+def test_texts_are_counted_once_for_all_trials_of_a_task_and_a_lost_one_has_none(trial, tmp_path):
+    lost = replace(trial, data=str(tmp_path / "lost.txt"))
+    n_rows = len(trial.task().examples)
+    assert n_texts_of([trial, lost, replace(trial, seed=1, pooling="last")]) == [n_rows, 0, n_rows]
 
 
 def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
