@@ -83,6 +83,21 @@ class TaskReport:
         """Place of the layer whose output is best on the validation part."""
         return self._best(~self.is_head)
 
+    @property
+    def rivals(self) -> Bool[np.ndarray, " place"]:
+        """Heads that may be as good as the best one: on the test part it is not significantly better than they are.
+
+        By McNemar's exact one-sided test at ALPHA; each comparison has to succeed for the best head to be settled, so
+        none is corrected. For a regression, heads whose interval reaches the correlation of the best.
+        """
+        best = self.best_head
+        others = self.is_head & ~np.isnan(self.accuracy)
+        others[best] = False
+        if self.is_regression:
+            return others & (self.high >= self.accuracy[best])
+        by_chance = np.array([beats_by_chance(self.right[best], right) for right in self.right])
+        return others & ~(by_chance < ALPHA)
+
     def _best(self, is_candidate: Bool[np.ndarray, " place"]) -> int:
         return int(np.where(is_candidate & ~np.isnan(self.validation), self.validation, -np.inf).argmax())
 

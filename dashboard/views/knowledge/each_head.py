@@ -43,13 +43,15 @@ def headline(probing: Probing) -> None:
     """Summarise the results of the shown task."""
     result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
     head, layer = report.best_head, report.best_layer
+    best = head_name(int(report.layer[head]), int(report.head[head]))
     sentences = [
         wording.best(
-            head_name(int(report.layer[head]), int(report.head[head])),
+            best,
             f"{name} {written(report.accuracy[head], name)}",
             _interval(report, head, name),
             report.n_test,
         ),
+        wording.unsettled(best, int(report.rivals.sum()), report.n_test, report.is_regression),
         wording.best_layer(
             int(report.layer[layer]), written(report.accuracy[layer], name), _interval(report, layer, name)
         ),
@@ -68,7 +70,7 @@ def headline(probing: Probing) -> None:
         sentences.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
     if probing.random_twin is None:
         sentences.append(wording.control_missing())
-    st.markdown(" ".join(sentences))
+    st.markdown(" ".join(filter(None, sentences)))
     for note in result.notes:
         st.caption(plain(note))
 

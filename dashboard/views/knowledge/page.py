@@ -20,7 +20,7 @@ from dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_
 from dashboard.views.knowledge.over_checkpoints import checkpoints
 from dashboard.views.knowledge.panel import run_panel
 from dashboard.views.knowledge.side_by_side import tasks_side_by_side
-from dashboard.views.knowledge.task_files import TaskFile
+from dashboard.views.knowledge.task_files import TaskFile, before_others
 from dashboard.views.knowledge.together import heads_together
 from dashboard.views.pickers import from_list, one_of
 
@@ -45,9 +45,9 @@ def _knowledge() -> None:
     if not task_files:
         return
     with task_slot:
-        smallest = min(task_files, key=lambda file: sum(file.n_rows))
+        first = min(task_files, key=before_others)
         by_name = {file.name: file for file in task_files}
-        task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=smallest.name)
+        task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=first.name)
     chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
     run_panel(visit, subjects, chosen_tasks, settings, stages)
     _results(visit, task_files, task, subjects, settings)

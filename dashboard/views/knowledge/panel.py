@@ -13,7 +13,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.knowledge import runs, wording
 from dashboard.views.knowledge.asked import REFRESH_SECONDS
 from dashboard.views.knowledge.numbers import Settings, Subject, known_result, trial_of
-from dashboard.views.knowledge.task_files import TaskFile
+from dashboard.views.knowledge.task_files import TaskFile, before_others
 
 
 def run_panel(
@@ -42,7 +42,7 @@ def run_panel(
         st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))
     missing = [task for index, task in enumerate(tasks) if not all(_is_done(row[index], stages) for row in results)]
     label = wording.probe_button(len(missing), len(subjects), has_begun)
-    missing.sort(key=lambda task: sum(task.n_rows))  # so that the first result arrives soon
+    missing.sort(key=before_others)  # the task that the page opens on comes first
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
         try:

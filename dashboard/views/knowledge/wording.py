@@ -13,6 +13,7 @@ from core.probing_tasks.trials.result import STAGES, Stage
 from core.probing_tasks.vectors import Pooling
 from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted
+from dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
 from dashboard.wording import duration
 
 NUMBERS: Final = {
@@ -263,6 +264,16 @@ def best(name: str, score: str, interval: str, n_test: int) -> str:
         f"The best head by the validation part is **{name}**: on {counted(n_test, 'test text')} it gives {score} (95% "
         f"interval {interval})."
     )
+
+
+def unsettled(name: str, n_rivals: int, n_test: int, is_regression: bool) -> str:
+    """The test part does not settle which head is best; empty where it does."""
+    if not n_rivals:
+        return ""
+    texts = "So few texts do" if n_test < ENOUGH_TEST_TEXTS else "These texts do"
+    rivals = "another head" if n_rivals == 1 else f"{n_rivals} other heads"
+    how = "their 95% intervals reach its score" if is_regression else f"McNemar's test at {ALPHA}"
+    return f"{texts} not settle which head is best: {name} is not clearly better than {rivals} ({how})."
 
 
 def best_layer(layer: int, score: str, interval: str) -> str:

@@ -84,6 +84,23 @@ def test_the_best_head_is_chosen_without_the_test_part():
     np.testing.assert_array_equal(again.validation, report.validation)
 
 
+def test_heads_that_the_best_does_not_clearly_beat_are_its_rivals():
+    _, _, settled = reported(strength=2.0)
+    assert not settled.rivals.any()
+    _, _, report = reported(planted=[(0, 1), PLANTED], strength=1.0)
+    right = report.right
+    for place in range(len(report.head)):
+        only_best = int((right[report.best_head] & ~right[place]).sum())
+        only_other = int((right[place] & ~right[report.best_head]).sum())
+        test = binomtest(only_best, max(1, only_best + only_other), alternative="greater")
+        may_be_as_good = only_best + only_other == 0 or test.pvalue >= 0.05
+        assert report.rivals[place] == (report.is_head[place] and place != report.best_head and may_be_as_good)
+    assert report.rivals[[1, 5]].sum() == 1  # the one of the two that is not the best
+    _, _, numbers = reported(made_task(is_regression=True), planted=[(0, 1), PLANTED])
+    assert (numbers.rivals <= (numbers.high >= numbers.accuracy[numbers.best_head])).all()
+    assert numbers.rivals[[1, 5]].sum() == 1
+
+
 @cache
 def null(seed):
     """Labels that nothing tells, the vectors, and what is reported of them."""

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from dashboard.plain import WORD_JOINER
 from dashboard.state import HEADS, WITH
 from dashboard.views.knowledge import on_card, runs, task_files, wording
 from dashboard.views.knowledge.numbers import beat_all
-from dashboard.views.knowledge.task_files import Columns, keep_columns, keep_task, own_tasks
+from dashboard.views.knowledge.task_files import Columns, TaskFile, before_others, keep_columns, keep_task, own_tasks
 
 NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
 SIZES = {"tr": 60, "va": 24, "te": 36}
@@ -100,6 +101,12 @@ def test_the_best_head_is_the_validation_parts_and_its_score_the_test_parts(open
     place = int(np.flatnonzero(report.is_head)[report.validation[report.is_head].argmax()])
     assert f"**L{report.layer[place]} H{report.head[place]}**" in written(at)
     assert f"accuracy {report.accuracy[place]:.1%}" in written(at)
+    n_rivals = int(report.rivals.sum())
+    assert n_rivals > 1
+    assert f"So few texts do not settle which head is best: L{report.layer[place]} H{report.head[place]} is" in written(
+        at
+    )
+    assert f"not clearly better than {n_rivals} other heads" in written(at)
     assert "the best head of random weights" in written(at)
     for one in report.baselines:
         assert f"{one.name} {one.score:.1%}" in written(at)
@@ -292,6 +299,15 @@ def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
     assert "**too little to count** as use (least: 5e-07)" in said_of[2]
     assert "not clearly more than at random" in said_of[3]
     assert "for 6 tests: 2 chosen heads times 3 tasks of this page" in written(at)
+
+
+def test_the_page_opens_on_a_task_with_enough_test_texts():
+    def file(name, *n_rows):
+        return TaskFile(path=Path(name), columns=Columns(), name=name, n_rows=n_rows)
+
+    tiny, few = file("tiny", 300, 90, 90), file("few", 4000, 100, 384)
+    enough, many = file("enough", 1200, 400, 385), file("many", 8000, 2000, 2000)
+    assert sorted([tiny, many, few, enough], key=before_others) == [enough, many, few, tiny]
 
 
 def test_no_head_beats_baselines_that_are_as_good(probed):
