@@ -216,7 +216,8 @@ def column_pickers(key: str) -> None:
         _read_upload(uploaded.file_id, uploaded.name, uploaded.getvalue, None)
     except ColumnsNeeded as needed:
         st.selectbox(wording.COLUMN_FIRST, needed.columns, index=None, key=f"first {uploaded.file_id}")
-        st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {uploaded.file_id}")
+        if len(needed.columns) > 1:
+            st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {uploaded.file_id}")
     except TextError:
         return  # The page says what is wrong.
 

@@ -5,6 +5,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from math import isfinite
@@ -13,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool
 
-from core.errors import TextError
+from core.errors import TextError, shortened
 from core.texts.text import MAX_BYTES, Text, read_columns, read_labelled
 
 Task = Literal["classes", "regression"]
@@ -23,6 +24,8 @@ MOST_CLASSES_OF_NUMBERS: Final = 10
 """Numeric labels are class names if there are at most this many different values, and otherwise regression targets."""
 FEWEST_TEXTS: Final = 4
 MAX_LABEL_CHARACTERS: Final = 100
+SHOWN_LINES: Final = 5
+"""Lines without a label that a message names."""
 SHOWN_CLASSES: Final = 5
 NAME_OF_A_TABLE: Final = re.compile(r"(\.csv|\.tsv)(\.gz)?$", re.IGNORECASE)
 NUMBER: Final = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -91,9 +94,15 @@ def column_names(name: str, content: bytes) -> tuple[str, ...]:
         name: name of the file.
         content: its bytes.
 
-    Raises: TextError for a file that is not a table, is empty, or has an unreadable header.
+    Raises: TextError for a file that is not a table, is empty, or has an unreadable header or a single column.
     """
-    return read_columns(*table_of(name, content))
+    names = read_columns(*table_of(name, content))
+    if len(names) == 1:
+        raise TextError(
+            f'The table has one column, "{shortened(names[0])}", and texts and labels need a column each. Add the '
+            "labels, or the commas or tabs between the columns."
+        )
+    return names
 
 
 def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarray, " text"]:
@@ -145,23 +154,45 @@ def unpacked(content: bytes) -> bytes:
 
 def _rows(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> list[tuple[int, Text, str]]:
     rows: list[tuple[int, Text, str]] = []
+    unlabelled: list[int] = []
     for line, text, labelled in read_labelled(content, suffix, columns, label):
+        if not labelled:
+            unlabelled.append(line)
+            continue
         check_label(line, labelled)
         if len(rows) == MAX_LABELLED:
             raise TextError(f"There are more than {MAX_LABELLED:,} texts. Choose fewer.")
         rows.append((line, text, labelled))
+    refuse_unlabelled(unlabelled)
     if len(rows) < FEWEST_TEXTS:
         raise TextError(f"The table has {len(rows)} texts and at least {FEWEST_TEXTS} are needed. Add labelled texts.")
     return rows
 
 
-def check_label(line: int, label: str) -> None:
-    """Check the label of a row.
+def refuse_unlabelled(lines: Sequence[int]) -> None:
+    """Raise if there are rows without a label.
 
-    Raises: TextError for an empty or very long label.
+    Args:
+        lines: on which they start, in ascending order.
+
+    Raises: TextError that names the first SHOWN_LINES of them.
     """
-    if not label:
-        raise TextError(f"Line {line:,}: the label is empty. Fill it in or remove the row.")
+    if not lines:
+        return
+    some, n_more = ", ".join(f"{line:,}" for line in lines[:SHOWN_LINES]), len(lines) - SHOWN_LINES
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    many = len(lines) > 1
+    raise TextError(
+        f"Line{'s' if many else ''} {some}{more}: the label is empty. Fill {'them' if many else 'it'} in or remove the "
+        f"row{'s' if many else ''}."
+    )
+
+
+def check_label(line: int, label: str) -> None:
+    """Check the label of a row, which is not empty.
+
+    Raises: TextError for a very long one.
+    """
     if len(label) > MAX_LABEL_CHARACTERS:
         raise TextError(
             f"Line {line:,}: the label has {len(label):,} characters and at most {MAX_LABEL_CHARACTERS} are "

@@ -114,9 +114,10 @@ def _known_columns(names: tuple[str, ...]) -> tuple[int, ...]:
     for columns in KNOWN_COLUMNS:
         if set(columns) <= set(lower_names):
             return tuple(_column_index(lower_names, name) for name in columns)
+    pick = "Pick it if it holds the texts." if len(names) == 1 else "Pick the one or two columns with the texts."
     raise ColumnsNeeded(
-        f"The first line names no column known to hold texts; it has {_listed(names)}. "
-        "Pick the one or two columns with the texts. If the first line is a text, put a line with names above it.",
+        f"The first line names no column known to hold texts; it has {_listed(names)}. {pick} If the first line is a "
+        "text, put a line with names above it.",
         names,
     )
 

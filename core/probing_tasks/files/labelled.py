@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from core.errors import TextError
-from core.finetuning.data import column_names, table_of
+from core.finetuning.data import column_names, refuse_unlabelled, table_of
 from core.probing_tasks.files.senteval import MAX_ROWS, are_targets, checked_label
 from core.probing_tasks.parts import Cell, split_units
 from core.probing_tasks.task import PARTS, Example, Task
@@ -50,8 +50,9 @@ def read_labelled_task(
     Raises: ColumnsNeeded for an unknown header; TextError, with the line.
     """
     table, suffix = table_of(name, content)
+    names = column_names(name, content)
     if part_column is None:
-        part_column = next((column for column in column_names(name, content) if column.lower() in PART_COLUMNS), None)
+        part_column = next((column for column in names if column.lower() in PART_COLUMNS), None)
     _check_columns(text_columns, label_column, part_column)
     if part_column is None:
         rows = read_labelled(table, suffix, text_columns, label_column)
@@ -76,9 +77,14 @@ def _check_columns(texts: tuple[str, ...] | None, label: str, part: str | None) 
 
 def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
     labelled_texts: list[tuple[Text, str]] = []
+    unlabelled: list[int] = []
     for line, text, label in rows:
         _check_number(len(labelled_texts))
+        if not label:
+            unlabelled.append(line)
+            continue
         labelled_texts.append((text, checked_label(line, label)))
+    refuse_unlabelled(unlabelled)
     if not labelled_texts:
         raise TextError("The table has a header and no row. Add one row a text.")
     return labelled_texts
@@ -86,11 +92,16 @@ def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
 
 def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
     examples: list[Example] = []
+    unlabelled: list[int] = []
     for line, text, label, part in rows:
         _check_number(len(examples))
         if part.lower() not in NAMES_OF_PARTS:
             raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
+        if not label:
+            unlabelled.append(line)
+            continue
         examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
+    refuse_unlabelled(unlabelled)
     if not examples:
         raise TextError("The table has a header and no row. Add one row a text.")
     return tuple(examples)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from core.errors import AnalysisError, TextError
-from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label
+from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label, refuse_unlabelled
 from core.probing_tasks.task import PARTS, Example, Task
 from core.texts.text import decoded, text_of
 
@@ -66,9 +66,9 @@ def are_targets(examples: tuple[Example, ...]) -> bool:
 
 
 def checked_label(line: int, label: str) -> str:
-    """The label of a row.
+    """The label of a row, which is not empty.
 
-    Raises: TextError for one that is empty, very long, or has characters that cannot be shown.
+    Raises: TextError for one that is very long, or has characters that cannot be shown.
     """
     check_label(line, label)
     if not label.isprintable():
@@ -78,6 +78,7 @@ def checked_label(line: int, label: str) -> str:
 
 def _examples(content: str) -> Iterator[Example]:
     n_rows = 0
+    unlabelled: list[int] = []
     for line, row in enumerate(io.StringIO(content, newline=None), start=1):
         if not row.strip():
             continue
@@ -94,4 +95,8 @@ def _examples(content: str) -> Iterator[Example]:
         if mark.strip() not in MARKS:
             raise TextError(f'Line {line:,}: the part is "{mark[:40]}". Write tr, va or te.')
         text = text_of([sentence], f"Line {line:,}")
+        if not label.strip():
+            unlabelled.append(line)
+            continue
         yield Example(text, checked_label(line, label.strip()), MARKS[mark.strip()])
+    refuse_unlabelled(unlabelled)

@@ -93,6 +93,7 @@ def test_a_packed_table_reads_like_a_plain_one():
         (b"text,label,label\na,b,c\n", '2 columns named "label"'),
         (table("a", "b"), "2 texts and at least 4"),
         (table("a", "b", " ", "b"), "Line 4: the label is empty"),
+        (table("a", "", " ", "b"), "Lines 3, 4: the label is empty"),
         (table("a", "b", "a", "b", texts=["x", "y", " ", "z"]), "Line 4: the text is empty"),
         (table("a", "a", "a", "a"), 'All 4 texts have the label "a"'),
         (table("a", "a", "a", "b"), 'Line 5: the class "b" has this text alone'),

@@ -193,6 +193,11 @@ def test_uploads_of_a_known_table_are_tested_and_of_an_unknown_one_ask_for_colum
     column.set_value("other").run()
     assert not at.error
     assert any("Over 1 text " in each.value for each in at.markdown)
+    at.file_uploader(key="upload").upload("single.csv", b"other\nOne cat.\n").run()
+    assert "Pick it if it holds the texts." in said(at)[0]
+    assert wording.COLUMN_SECOND not in [each.label for each in at.selectbox]
+    next(each for each in at.selectbox if each.label == wording.COLUMN_FIRST).set_value("other").run()
+    assert any("Over 1 text " in each.value for each in at.markdown)
 
 
 def test_progress_names_count_estimate_and_the_requests_before():

@@ -54,7 +54,12 @@ def test_many_different_numbers_are_a_regression_unless_told_otherwise():
         (REAL + "alone\n", r"^Line 4 has 1 cell and 3 "),
         (REAL + "tr\tx\ta\tb\n", r"^Line 4 has 4 cells "),
         (REAL + "train\tx\ta\n", r'^Line 4: the part is "train"\. Write tr, va or te\.$'),
-        (REAL + "tr\t \ta\n", r"^Line 4: the label is empty\."),
+        (REAL + "tr\t \ta\n", r"^Line 4: the label is empty\. Fill it in or remove the row\.$"),
+        (
+            REAL + "tr\t \ta\ntr\tx\ta\nva\t\tb\n",
+            r"^Lines 4, 6: the label is empty\. Fill them in or remove the rows\.$",
+        ),
+        (REAL + "te\t\ta\n" * 7, r"^Lines 4, 5, 6, 7, 8 and 2 more: the label is empty"),
         (REAL + f"tr\t{'x' * 101}\ta\n", r"^Line 4: the label has 101 characters and at most 100 "),
         (REAL + "tr\ta\x07b\ta\n", r"^Line 4: the label has characters that cannot be shown\."),
         (REAL + "tr\ta\u202eb\ta\n", r"^Line 4: the label has characters that cannot be shown\."),
@@ -173,6 +178,10 @@ def test_rows_that_all_share_a_sentence_cannot_be_split():
             r'^Line 5: the part is "dev2"\. Write train, validation, test, or tr, va or te',
         ),
         (TABLE + "He sat.,,dev\n", r"^Line 5: the label is empty"),
+        (TABLE + "He sat.,,dev\nHe sits.,present,dev\nHe ran.,,test\n", r"^Lines 5, 7: the label is empty"),
+        ("text,label\na,x\nb,\nc,\n", r"^Lines 3, 4: the label is empty"),
+        ("sentence\nHe sat.\n", r'^The table has one column, "sentence", and texts and labels need a column each\.'),
+        ("He sat.\nHe ran.\n", r'^The table has one column, "He sat\.", and texts and labels'),
         (TABLE + "He sat.,a\x1bb,dev\n", r"^Line 5: the label has characters that cannot be shown"),
         (TABLE + ",past,dev\n", r"^Line 5: the text is empty"),
         (TABLE + "He sat.,past\n", r"^Line 5 has 2 cells and the header 3"),
@@ -237,9 +246,12 @@ def test_errors_name_the_file(tmp_path):
     with pytest.raises(TextError, match=r"^a\.txt: Line 1 has 1 cell"):
         read_tasks(tmp_path)
     (tmp_path / "a.txt").rename(tmp_path / "a.csv")
+    with pytest.raises(TextError, match=r'^a\.csv: The table has one column, "x"'):
+        read_tasks(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("x,y\n")
     with pytest.raises(ColumnsNeeded, match=r"^a\.csv: The first line names no column") as error:
         read_tasks(tmp_path / "a.csv")
-    assert error.value.columns == ("x",)
+    assert error.value.columns == ("x", "y")
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz"])
