@@ -314,7 +314,7 @@ LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
 FROM_EVERYWHERE: Final = "looks there from everywhere"
-"""Mark of a head that gives the right word no more attention than other words give it."""
+"""Mark of a head that gives the right word little more attention than other words give it."""
 DEPENDENT_AND_HEAD: Final[dict[str, tuple[str, str]]] = {
     "nsubj": ("a subject", "its verb"),
     "nsubjpass": ("a subject", "its passive verb"),

@@ -7,12 +7,18 @@ than from other words. The other words are compared over the same cases, so that
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.statistics.documents import above_zero, document_means, document_sums
 from core.statistics.means import ratio
+
+LEAST_TIMES: Final = 2
+"""How many times as much attention as from other words the right word has to get for a head to beat the control. With
+many texts, a head that looks there from everywhere gives a little more significantly; this bound is a choice of this
+project."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +52,7 @@ class KeyMatched:
     """One-sided, of "the first is not above the second", paired by case with documents (or texts) as units, times the
     number of heads (Bonferroni); NaN with fewer than two units."""
     beats: Bool[np.ndarray, "*head"]
-    """Whether the p-value is below the level."""
+    """Whether the p-value is below the level, and the first at least LEAST_TIMES times the second."""
 
     @property
     def times(self) -> Float[np.ndarray, "*head"]:
@@ -102,5 +108,5 @@ def key_matched(joined: Joined, alpha: float, n_heads: int = 1) -> KeyMatched:
         to_right=of_right,
         from_others=of_others,
         p_values=p,
-        beats=np.asarray(p < alpha),
+        beats=np.asarray((p < alpha) & (of_right >= LEAST_TIMES * of_others)),
     )

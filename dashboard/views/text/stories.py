@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name, highest_head
 from core.passes.texts import TextAttention
+from core.statistics.key_matched import LEAST_TIMES
 from core.texts.tokens import SPECIAL, TokenizedText
 from dashboard import state
 from dashboard.components.first_screen import first_screen_is_drawn
@@ -24,9 +25,6 @@ SENTENCE: Final = "The old baker quietly closed her small shop because customers
 """The same for all stories, so that heads can be compared on the same words."""
 LEAST_SHARE: Final = 0.3
 """Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
-LEAST_TIMES: Final = 2
-"""How many times as much attention a word has to get from the word of the story as from the sentence's other words for
-the story to name the head; else it looks there from everywhere."""
 VISITED: Final = "been_here"
 """Name of the cookie of a previous visit."""
 CHIP: Final = "story"

@@ -32,8 +32,8 @@ def story(head: str, share: float, even: float, see: str, of_others: float | Non
     """
     but = "" if of_others is None else f", but for heads that {FROM_EVERYWHERE.replace('looks', 'look')}"
     return (
-        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} No other head does "
-        f"this more in this sentence{but}: an example, not a test."
+        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} No other head "
+        f"does this more in this sentence{but}: an example, not a test."
     )
 
 
@@ -46,7 +46,5 @@ def no_such_head(head: str, share: float, even: float, see: str, of_others: floa
 
 
 def _to_compare(even: float, of_others: float | None) -> str:
-    by_others = (
-        "" if of_others is None else f", and the sentence's other words give the same word {100 * of_others:.0f}%"
-    )
-    return f"Evenly spread attention would give {100 * even:.0f}%{by_others}."
+    others = "" if of_others is None else f", and the sentence's other words give the same {100 * of_others:.0f}%"
+    return f"Evenly spread attention would give {100 * even:.0f}%{others}."

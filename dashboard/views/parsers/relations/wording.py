@@ -8,6 +8,7 @@ from core.relations.accuracy import AS_IN_CODE as CODE
 from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
 from core.relations.offsets import Baseline
 from core.roles.measures import Scale
+from core.statistics.key_matched import LEAST_TIMES
 from core.statistics.overlap import Overlap
 from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
@@ -20,6 +21,7 @@ NUMBERS: Final = {
     "code_offsets": CODE.facts["offsets"],
     "points": f"{100 * VOITA_MARGIN:g}",
     "factor": f"{1 + VOITA_MARGIN:g}",
+    "times": f"{LEAST_TIMES:g}",
 }
 """What method.md leaves open."""
 
