@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from core.errors import AnalysisError
+from core.pauses import pause
 from core.texts.text import Text
 from core.texts.tokens import SPECIAL, TokenizedText
 from core.texts.words import Words, words_of
@@ -28,6 +29,8 @@ UNIVERSAL: Final = {"obj": "dobj"}
 """Universal Dependencies name -> name used here, for relations of roles whose names differ."""
 PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
+BATCH_WORDS: Final = 1_000
+"""Words of short texts that are parsed at once: others wait for the parser meanwhile."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
 SPAN_CELLS: Final = 1 << 15
@@ -242,13 +245,14 @@ class _Piece:
 
 
 def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
-    """Parse every segment in batches of at most PIECE_WORDS words, which limits the parser's memory.
+    """Parse every segment in batches of a few words, or of one piece, which limits the parser's memory.
 
     No spaCy object may outlive its batch, because its strings may be freed with the batch.
     """
     left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
     pending = _PendingSegments(texts)
     while pending:
+        pause()
         with _one_at_a_time, _within_bounds():
             pieces = _parsed_batch(pending.next_batch(), left_out)
         yield from pieces
@@ -275,6 +279,34 @@ def _parsed_batch(batch: list[tuple[Any, _Position]], left_out: list[str]) -> li
     return [_Piece.of(position, document) for document, position in parsed]
 
 
+@dataclass(frozen=True)
+class _Words:
+    """Words of a part of a document, without spaCy's objects, whose strings may be freed with those of their batch.
+
+    Made in time that grows with the part alone; `Span.as_doc` goes through the whole document each time.
+    """
+
+    words: list[str]
+    has_space: list[bool]
+    """Whether a space follows."""
+    norms: list[str]
+    """The forms that the parser reads: the tokenizer's exceptions, such as contractions, differ from the vocabulary."""
+
+    @classmethod
+    def of(cls, part: Any) -> "_Words":
+        """The words of a document that is not parsed yet, or of a part of one."""
+        return cls([word.text for word in part], [bool(word.whitespace_) for word in part], [w.norm_ for w in part])
+
+    def document(self) -> Any:
+        """A document of these words."""
+        from spacy.tokens import Doc
+
+        document = Doc(_pipeline().vocab, words=self.words, spaces=self.has_space)
+        for word, norm in zip(document, self.norms, strict=True):
+            word.norm_ = norm
+        return document
+
+
 class _PendingSegments:
     """Segments that are not parsed yet, and pieces of long ones."""
 
@@ -282,18 +314,18 @@ class _PendingSegments:
         self._texts = texts
         self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
         self._segment = next(self._segments, None)
-        self._cut = deque[tuple[bytes, _Position]]()
-        """Pieces as serialised by spaCy, because their strings may be freed with those of their batch."""
+        self._cut = deque[tuple[_Words, _Position]]()
+        """Pieces of a long segment."""
 
     def __bool__(self) -> bool:
         return self._segment is not None or bool(self._cut)
 
     def next_batch(self) -> list[tuple[Any, _Position]]:
-        """The next documents, of at most PIECE_WORDS words in total."""
+        """The next documents, of at most BATCH_WORDS words in total unless it is one."""
         batch, n_words = list[tuple[Any, _Position]](), 0
         while (piece := self._first()) is not None:
             n_words += len(piece[0])
-            if batch and n_words > PIECE_WORDS:
+            if batch and n_words > BATCH_WORDS:
                 break
             batch.append(piece)
             if self._cut:
@@ -304,8 +336,6 @@ class _PendingSegments:
 
     def _first(self) -> tuple[Any, _Position] | None:
         """The next document, without removing it."""
-        from spacy.tokens import Doc
-
         if self._segment is not None and not self._cut:
             i, side = self._segment
             document = _document(self._texts[i], side)
@@ -313,12 +343,12 @@ class _PendingSegments:
                 return document, _Position(i, side, 0)
             for start in range(0, len(document), PIECE_WORDS):
                 piece = document[start : start + PIECE_WORDS]
-                self._cut.append((piece.as_doc().to_bytes(), _Position(i, side, piece.start_char)))
+                self._cut.append((_Words.of(piece), _Position(i, side, piece.start_char)))
             self._segment = next(self._segments, None)
         if not self._cut:
             return None
-        packed, position = self._cut[0]
-        return Doc(_pipeline().vocab).from_bytes(packed), position
+        words, position = self._cut[0]
+        return words.document(), position
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
