@@ -77,25 +77,26 @@ from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
 from core.texts.text import Text
 inference, engine = Inference(Store(Path(sys.argv[1]))), Engine(find_checkpoint("bundled"), "cpu")
-own = sentences(700)
-texts = [Text((text,)) for text in own[:600]]
-long = [Text((" ".join(own[start : start + 6]),)) for start in range(0, 300, 6)]
+own = sentences(300)
+texts = [Text((text,)) for text in own]
+long = [Text((" ".join(own[start : start + 6]),)) for start in range(0, 240, 6)]
 seconds = {}
 for name, question, items in (
     ("heads out", ablation_question("output"), texts[:20]),
-    ("slopes", slopes_question("output"), [LabelledText(text) for text in texts[:200]]),
+    ("slopes", slopes_question("output"), [LabelledText(text) for text in texts[:150]]),
     ("distances", distance_question(USUAL_DISTANCES), long),
     ("scores", SCORES, texts),
     ("surface", surface_question(SurfaceSettings()), texts),
 ):
     inference.ask(engine, question, [items[0]])
-    began = time.perf_counter()
+    began = time.process_time()
     inference.ask(engine, question, items[1:])
-    seconds[name] = time.perf_counter() - began
+    seconds[name] = time.process_time() - began
 inference.close()
 print(json.dumps(seconds))
 """
-"""A program that does kinds of work, one after the other, and says how many seconds each took."""
+"""A program that does kinds of work, one after the other, and says how many seconds of a processor each took: other
+programs on the machine change these least."""
 
 Abuse = Callable[[str, Sequence[str]], Awaitable[None]]
 """Takes the server's address and many sentences that nobody else types."""
@@ -250,7 +251,7 @@ def throughput(other: Path) -> bool:
                     [sys.executable, "-c", WORK, folder], cwd=root, check=True, capture_output=True, text=True
                 )
             seconds[root].append(json.loads(done.stdout.splitlines()[-1]))
-    print(f"{'work':12} here  there  throughput of the other's (goal {GOAL_THROUGHPUT})")
+    print(f"processor seconds here and there, and throughput here as a share of there (goal {GOAL_THROUGHPUT})")
     totals = {root: statistics.median(sum(run.values()) for run in runs) for root, runs in seconds.items()}
     for name in seconds[ROOT][0]:
         here, there = (statistics.median(run[name] for run in seconds[root]) for root in (ROOT, other))

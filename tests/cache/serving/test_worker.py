@@ -89,6 +89,13 @@ def gate(monkeypatch, threads):
     made.open()
 
 
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Batches of any duration, however slow the machine is."""
+    monkeypatch.setattr(worker_module, "STEP_SECONDS", math.inf)
+    monkeypatch.setattr(worker_module, "ALONE_SECONDS", math.inf)
+
+
 class Waiting:
     """A session's reports, and a way to wait for its first."""
 
@@ -174,13 +181,6 @@ def test_a_text_that_another_process_kept_meanwhile_is_not_passed(inference, eng
     assert gate.batches == [[sentence(0)]]
 
 
-@pytest.fixture
-def unhurried(monkeypatch):
-    """Batches of any duration, however slow the machine is."""
-    monkeypatch.setattr(worker_module, "STEP_SECONDS", math.inf)
-    monkeypatch.setattr(worker_module, "ALONE_SECONDS", math.inf)
-
-
 @pytest.mark.usefixtures("unhurried")
 def test_what_many_sessions_ask_for_is_passed_together_and_equals_each_alone(inference, engine, gate, threads):
     texts = [sentence(number) for number in range(41)]
@@ -194,6 +194,7 @@ def test_what_many_sessions_ask_for_is_passed_together_and_equals_each_alone(inf
     close_to(in_sequence(engine, texts))(found)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_texts_of_other_settings_are_not_passed_together(inference, engine, gate, threads):
     held = ask(threads, inference, engine, [sentence(0)])
     gate.wait()
@@ -208,6 +209,7 @@ def test_texts_of_other_settings_are_not_passed_together(inference, engine, gate
     assert not np.array_equal(with_all, without_some, equal_nan=True)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_texts_of_very_different_length_are_not_padded_to_each_other(inference, engine, gate):
     gate.open()
     long = Text((" ".join(["cat"] * 37),))
@@ -336,6 +338,7 @@ def test_settings_that_the_checkpoint_has_not_fail_their_own_session_only(infere
     assert whole.result(SECONDS).positions == tuple(range(300))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, monkeypatch, gate, threads):
     from core.roles.scores import score_batch
 
