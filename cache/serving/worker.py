@@ -324,7 +324,6 @@ class Worker:
                 results = passed(checkpoints, batch)
         except NobodyWaits as nobody:
             log_and_release(nobody, is_bug=False)
-            self._queue.charge_batch(batch, clock.seconds - started)
             return nobody
         except BaseException as error:
             is_full = is_out_of_memory(error)
@@ -333,13 +332,14 @@ class Worker:
                 return as_exception(error)
         else:
             seconds, n_characters = clock.seconds - started, sum(item.size for item in batch)
-            self._queue.charge_batch(batch, seconds)
             self._queue.paces.note(batch[0].item_request.question.name, seconds, n_characters)
             self.n_passed += len(batch)
             self.n_batches += 1
             if self.n_batches % TRIM_BATCHES == 0:
                 trim_heap()
             return results
+        finally:
+            self._queue.charge_batch(batch, clock.seconds - started)
         free_memory(checkpoints[0].device)
         return TooLarge(None, max(item.n_tokens for item in batch))
 
