@@ -11,7 +11,7 @@ from typing import Final
 from core.comparison import command as comparison
 from core.coreference import command as coreference
 from core.corpus import command as corpus
-from core.errors import AnalysisError, ColumnsNeeded, TextTooLong
+from core.errors import AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
 from core.finetuning import command as finetuning
 from core.importance import command as importance
 from core.importance.gates import command as gates
@@ -72,6 +72,8 @@ def _option_for(error: AnalysisError) -> str:
     """Hint about the option for a problem that a page solves with a control."""
     if isinstance(error, TextTooLong):
         return " Options: --too-long skip, --too-long truncate."
+    if isinstance(error, GrowsLarger):
+        return " Options: --export zeroed, --may-grow."
     return " Option: --text-columns first,second." if isinstance(error, ColumnsNeeded) else ""
 
 

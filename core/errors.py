@@ -52,6 +52,18 @@ class FetchNeeded(CheckpointError):
         self.name, self.n_bytes = name, n_bytes
 
 
+class GrowsLarger(AnalysisError):
+    """A checkpoint would have more weights without some of its heads than with them."""
+
+    def __init__(self, name: str, n_weights: tuple[int, int]) -> None:
+        super().__init__(
+            f"Without these heads, {name} would have {n_weights[1]:,} weights instead of {n_weights[0]:,}: several of "
+            "its heads share keys and values, and where unequal numbers of them are left, each needs a copy of its "
+            "own. Remove heads that share keys and values together, the same number of each such group, or set the "
+            "heads to 0 instead."
+        )
+
+
 class TextError(AnalysisError):
     """Texts cannot be read: encoding, columns, a broken line, or too many of them."""
 

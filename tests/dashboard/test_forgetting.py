@@ -70,7 +70,9 @@ def public_server(store, small):
     """Its inference; it offers the bundled checkpoint and a classifier."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(public.PUBLIC, "1")
-        patch.setenv(public.CHECKPOINTS, f"bundled:{small('bert', 'SequenceClassification')}")
+        patch.setenv(
+            public.CHECKPOINTS, f"bundled:{small('bert', 'SequenceClassification', max_position_embeddings=512)}"
+        )
         controls.inference.clear()
         yield controls.inference()
         controls.inference.clear()

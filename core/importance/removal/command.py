@@ -26,6 +26,12 @@ def add_command(commands: Any) -> None:
         default=EXPORTS[0],
         help="removed: smaller and faster, for this program; zeroed: of the same shape, loads anywhere",
     )
+    parser.add_argument(
+        "--may-grow",
+        action="store_true",
+        help="save the checkpoint even if it has more weights than the original, because heads that shared keys and "
+        "values get copies of their own",
+    )
     parser.set_defaults(run=remove)
 
 
@@ -37,11 +43,16 @@ def remove(arguments: argparse.Namespace) -> None:
     check_name(arguments.output)
     files = find_checkpoint(arguments.checkpoint)
     removal = remove_heads(
-        files, arguments.heads, arguments.output, kind=arguments.attention or files.kinds[0], export=arguments.export
+        files,
+        arguments.heads,
+        arguments.output,
+        kind=arguments.attention or files.kinds[0],
+        export=arguments.export,
+        may_grow=arguments.may_grow,
     )
     before, after = removal.n_weights
     action = "removed" if arguments.export == "removed" else "set to 0"
-    weights = f"{before:,} weights before, {after:,} now" if after < before else f"{after:,} weights, as before"
+    weights = f"{before:,} weights before, {after:,} now" if after != before else f"{after:,} weights, as before"
     print(
         f"{removal.n_removed:,} of {removal.n_heads:,} heads are {action}: {weights}. The output differs by "
         f"{removal.difference:.1e} from that with these heads switched off. The checkpoint: {removal.folder}"

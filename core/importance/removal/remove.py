@@ -19,7 +19,7 @@ from core.checkpoints.folders import UNFINISHED
 from core.checkpoints.load import load_every_weight
 from core.checkpoints.removed_heads import as_removed, write_removed
 from core.checkpoints.slicing import remove_heads, scale_heads
-from core.errors import AnalysisError, CheckpointError, first_line
+from core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
 from core.importance.removal.exports import TOLERANCE, Export
 
 
@@ -39,7 +39,13 @@ class Removal:
 
 
 def remove(
-    files: CheckpointFiles, heads: Sequence[Head], output: Path, *, kind: Kind = "self", export: Export = "removed"
+    files: CheckpointFiles,
+    heads: Sequence[Head],
+    output: Path,
+    *,
+    kind: Kind = "self",
+    export: Export = "removed",
+    may_grow: bool = False,
 ) -> Removal:
     """Save a checkpoint without some of its heads.
 
@@ -53,9 +59,10 @@ def remove(
         kind: of attention that these heads belong to.
         export: "removed" slices the weights, so that the checkpoint is smaller and faster, and this program (not
             others) loads it; "zeroed" sets the output projection of these heads to 0, and loads anywhere.
+        may_grow: save the checkpoint even if it has more weights than the original.
 
-    Raises: AnalysisError if the checkpoint lacks one of the heads, the folder exists, or heads cannot be removed from
-        this checkpoint.
+    Raises: GrowsLarger if it would have more weights; AnalysisError if the checkpoint lacks one of the heads, the
+        folder exists, or heads cannot be removed from this checkpoint.
     Source: Michel et al. 2019, section 4.1: pruned heads are removed from the model, not only masked.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -71,6 +78,8 @@ def remove(
     unfinished = output.with_name(output.name + UNFINISHED)
     try:
         n_weights = _save(files, unfinished, heads, kind, export, gates)
+        if n_weights[1] > n_weights[0] and not may_grow:
+            raise GrowsLarger(files.name, n_weights)
         difference = float((_reloaded_output(files.name, unfinished) - expected).abs().max()) / largest
         if not difference <= TOLERANCE:
             raise CheckpointError(

@@ -9,7 +9,7 @@ import streamlit as st
 from core.attention.settings import Head, head_names
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.checkpoints.folders import checkpoints_folder
-from core.errors import AnalysisError
+from core.errors import AnalysisError, GrowsLarger
 from core.importance.pruning.orders import Pruning, Removed, heads_off
 from core.importance.removal.exports import Export
 from dashboard import state
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 EXPORTS: Final[dict[str, Export]] = {wording.REMOVED: "removed", wording.ZEROED: "zeroed"}
 MADE: Final = "removed checkpoints"
 """Session-state key: by fingerprint, name and removal of each checkpoint made in this session."""
+GROWS: Final = "larger checkpoint"
+"""Session-state key: the removal that was refused last because the checkpoint would be larger, and the error."""
 SPEEDS: Final = "speeds of removed checkpoints"
 NAME: Final = "name of the checkpoint"
 STEP_WIDTH: Final = 180
@@ -95,11 +97,19 @@ def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
         state.follow(NAME, suggested)
         name = st.text_input(wording.NAME, suggested, key=NAME, width=NAME_WIDTH).strip()
         pressed = st.button(wording.MAKE, key="remove heads", icon=":material/content_cut:")
-    if not pressed:
+    request, may_grow = (name, tuple(heads), export), False
+    refused_request, refusal = st.session_state.get(GROWS, (None, None))
+    if refused_request == request and not pressed:
+        show_error(refusal)
+        may_grow = st.button(wording.MAY_GROW, key="may grow", help=wording.MAY_GROW_HELP)
+    if not (pressed or may_grow):
         return
     try:
         check_name(name)
-        result = _removed(visit, heads, export, name)
+        result = _removed(visit, heads, export, name, may_grow=may_grow)
+    except GrowsLarger as error:
+        st.session_state[GROWS] = request, error
+        st.rerun()  # with the button that saves it
     except AnalysisError as error:
         show_error(error)
         return
@@ -108,13 +118,13 @@ def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
 
 
 @in_its_place
-def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Removal":
+def _removed(visit: Visit, heads: list[Head], export: Export, name: str, *, may_grow: bool) -> "Removal":
     from core.importance.removal.remove import remove
 
     check_not_public()
     folder, kind = checkpoints_folder() / name, visit.settings.kind
     with st.spinner(wording.REMOVING, show_time=True):
-        return let_leave(lambda: remove(visit.engine.files, heads, folder, kind=kind, export=export))
+        return let_leave(lambda: remove(visit.engine.files, heads, folder, kind=kind, export=export, may_grow=may_grow))
 
 
 def _made_checkpoints(importance: Importance) -> None:

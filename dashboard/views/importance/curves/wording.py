@@ -118,6 +118,10 @@ EXPORT_HELP: Final = (
     "not. **Zeroed**: the weights that read the heads' outputs are set to 0, so it has the same shape, loads anywhere, "
     "and is no faster."
 )
+MAY_GROW: Final = "Save the larger checkpoint"
+MAY_GROW_HELP: Final = (
+    "It has more weights than the original, because heads that shared keys and values get copies of their own."
+)
 NAME: Final = "Name"
 MAKE: Final = "Remove"
 REMOVING: Final = "Removing heads and checking the result ..."
@@ -158,11 +162,10 @@ def suggested_name(checkpoint: str, n_heads: int) -> str:
 def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], difference: float, folder: str) -> str:
     """Summary of the new checkpoint."""
     before, after = n_weights
-    weights = (
-        f"{before:,} weights before, {after:,} now ({percent(1 - after / before, 1)} fewer)"
-        if after < before
-        else f"{after:,} weights, as before"
-    )
+    weights = f"{after:,} weights, as before"
+    if after != before:
+        share = f"{percent(abs(1 - after / before), 1)} {'fewer' if after < before else 'more'}"
+        weights = f"{before:,} weights before, {after:,} now ({share})"
     return (
         f"{name} is made: {n_removed} of {counted(n_heads, 'head')} are gone, {weights}. Its output differs by "
         f"{difference:.1e} from that of the original with these heads switched off. It lies in {folder}."

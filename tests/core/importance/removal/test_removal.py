@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import time
 
@@ -14,7 +15,7 @@ from core.__main__ import main
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.errors import AnalysisError, CheckpointError
+from core.errors import AnalysisError, CheckpointError, GrowsLarger
 from core.importance.removal.remove import remove
 from core.passes.prepare import prepare
 from core.roles.scores import score_batch
@@ -95,6 +96,23 @@ def test_grouped_keys_are_sliced_by_group_or_repeated_for_the_heads_left(gone, n
     weights = load_file(tmp_path / "made" / "model.safetensors")
     queries, keys, values = (weights[f"layers.0.self_attn.{name}_proj.weight"].shape[0] // 6 for name in "qkv")
     assert (queries, keys, values) == (4 - len(gone), (4 - len(gone)) // n_shared, (4 - len(gone)) // n_shared)
+
+
+@pytest.mark.parametrize(
+    ("gone", "grows"), [(((0, 0),), True), (((0, 0), (0, 3)), False), (((0, 0), (0, 1), (0, 2)), False)]
+)
+def test_a_checkpoint_that_only_grows_is_saved_on_demand_alone(gone, grows, tmp_path):
+    """Heads 0 to 2 share keys, and 3 to 5: without one head, five of six keys need a copy of their own."""
+    save("llama", tmp_path / "original", num_attention_heads=6, num_key_value_heads=2, hidden_size=24)
+    files, made = files_of(tmp_path / "original"), tmp_path / "made"
+    if grows:
+        with pytest.raises(GrowsLarger, match=r"would have ([\d,]+) weights instead of ([\d,]+): several") as error:
+            remove(files, gone, made)
+        after, before = (int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", str(error.value))[-2:])
+        assert after > before
+        assert not made.exists()
+    done = remove(files, gone, made, may_grow=grows)
+    assert (done.n_weights[1] > done.n_weights[0]) == grows
 
 
 def test_a_removal_that_changes_the_output_is_not_saved(folders, tmp_path, monkeypatch):
