@@ -90,6 +90,7 @@ def load_without_weights(files: CheckpointFiles) -> Any:
     Raises: CheckpointError as `load` does.
     """
     config = _load_config(files)
+    _check_kind(files, config)
     tokenizer = _load_tokenizer(files)
     stated_length(files.name, tokenizer)
     keep_names_as_text(tokenizer)
@@ -130,6 +131,7 @@ def _load_config(files: CheckpointFiles) -> Any:
 
 
 def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
+    _check_kind(files, config)
     check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, dtype)
     create = _read_weights if files.seed is None else _draw_weights
     model = create(files, config, dtype, None)
@@ -141,6 +143,25 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
     return model if model.dtype == dtype else model.to(dtype)
 
 
+def _check_kind(files: CheckpointFiles, config: Any) -> None:
+    """Raise for a model of pictures or sound, and for a latent attention with fewer keys than queries.
+
+    transformers says neither before it fails in one of its own ways.
+    """
+    auto_class, architecture = _head(config)[0], next(iter(config.architectures or ()), files.model_type)
+    if type(config) not in getattr(transformers, auto_class)._model_mapping:
+        raise CheckpointError(
+            f"{files.name} is a {architecture}, and transformers has no {auto_class} of this kind: models of pictures "
+            "or sound cannot be used here. Choose a checkpoint of a text model, such as BERT."
+        )
+    n_heads, n_kv_heads = (getattr(config, f"num_{name}_heads", None) for name in ("attention", "key_value"))
+    if getattr(config, "kv_lora_rank", None) and n_kv_heads not in (None, n_heads):
+        raise CheckpointError(
+            f"config.json of {files.name} names {n_kv_heads} heads of keys and values and {n_heads} of queries, and "
+            f"the latent attention of {architecture} has as many of each. Correct num_key_value_heads in config.json."
+        )
+
+
 def _has_attention_interface(model: PreTrainedModel) -> bool:
     """Whether a model computes its attention through AttentionInterface."""
     return type(model)._can_set_attn_implementation()
@@ -149,8 +170,12 @@ def _has_attention_interface(model: PreTrainedModel) -> bool:
 def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
     """The model whose output is the last hidden states, sharing its parts with the one with a head.
 
-    T5 and similar models have no separate model without the head; one is built around the same parts.
+    T5 and similar models have no separate model without the head; one is built around the same parts. Llama 4 has one
+    that its `base_model` does not find.
     """
+    body = getattr(full_model, "model", None)
+    if full_model.base_model is full_model and isinstance(body, PreTrainedModel):
+        return body
     if full_model.base_model is not full_model or full_model.get_output_embeddings() is None:
         return full_model.base_model
     with torch.device("meta"):

@@ -1,0 +1,75 @@
+"""Checkpoints that cannot be used, though transformers knows them: each is met with what was found and what to do."""
+
+import pytest
+import torch
+import transformers
+from small_checkpoints import TOKENIZERS
+
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import CheckpointError
+
+TOKENIZER = TOKENIZERS["llama"]()
+TEXT_SIZES = {
+    "vocab_size": len(TOKENIZER), "hidden_size": 24, "intermediate_size": 32, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 64, "num_hidden_layers": 2,
+}  # fmt: skip
+LLAMA4 = TEXT_SIZES | {
+    "head_dim": 6, "intermediate_size_mlp": 32, "num_local_experts": 2, "num_experts_per_tok": 1,
+    "attention_chunk_size": 16,
+}  # fmt: skip
+PICTURES = {
+    "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "image_size": 16,
+    "patch_size": 8, "vision_output_dim": 16, "projector_input_dim": 16, "projector_output_dim": 16,
+}  # fmt: skip
+WHISPER = {
+    "vocab_size": len(TOKENIZER), "d_model": 24, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_mel_bins": 8,
+    "max_source_positions": 32, "max_target_positions": 32, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1,
+    "decoder_start_token_id": 1,
+}  # fmt: skip
+DEEPSEEK = TEXT_SIZES | {
+    "kv_lora_rank": 8, "q_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 6,
+    "n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1, "moe_intermediate_size": 16,
+}  # fmt: skip
+OTHER = (
+    "transformers has no AutoModelForSeq2SeqLM of this kind: models of pictures or sound cannot be used here. Choose"
+)
+REFUSED = {
+    "Llama4ForCausalLM": (
+        lambda: transformers.Llama4TextConfig(**LLAMA4),
+        "lets queries see keys in a pattern that is not a window .*Choose a checkpoint of another family",
+    ),
+    "Llama4ForConditionalGeneration": (
+        lambda: transformers.Llama4Config(text_config=LLAMA4, vision_config=PICTURES),
+        f"is a Llama4ForConditionalGeneration, and {OTHER}",
+    ),
+    "WhisperForConditionalGeneration": (
+        lambda: transformers.WhisperConfig(**WHISPER),
+        f"is a WhisperForConditionalGeneration, and {OTHER}",
+    ),
+    "DeepseekV2ForCausalLM": (
+        lambda: transformers.DeepseekV2Config(**DEEPSEEK),
+        "names 2 heads of keys and values and 4 of queries, and the latent attention of DeepseekV2ForCausalLM has as "
+        r"many of each\. Correct num_key_value_heads in config\.json",
+    ),
+}
+
+
+def saved(architecture, config, folder):
+    torch.manual_seed(0)
+    getattr(transformers, architecture)(config).save_pretrained(folder)
+    TOKENIZER.save_pretrained(folder)
+    return find_checkpoint(str(folder))
+
+
+@pytest.mark.parametrize("architecture", REFUSED)
+def test_what_cannot_be_used_is_refused_in_a_sentence_of_our_own(architecture, tmp_path):
+    config, sentence = REFUSED[architecture]
+    with pytest.raises(CheckpointError, match=sentence):
+        load_checkpoint(saved(architecture, config(), tmp_path), device="cpu")
+
+
+def test_a_latent_attention_with_as_many_keys_as_queries_is_read(tmp_path):
+    config = transformers.DeepseekV2Config(**DEEPSEEK | {"num_key_value_heads": 4})
+    checkpoint = load_checkpoint(saved("DeepseekV2ForCausalLM", config, tmp_path), device="cpu")
+    assert (checkpoint.attentions["self"].n_layers, checkpoint.attentions["self"].n_heads) == (2, 4)
