@@ -151,6 +151,11 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _sentence(path: Path, error: Exception) -> str:
+    if isinstance(error, results_file.Newer):
+        return (
+            f"The results in {path} are of a newer version: {error}. Update the program, or name another folder in "
+            "ATTENTION_SIEVE_CACHE."
+        )
     if isinstance(error, results_file.Unfit):
         return (
             f"The results in {path} are not for this version: {error}. Use the version that wrote them; a dashboard of "

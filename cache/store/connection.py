@@ -19,7 +19,7 @@ class Access:
         path: the file.
         lock: must be held while the connection is used.
         inode: the file opened last; the path may since name another file.
-        trouble: why the last use failed, or empty.
+        trouble: why the last use failed, or None.
     """
 
     def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
@@ -27,7 +27,7 @@ class Access:
         self._prepare = prepare
         self.lock = Lock()
         self.inode = 0
-        self.trouble = ""
+        self.trouble: Exception | None = None
         self._connection: sqlite3.Connection | None = None
 
     def connected(self) -> sqlite3.Connection:

@@ -18,7 +18,7 @@ from cache.store.connection import without_waiting
 from core.json_values import parse_json
 
 FORMAT: Final = 1
-"""Layout of the file; a file with another number is set aside."""
+"""Layout of the file; a file with a lower number is set aside, and one with a higher number is left as it is."""
 KEPT_SHARE: Final = 0.9
 """Share of the size limit that remains in use after the least recently used results are removed."""
 
@@ -49,6 +49,10 @@ class Unfit(sqlite3.DatabaseError):
     """The file is intact, but not one that this version writes."""
 
 
+class Newer(sqlite3.OperationalError):
+    """The file was written by a newer version of the program, which may still use it."""
+
+
 def is_damage(error: Exception) -> bool:
     """Whether an error means that the file itself is damaged."""
     return isinstance(error, Unfit) or getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
@@ -58,7 +62,8 @@ def prepare(connection: sqlite3.Connection) -> None:
     """Set the pragmas, and create the tables in an empty file.
 
     Raises:
-        Unfit: the file has another format or other tables.
+        Newer: the file has a later format.
+        Unfit: the file has an earlier format or other tables.
     """
     with connection:
         connection.execute("BEGIN")  # a consistent view, even if another process is creating the tables
@@ -80,9 +85,12 @@ def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether the tables exist.
 
     Raises:
-        Unfit: the file has another format or other tables.
+        Newer: the file has a later format.
+        Unfit: the file has an earlier format or other tables.
     """
     version = _pragma(connection, "user_version")
+    if version > FORMAT:
+        raise Newer(f"their file has format {version}, and this version of the program writes format {FORMAT}")
     statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if version != FORMAT and (version or statements):
         raise Unfit(f"their file has format {version}, and this version of the program writes format {FORMAT}")

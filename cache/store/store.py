@@ -1,7 +1,7 @@
 """Key -> named arrays on disk: one SQLite file, bounded and safe against crashes, shared by threads and processes.
 
-A store never prevents a result: if its file is damaged or cannot be written, the analysis continues without it and
-`Store.warning` says so. Arrays are stored as safetensors bytes, which cannot execute code when read.
+A store never prevents a result: if its file is damaged, of a newer version or cannot be written, the analysis continues
+without it and `Store.warning` says so. Arrays are stored as safetensors bytes, which cannot execute code when read.
 """
 
 import os
@@ -66,6 +66,13 @@ class Store:
         return " ".join(filter(None, (self._set_aside_notice, self._trouble(), damaged))) or None
 
     def _trouble(self) -> str:
+        for access in (self._reader, self._writer):
+            if isinstance(access.trouble, results_file.Newer):
+                return (
+                    f"Stored results are of a newer version of this program: {access.trouble}. They are left as they "
+                    "are, and the analysis goes on without them. Update the program, or name another folder in "
+                    "ATTENTION_SIEVE_CACHE."
+                )
         what_to_do = "Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
         if self._reader.trouble:
             return (
@@ -163,9 +170,9 @@ class Store:
         except (sqlite3.DatabaseError, OSError) as error:
             if not (isinstance(error, sqlite3.OperationalError | OSError) or results_file.is_damage(error)):
                 raise
-            access.trouble = str(error)
+            access.trouble = error
             return otherwise
-        access.trouble = ""
+        access.trouble = None
         return answer
 
     def _run_or_renew(self, access: Access, work: Callable[[sqlite3.Connection], Answer]) -> Answer:

@@ -629,8 +629,31 @@ def test_an_empty_file_becomes_a_store(tmp_path, open_store):
     assert store.warning is None
 
 
-@pytest.mark.parametrize("version", [FORMAT + 1, FORMAT - 1])
-def test_a_file_of_another_format_is_set_aside(store, open_store, version):
+def test_a_file_of_a_newer_version_is_left_as_it_is_and_the_analysis_goes_on_without_it(store, open_store):
+    store.put("key", SCORES)
+    store.close()
+    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    before = store.path.read_bytes()
+    later = open_store(store.folder)
+    later.put("new", SCORES)
+    assert later.get("key") is None
+    assert later.size() == (0, 0)
+    assert later.warning == (
+        f"Stored results are of a newer version of this program: their file has format {FORMAT + 1}, and this version "
+        f"of the program writes format {FORMAT}. They are left as they are, and the analysis goes on without them. "
+        "Update the program, or name another folder in ATTENTION_SIEVE_CACHE."
+    )
+    later.close()
+    assert store.path.read_bytes() == before
+    assert set_aside(store.folder) == []
+    edit(store.path, f"PRAGMA user_version = {FORMAT}")
+    assert_equal(later.get("key"), SCORES)
+    later.put("new", SCORES)
+    assert later.warning is None
+
+
+def test_a_file_of_an_older_format_is_set_aside(store, open_store):
+    version = FORMAT - 1
     store.put("key", SCORES)
     store.close()
     edit(store.path, f"PRAGMA user_version = {version}")
@@ -699,11 +722,11 @@ def test_tables_lost_while_the_store_is_open_are_laid_again(store):
 
 def test_the_journal_is_set_aside_with_its_file(store, open_store):
     store.put("key", SCORES)
-    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    edit(store.path, f"PRAGMA user_version = {FORMAT - 1}")
     later = open_store(store.folder)  # while the first one still holds the file, so that there is a journal
     assert later.get("key") is None
     assert any(name.endswith(".sqlite-wal") for name in set_aside(store.folder))
-    assert_set_aside_and_rebuilt(later, "format 2")
+    assert_set_aside_and_rebuilt(later, "format 0")
 
 
 def test_a_new_file_that_another_process_has_begun_is_left_alone(store, open_store):
@@ -720,7 +743,7 @@ def test_a_new_file_that_another_process_has_begun_is_left_alone(store, open_sto
 
 def test_what_is_put_after_another_process_set_the_file_aside_goes_into_the_new_one(store, open_store):
     store.put("key", SCORES)
-    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    edit(store.path, f"PRAGMA user_version = {FORMAT - 1}")
     other = open_store(store.folder)
     store.put("new", SCORES)
     assert_equal(store.get("new"), SCORES)
@@ -731,7 +754,7 @@ def test_what_is_put_after_another_process_set_the_file_aside_goes_into_the_new_
 
 def test_a_store_that_closes_leaves_the_journal_of_the_new_file_alone(store, open_store):
     store.put("key", SCORES)
-    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    edit(store.path, f"PRAGMA user_version = {FORMAT - 1}")
     later = open_store(store.folder)
     later.put("new", SCORES)
     store.close()
