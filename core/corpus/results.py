@@ -103,12 +103,16 @@ def _check(statistics: Statistics) -> None:
         raise ValueError(f"{differing[0][:40]!r} has the shape {shapes[differing[0]]}")
     if TOKENS not in shapes or not statistics.sums[TOKENS].n.all():
         raise ValueError("it has a part without texts")
+    if {RELATION_CASES, RELATION_RIGHT, OFFSET_RIGHT} <= set(shapes):
+        cases, right, at_offset = (
+            statistics.sums[name].at(0).total for name in (RELATION_CASES, RELATION_RIGHT, OFFSET_RIGHT)
+        )
+        if (cases < right.T).any() or (cases < at_offset.T).any() or min(right.min(), at_offset.min()) < 0:
+            raise ValueError("more words are right than there are")
 
 
 def _damaged(file: StatisticsFile, error: ValueError) -> AnalysisError:
-    return AnalysisError(
-        f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m core corpus merge {file.path.parent}"
-    )
+    return AnalysisError(f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m core corpus merge")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ import re
 import resource
 import shutil
 import sys
+import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import hypothesis
@@ -29,6 +31,15 @@ from core.checkpoints.removed_heads import REMOVED_HEADS, read_removed
 from core.checkpoints.saved_runs import PROGRESS, read_progress
 from core.commands import heads
 from core.coreference.files import read_mentions
+from core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
+from core.corpus.plan import corpus_texts
+from core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
+from core.corpus.results import open_results
+from core.corpus.settings import CorpusSettings
+from core.corpus.statistics import Series, statistics_of, write_statistics
+from core.corpus.strata import EVERYTHING, Stratum
+from core.corpus.texts.inputs import read_inputs
+from core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path
 from core.errors import AnalysisError
 from core.finetuning.data import column_names, read_training_data
 from core.finetuning.journal import RECORD, read_record
@@ -39,7 +50,10 @@ from core.probing_tasks.trials.command import read_trials
 from core.probing_tasks.trials.progress import PROGRESS as TRIALS
 from core.probing_tasks.trials.progress import read_trials_progress
 from core.probing_tasks.trials.result import fingerprint_of, read_result
+from core.roles.hypotheses import Criterion
+from core.roles.roles import ROLES
 from core.roles.tables import SCORE_COLUMNS, read_score_table
+from core.statistics.histogram import BINS, SCORE_BINS
 from core.surface.frequencies import read_frequencies
 from core.texts.text import read_columns, read_file, read_labelled, read_typed
 from dashboard.components.arcs.look import NAMES, read_look
@@ -128,6 +142,90 @@ def score_table():
     return file.getvalue()
 
 
+def manifest():
+    """A planned corpus of one shard."""
+    return json.dumps(
+        {
+            "format": 1,
+            "checkpoint": "bundled",
+            "fingerprint": "a1",
+            "tokenizer": "b2",
+            "random_weights": None,
+            "settings": asdict(CorpusSettings(off=((0, 1),))),
+            "texts": "a.txt",
+            "text_columns": ["text"],
+            "shard_size": 10,
+            "inputs": [{"path": "a.txt", "n_bytes": 4, "sha256": "c3"}],
+            "shards": [{"name": "000000", "n_texts": 2, "sha256": "d4"}],
+            "versions": {"torch": "2"},
+        }
+    ).encode()
+
+
+def statistics():
+    """Statistics of two texts, of a checkpoint of 2 layers x 3 heads."""
+    numbers = {
+        name: np.arange(2 * np.prod(cells)).reshape(2, *cells) % 7 / 3 + 0.5 for name, cells in cells_of(2, 3).items()
+    }
+    numbers[RELATION_CASES] += 10
+    roles = Series(values=numbers[ROLE_SCORES], bins=SCORE_BINS, uniform=np.ones((2, len(ROLES), 2)))
+    series = {name: Series(values=values) for name, values in numbers.items()} | {ROLE_SCORES: roles}
+    facts = {"checkpoint": "bundled", "fingerprint": "a1", "texts": "b2", "settings": asdict(CorpusSettings())}
+    facts |= {"n_texts": 2, "n_too_long": 0, "n_without_token": 0}
+    with tempfile.NamedTemporaryFile() as file:
+        groups = {(EVERYTHING, Stratum("length", "1 to 8")): np.arange(2)}
+        write_statistics(Path(file.name), statistics_of(series, groups), facts)
+        return Path(file.name).read_bytes()
+
+
+def read_statistics(folder):
+    results = open_results(folder)
+    results.file.read()
+    for stratum in results.strata:
+        part = results.part(stratum)
+        with np.errstate(all="ignore"):  # finite numbers of a spoilt file may still be too large to be squared
+            part.tests(Criterion())
+            part.by_evidence(Criterion())
+            part.surface(0.05)
+            part.relations(0.05)
+        assert (part.n_texts > 0, len(part.n_tokens), part.role_counts.shape[-1]) == (True, 2, BINS)
+
+
+WORDS = json.dumps([None, [[2, 0]], [["det", "root"]], [[0, 3, 4, 7]]]).encode()
+PARSED = {"text": "The cat", "second": None, "words": WORDS.decode(), "document": "d", "dataset": "", "language": ""}
+PARSED_FILE = (
+    b'{"format": 1, "texts": "a.txt", "text_columns": null, "inputs": ["a1"], "shard_size": 5, "parser": "p", '
+)
+PARSED_FILE += b'"n_texts": 1, "n_shards": 1}'
+
+
+def table_of(row):
+    file = io.BytesIO()
+    parquet.write_table(pa.table({name: pa.array([value], pa.string()) for name, value in row.items()}), file)
+    return file.getvalue()
+
+
+def parsed_corpus(parts_of):
+    """A reader of a folder of parsed texts.
+
+    Args:
+        parts_of: makes of the content the description of the folder, and its only shard.
+    """
+
+    def read(content, folder):
+        described, shard = parts_of(content)
+        (folder / PARSED_FOLDER).mkdir(exist_ok=True)
+        (folder / PARSING).write_bytes(described)
+        parsed_path(folder, "000000").write_bytes(shard)
+        list(corpus_texts(str(folder), None))
+
+    return read
+
+
+def with_words(content):
+    return PARSED_FILE, table_of(PARSED | {"words": content.decode("utf-8", "replace")})
+
+
 def in_file(name, read):
     """A reader of a folder that holds one file."""
 
@@ -193,6 +291,14 @@ READERS = {
         in_file(REMOVED_HEADS, lambda folder: read_removed("x", folder, {"encoder": (2, 3)})), (REMOVED,)
     ),
     "headers of weights": (in_file("model.safetensors", lambda folder: _size(folder)), (tensors(),)),
+    "manifests": (in_file(MANIFEST, read_manifest), (manifest(),)),
+    "statistics": (in_file(STATISTICS, read_statistics), (statistics(),)),
+    "tables of a corpus": (
+        in_file("a.parquet", lambda folder: list(read_inputs(str(folder), None))), (table_of(PARSED),)
+    ),
+    "parsed corpora": (parsed_corpus(lambda content: (content, table_of(PARSED))), (PARSED_FILE,)),
+    "shards of parsed texts": (parsed_corpus(lambda content: (PARSED_FILE, content)), (table_of(PARSED),)),
+    "words of parsed texts": (parsed_corpus(with_words), (WORDS,)),
     "cameras of links": (of_text(read_camera), (b"1.5,0,-2,0,0,0,0,1,0",)),
     "arcs of links": (
         of_text(lambda text: [read_look({name: text}) for name in NAMES]), (b"from-5", b"0.35", b"3-7,2-5", b"A-B")
@@ -234,7 +340,7 @@ def spoil(reader, samples, folder):
             said = str(error)
             assert "\n" not in said
             assert len(said) <= 1_000
-            assert re.search(r"[.?]$|: python -m core [a-z-]+$", said), said
+            assert re.search(r"[.?]$|: python -m core [a-z -]+$", said), said
         assert time.process_time() - began < MOST_SECONDS
         assert len(content) < 10**6
         assert most_held() - held < MOST_KILOBYTES

@@ -1,6 +1,7 @@
 """Reads columns of texts from a Parquet file, whose few bytes may stand for any amount of text."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,8 +37,6 @@ def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | N
     Raises: TextError for a file of another format, and for a column that does not hold texts or has the name of
         another; OSError.
     """
-    import pyarrow as pa
-
     with _opened(path) as file:
         for name in names:
             _check_column(file, name)
@@ -49,21 +48,35 @@ def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | N
                     f"{LARGEST_GROUP / 1e9:.1f} GB are read at once. Write the file with fewer rows in a group."
                 )
             n_rows = min(ROWS_AT_ONCE, max(1, BYTES_AT_ONCE // max(1, n_bytes)))
-            try:
-                for batch in file.iter_batches(n_rows, row_groups=[number], columns=list(names)):
-                    yield from batch.to_pylist()
-            except (pa.ArrowException, ValueError) as error:
-                raise _unreadable(error) from None
+            batches = file.iter_batches(n_rows, row_groups=[number], columns=list(names))
+            while rows := _next_rows(batches):
+                yield from rows
+
+
+def _next_rows(batches: Iterator[Any]) -> list[dict[str, str | None]]:
+    with _damage_named():
+        batch = next(batches, None)
+        return [] if batch is None else batch.to_pylist()
 
 
 def _opened(path: Path) -> Any:
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
+    with _damage_named():
         return parquet.ParquetFile(path)
-    except (pa.ArrowException, ValueError) as error:
-        raise _unreadable(error) from None
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Context that raises TextError for what a damaged file makes the library raise."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the library
+            raise
+        raise TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it anew.") from None
 
 
 def _check_column(file: Any, name: str) -> None:
@@ -83,7 +96,3 @@ def _n_bytes(group: Any, names: Sequence[str]) -> int:
     """Size of some columns of a row group, uncompressed, with repeated texts once."""
     columns = map(group.column, range(group.num_columns))
     return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in names)
-
-
-def _unreadable(error: Exception) -> TextError:
-    return TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it anew.")
