@@ -1,7 +1,10 @@
 """Reading JSON from untrusted files: as it stands, or as a value of a declared type."""
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -50,6 +53,21 @@ def typed_json(content: str | bytes, kind: Any) -> Any:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+
+
+def json_lines(path: Path) -> Iterator[Any]:
+    """The values of the lines of a file, see `parse_json`; none if the file cannot be read.
+
+    Lines that are not JSON are left out, and so is a last one without a line feed: a program that is ended may leave
+    half a line.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError):
+            yield parse_json(line)
 
 
 @cache

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -18,7 +17,7 @@ import psutil
 
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
-from core.json_values import parse_json
+from core.json_values import json_lines
 
 State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the training process ended without a report."""
@@ -150,15 +149,7 @@ def read_progress(folder: Path) -> Progress | None:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The lines that are valid reports."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    except (OSError, ValueError):
-        return
-    for text in lines:
-        with suppress(ValueError):  # an incomplete line, left when the program was ended
-            line = parse_json(text)
-            if _is_report(line):
-                yield line
+    return filter(_is_report, json_lines(path))
 
 
 def _is_report(line: object) -> bool:
@@ -169,7 +160,8 @@ def _is_report(line: object) -> bool:
     return has_all and all(KINDS[name](value) for name, value in line.items() if name in KINDS)
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """Whether it is a whole number from 0 that a float holds exactly."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_COUNT
 
 
@@ -187,7 +179,7 @@ def _is_text(value: object) -> bool:
 
 
 KINDS: Final[dict[str, Callable[[object], bool]]] = {
-    **dict.fromkeys(("step", "steps", "pid", "n_texts"), _is_count),
+    **dict.fromkeys(("step", "steps", "pid", "n_texts"), is_count),
     **dict.fromkeys(("loss", "created"), _is_number),
     **dict.fromkeys(("accuracy", "correlation", "seconds_left", "majority", "mean_loss"), _is_number_or_none),
     **dict.fromkeys(("message", "checkpoint", "note"), _is_text),

@@ -94,6 +94,20 @@ def saving_in(folder: Path) -> Iterator[None]:
         raise AnalysisError(f"Nothing can be saved in {folder} ({why}). Make room on the disk.") from error
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, whole or not at all; a line that was left incomplete before is ended first.
+
+    Raises: OSError.
+    """
+    with path.open("a+b", buffering=0) as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 1))
+        content = (b"" if file.read(1) in (b"", b"\n") else b"\n") + line.encode() + b"\n"
+        if file.write(content) < len(content):
+            file.truncate(end)  # otherwise the next line would be appended to this one
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 class Journal:
     """Writes a run's reports, each line atomically.
 
@@ -121,8 +135,6 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / STOP).unlink(missing_ok=True)
-            if self._path.is_file() and not self._path.read_bytes().endswith(b"\n"):
-                self._append("\n")  # the last line is incomplete
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
         process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
@@ -176,15 +188,8 @@ class Journal:
         return is_requested
 
     def _write(self, event: str, **values: object) -> None:
-        self._append(json.dumps({"event": event} | values) + "\n")
-
-    def _append(self, line: str) -> None:
-        content = line.encode()
-        with saving_in(self.folder), self._path.open("ab", buffering=0) as file:
-            end = file.tell()
-            if file.write(content) < len(content):
-                file.truncate(end)  # otherwise the next line would be appended to this one
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with saving_in(self.folder):
+            append_line(self._path, json.dumps({"event": event} | values))
 
 
 def open_run(folder: Path, plan: Plan, *, resume: bool) -> Journal:

@@ -4,14 +4,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
 
 from core.attention.settings import Head
-from core.finetuning.journal import saving_in
-from core.json_values import parse_json
+from core.checkpoints.saved_runs import is_count
+from core.finetuning.journal import append_line, saving_in
+from core.json_values import json_lines
 
 HISTORY: Final = "gates.jsonl"
 
@@ -31,13 +32,12 @@ def append_gates(folder: Path, step: int, log_alpha: Float[np.ndarray, "layer he
 
     Raises: AnalysisError if the folder cannot be written.
     """
-    line = json.dumps({"step": step, "log_alpha": log_alpha.tolist()}) + "\n"
-    with saving_in(folder), (folder / HISTORY).open("a", encoding="utf-8") as file:
-        file.write(line)
+    with saving_in(folder):
+        append_line(folder / HISTORY, json.dumps({"step": step, "log_alpha": log_alpha.tolist()}))
 
 
 def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | None:
-    """The gates of a run so far; None before its first step.
+    """The gates of a run so far; None before its first step, and for gates of other heads than the removed ones.
 
     Truncated or damaged lines are ignored. Steps that are repeated after a run resumes from its last saved step count
     once.
@@ -46,28 +46,30 @@ def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | No
         folder: of the run.
         removed: heads that were removed from the checkpoint before training.
     """
-    path = folder / HISTORY
-    by_step: dict[int, np.ndarray] = {}
-    shape = None
-    for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
-        parsed = _read_line(line)
-        if parsed is None or (shape is not None and parsed[1].shape != shape):
+    steps: list[int] = []
+    gates: list[np.ndarray] = []
+    for line in json_lines(folder / HISTORY):
+        report = _report(line)
+        if report is None or (gates and report[1].shape != gates[0].shape):
             continue
-        shape, step = parsed[1].shape, parsed[0]
-        by_step = {earlier: gates for earlier, gates in by_step.items() if earlier < step} | {step: parsed[1]}
-    if not by_step:
+        while steps and steps[-1] >= report[0]:
+            steps.pop()
+            gates.pop()
+        steps.append(report[0])
+        gates.append(report[1])
+    if not gates or not all(layer < gates[0].shape[0] and head < gates[0].shape[1] for layer, head in removed):
         return None
-    log_alpha = np.array(list(by_step.values()))
+    log_alpha = np.array(gates)
     for layer, head in removed:
         log_alpha[:, layer, head] = np.nan
-    return GateHistory(steps=tuple(by_step), log_alpha=log_alpha)
+    return GateHistory(steps=tuple(steps), log_alpha=log_alpha)
 
 
-def _read_line(line: str) -> tuple[int, np.ndarray] | None:
-    """Step and gates of a line; None if it is damaged."""
+def _report(line: Any) -> tuple[int, np.ndarray] | None:
+    """Step and gates of a line; None if it holds others."""
     try:
-        values = parse_json(line)
-        step, log_alpha = values["step"], np.array(values["log_alpha"], float)
+        step, log_alpha = line["step"], np.array(line["log_alpha"], float)
     except (ValueError, TypeError, KeyError, OverflowError):
         return None
-    return (step, log_alpha) if isinstance(step, int) and log_alpha.ndim == 2 else None
+    is_sound = is_count(step) and log_alpha.ndim == 2 and log_alpha.size > 0 and np.isfinite(log_alpha).all()
+    return (step, log_alpha) if is_sound else None
