@@ -31,12 +31,18 @@ def run_panel(
     if progress is not None and progress.state == "running":
         _watch(progress)
         return
-    if progress is not None:
-        _show_outcome(progress)
     results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
     n_known = sum(_is_done(result, stages) for row in results for result in row)
     if n_known == len(subjects) * len(tasks):
         return
+    unknown = [
+        trial_of(subject, task, settings, visit)
+        for subject, row in zip(subjects, results, strict=True)
+        for task, result in zip(tasks, row, strict=True)
+        if not _is_done(result, stages)
+    ]
+    if progress is not None and runs.was_about(unknown):
+        _show_outcome(progress)
     has_begun = any(result is not None for row in results for result in row)
     if has_begun:
         st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))

@@ -47,8 +47,7 @@ def start(trials: Sequence[Trial], stages: Sequence[Stage], device: str, dtype: 
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / PROGRESS).unlink(missing_ok=True)
-            lines = "".join(f"{json.dumps(values_of(trial))}\n" for trial in trials)
-            (folder / TABLE).write_text(lines, encoding="utf-8")
+            (folder / TABLE).write_text("".join(f"{_line(trial)}\n" for trial in trials), encoding="utf-8")
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
         options = {"table": folder / TABLE, "stages": ",".join(stages), "device": device, "dtype": dtype}
@@ -83,6 +82,19 @@ def look() -> TrialsProgress | None:
     if code > 0 and (progress is None or progress.state in ("running", "left")):
         return replace(progress or TrialsProgress(), state="failed", message=program.reason(code))
     return progress
+
+
+def was_about(trials: Sequence[Trial]) -> bool:
+    """Whether the latest run was started for any of these trials."""
+    try:
+        lines = (run_folder() / TABLE).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return False
+    return not {_line(trial) for trial in trials}.isdisjoint(lines)
+
+
+def _line(trial: Trial) -> str:
+    return json.dumps(values_of(trial))
 
 
 def is_on(progress: TrialsProgress | None) -> bool:

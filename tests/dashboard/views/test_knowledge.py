@@ -224,11 +224,16 @@ class FakeProgram:
         (TrialsProgress(state="finished", failed=(Failed(trial="odd, *x*", why="too few"),)), "odd, *x*: too few"),
     ],
 )
-def test_how_a_run_ended_is_said_as_it_is(progress, expected, opened, monkeypatch):
+def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(progress, expected, opened, monkeypatch):
+    monkeypatch.setattr(runs.programs, "begin", lambda command: FakeProgram())
+    button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
+    runs._programs.clear()
     monkeypatch.setattr(runs, "look", lambda: progress)
-    at = opened()
-    sentences = [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in (*at.info, *at.error, *at.warning)]
-    assert any(expected in sentence for sentence in sentences)
+    for link, is_said in (({"vectors at": "mean"}, True), ({"vectors at": "last token"}, False), ({}, False)):
+        at = opened(**link)
+        boxes = (*at.info, *at.error, *at.warning)
+        sentences = [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in boxes]
+        assert any(expected in sentence for sentence in sentences) == is_said
 
 
 def test_a_running_run_says_what_it_does():
