@@ -157,7 +157,7 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
     """
     state.follow(key, otherwise)
     with st.container():
-        _fetch(key)
+        fetch_from_tab(key, wording.NOT_IN_THIS_TAB)
         current, left_out_key = st.session_state.get(key) or "", f"{key} is not in the link"
         fits = state.fits_link(current)
         if fits and st.session_state.pop(left_out_key, False):
@@ -187,8 +187,13 @@ def _keep(key: str, typed: str) -> None:
     placeholder.markdown(wording.NOT_IN_LINK if keep_text(key, typed) else wording.NOT_IN_LINK_NOR_TAB)
 
 
-def _fetch(key: str) -> None:
-    """Restore the text that the link refers to; nothing else is drawn before the browser tab has answered."""
+def fetch_from_tab(key: str, missing: str) -> None:
+    """Restore the text that the link refers to; nothing else is drawn before the browser tab has answered.
+
+    Args:
+        key: of the text in the session.
+        missing: what is said of the link if the tab does not have the text.
+    """
     pending_key = f"{key} to fetch"
     if (mark := link.take(key + IN_TAB)) is not None and mark_of(st.session_state.get(key) or "") != mark:
         st.session_state[pending_key] = mark
@@ -198,7 +203,7 @@ def _fetch(key: str) -> None:
     def receive(text: str | None) -> None:
         del st.session_state[pending_key]
         if text is None:
-            link.say(wording.NOT_IN_THIS_TAB)
+            link.say(missing)
         else:
             st.session_state[key] = text
 

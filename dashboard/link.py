@@ -39,6 +39,7 @@ _ASKED: Final = "the link asks for"
 _SAID: Final = "said about the link"
 _PAGE: Final = "page of the link"
 _LEFT_OUT: Final = "left out of the link"
+_UPLOAD_LEFT_OUT: Final = "upload left out of the link"
 _SIGNS: Final = {"true": "on", "false": "off"}
 
 
@@ -64,7 +65,7 @@ def begin(page: str) -> None:
         values[_ASKED] = {}
         _forget()
     values[_PAGE] = page
-    values[_LEFT_OUT] = False
+    values[_LEFT_OUT] = values[_UPLOAD_LEFT_OUT] = False
 
 
 def _restore_all(context: ScriptRunContext) -> None:
@@ -178,9 +179,14 @@ def leave_out_text() -> None:
     st.session_state[_LEFT_OUT] = True
 
 
+def leave_out_upload() -> None:
+    """Record that the page goes on with an upload of before a reload, which the link does not hold."""
+    st.session_state[_UPLOAD_LEFT_OUT] = True
+
+
 def left_out() -> list[str]:
     """Sentences about what the link does not hold."""
     values = [st.session_state[name] for name in st.session_state]
-    n_uploads = sum(isinstance(value, UploadedFile) for value in values)
+    n_uploads = sum(isinstance(value, UploadedFile) for value in values) + st.session_state[_UPLOAD_LEFT_OUT]
     texts = [wording.TEXT_LEFT_OUT] if st.session_state[_LEFT_OUT] else []
     return [wording.uploads_left_out(n_uploads), *texts] if n_uploads else texts

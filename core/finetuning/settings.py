@@ -1,7 +1,7 @@
 """How to fine-tune: the settings of a run."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import Final
 
 from core.errors import AnalysisError
@@ -9,6 +9,14 @@ from core.errors import AnalysisError
 WARM_UP: Final = 0.1
 """Share of the steps with increasing learning rate (warm-up); it then decreases to 0."""
 WEIGHT_DECAY: Final = 0.01
+LEAST_STEPS: Final = 100
+"""Steps that a run on few texts makes, in as many epochs as that takes."""
+LEAST_HELD_OUT: Final = 60
+"""Texts that are held out of few, so that what was learned can be told from chance."""
+MOST_HELD_OUT: Final = 0.3
+"""Greatest share of few texts that is held out."""
+FEW_BATCH_SIZE: Final = 8
+"""Batch size where 3 epochs of larger batches would be too few steps."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,24 @@ class TrainingSettings:
         if self.save_steps is not None:
             _check("number of steps between two checkpoints", self.save_steps, self.save_steps >= 1, "1 or more")
         _check("validation split", self.held_out, 0 < self.held_out < 1, "a share between 0 and 1, such as 0.1")
+
+
+def default_settings(n_texts: int) -> TrainingSettings:
+    """Settings for a table of this many labelled texts, unless the user gives others.
+
+    Three epochs of 100 texts are 18 steps, in which a checkpoint hardly learns anything. So of few texts, more are held
+    out, and the others are gone through in small batches, and as often as LEAST_STEPS steps take.
+
+    Source: Mosbach, Andriushchenko and Klakow 2021, On the Stability of Fine-tuning BERT, and Zhang et al. 2021,
+    Revisiting Few-sample BERT Fine-tuning: on small data sets, three epochs are too few.
+    """
+    usual = TrainingSettings()
+    held_out = round(min(max(usual.held_out, LEAST_HELD_OUT / n_texts), MOST_HELD_OUT), 2)
+    n_training = n_texts * (1 - held_out)
+    if usual.epochs * n_training / usual.batch_size >= LEAST_STEPS:
+        return usual
+    epochs = max(usual.epochs, ceil(LEAST_STEPS * FEW_BATCH_SIZE / n_training))
+    return TrainingSettings(epochs=float(epochs), batch_size=FEW_BATCH_SIZE, held_out=held_out)
 
 
 def _check(quantity: str, value: int | float, is_right: bool, expected: str) -> None:

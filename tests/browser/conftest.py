@@ -217,3 +217,18 @@ def planted_checkpoint(tmp_path_factory):
     from planted import save_planted
 
     return save_planted(tmp_path_factory.mktemp("checkpoint") / "planted", "she", "cat", (1, 2))
+
+
+@pytest.fixture(scope="session")
+def classifier(tmp_path_factory):
+    """Folder of a small random BERT that tells praise from blame by chance."""
+    import torch
+    from small_checkpoints import TOKENIZERS, config
+    from transformers import AutoModelForSequenceClassification
+
+    folder, tokenizer = tmp_path_factory.mktemp("checkpoint") / "classifier", TOKENIZERS["bert"]()
+    torch.manual_seed(0)
+    names = {"id2label": {0: "praise", 1: "blame"}, "label2id": {"praise": 0, "blame": 1}}
+    AutoModelForSequenceClassification.from_config(config("bert", len(tokenizer), **names)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -16,9 +16,12 @@ from core.finetuning.data import Task, TrainingData, column_names, read_training
 from core.finetuning.movie_reviews import movie_reviews
 from core.texts.tables import KNOWN_COLUMNS
 from core.texts.text import MAX_BYTES
+from dashboard import link
+from dashboard.components.kept_text import mark_of
 from dashboard.plain import plain, show_error
 from dashboard.progress import let_leave
 from dashboard.views.finetune import wording
+from dashboard.views.finetune.kept_table import empty_tab, forget_table, keep_table, kept_table
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
 """Known headers of label columns, in lower case."""
@@ -29,6 +32,8 @@ _columns: Final[Recent[str, tuple[str, ...]]] = Recent(16)
 """Column names of the latest tables of all readers, by upload."""
 _data: Final[Recent[Hashable, TrainingData]] = Recent(16)
 """The latest tables of all readers, by upload, columns and task."""
+UPLOADER: Final = "labelled"
+"""Key of the uploader."""
 N_FIRST: Final = 5
 SHOWN_CHARACTERS: Final = 300
 """Maximum length of a text in the preview."""
@@ -60,12 +65,17 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
         sample: movie reviews that the reader can use instead: the training data of the sample checkpoint, or held-out
             reviews.
     """
-    table = _sample(sample) if st.session_state.get(SAMPLE) else _uploaded()
+    is_sample = st.session_state.get(SAMPLE, False)
+    table = _sample(sample) if is_sample else _uploaded(sample)
     if table is None:
         return None
     try:
         columns = _columns.get_or_put(table.file_id, lambda: column_names(table.name, table.content()))
         segments, label, task = _pick(table.file_id, columns)
+        if not is_sample:
+            first, second, *_ = (*segments, None, None)
+            is_kept = keep_table(table.name, table.file_id, table.content, (first, second, label))
+            st.markdown(wording.IN_TAB if is_kept else plain(wording.not_in_tab(table.name)))
         if not segments or label is None:
             st.info(wording.PICK_COLUMNS)
             return None
@@ -82,20 +92,39 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
     return Labelled(data=data, content=table.content)
 
 
-def _uploaded() -> _Table | None:
+def _uploaded(sample: Sample) -> _Table | None:
+    """The upload, or that of before a reload, which the reader's tab has kept."""
+    kept = kept_table()
     uploaded = st.file_uploader(
         wording.UPLOAD,
         type=["csv", "tsv", "gz"],
-        key="labelled",
+        key=UPLOADER,
         max_upload_size=MAX_BYTES // 10**6,
         help=wording.UPLOAD_HELP,
+        on_change=_forget_removed,
     )
-    if uploaded is None:
-        st.markdown(f"{wording.WAIT} {wording.STAYS_HERE}")
-        st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))
-        return None
-    st.markdown(wording.STAYS_HERE)
-    return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
+    stays = f"{wording.STAYS_HERE} {wording.NOT_IN_LINK}" if sample == "training" else wording.NOT_IN_LINK
+    if uploaded is not None:
+        st.markdown(stays)
+        return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
+    if kept is not None and kept.packed is not None:
+        link.leave_out_upload()
+        st.markdown(f"{wording.from_tab(plain(kept.name))} {stays}")
+        file_id = mark_of(kept.packed)
+        text, second, label = kept.columns
+        for part, column in {"text": text, "second": second or wording.NO_SECOND, "label": label}.items():
+            if column is not None:
+                st.session_state.setdefault(f"{part} {file_id}", column)
+        return _Table(file_id=file_id, name=kept.name, content=kept.content)
+    empty_tab()
+    st.markdown(f"{wording.WAIT} {stays}" if kept is None else plain(wording.upload_again(kept.name)))
+    st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))
+    return None
+
+
+def _forget_removed() -> None:
+    if st.session_state[UPLOADER] is None:
+        forget_table()
 
 
 def _sample(sample: Sample) -> _Table | None:

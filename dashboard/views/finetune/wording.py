@@ -4,13 +4,29 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.checkpoints.saved_runs import Progress
+from core.finetuning.chance import ALPHA, NOT_ABOVE, against_chance
 from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
 from core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
-from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
+from core.finetuning.settings import (
+    FEW_BATCH_SIZE,
+    LEAST_HELD_OUT,
+    LEAST_STEPS,
+    MOST_HELD_OUT,
+    WARM_UP,
+    WEIGHT_DECAY,
+)
 from dashboard.figures.figure import counted, percent
 from dashboard.wording import duration
 
-NUMBERS: Final = {"warm_up": percent(WARM_UP), "weight_decay": f"{WEIGHT_DECAY:g}"}
+NUMBERS: Final = {
+    "warm_up": percent(WARM_UP),
+    "weight_decay": f"{WEIGHT_DECAY:g}",
+    "level": percent(1 - ALPHA),
+    "least_held_out": f"{LEAST_HELD_OUT} texts",
+    "most_held_out": percent(MOST_HELD_OUT),
+    "least_steps": str(LEAST_STEPS),
+    "few_batch_size": str(FEW_BATCH_SIZE),
+}
 """Numbers in `method.md`."""
 SEE: Final = (
     "Train the model chosen in the sidebar on your labelled texts, on this machine, and see what its heads do before "
@@ -22,7 +38,14 @@ UPLOAD_HELP: Final = (
     "A table with a header and one labelled text per row: .csv (commas, semicolons or tabs) or .tsv, optionally "
     "gzipped. One column holds the text, or two hold the segments of a pair; another holds the label."
 )
-STAYS_HERE: Final = "The file stays on this machine: a copy is kept with the checkpoints. It is not part of the link."
+STAYS_HERE: Final = "The file stays on this machine: Start keeps a copy with the checkpoints."
+"""For the table to train on."""
+NOT_IN_LINK: Final = "The file is not part of the link."
+IN_TAB: Final = "A reload brings it back, as this tab keeps it until you close it."
+TABLE_NOT_IN_THIS_TAB: Final = (
+    "The link was made with an uploaded table. Only the tab in which it was uploaded has it: ask the sender for the "
+    "file, and upload it here."
+)
 WAIT: Final = "Upload a table of labelled texts to see what is in it, or try the sample."
 SAMPLE: Final = "Use sample texts: movie reviews"
 SAMPLE_HELP: Final = (
@@ -62,12 +85,13 @@ SHOWN_LABEL: Final = "label"
 NAME: Final = "Name of the new checkpoint"
 NAME_HELP: Final = "Letters, digits, - _ and . only. Use this name wherever a checkpoint is chosen."
 TRAINING_SETTINGS: Final = "Training settings"
+BY_NUMBER: Final = "The default depends on the number of texts."
 SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
-    "epochs": ("Epochs", "How many times every text is seen.", 0.5),
+    "epochs": ("Epochs", f"How many times every text is seen. {BY_NUMBER}", 0.5),
     "learning_rate": ("Learning rate", "The largest step size; 2e-5 to 1e-4 suits most checkpoints.", 1e-5),
-    "batch_size": ("Batch size", "Texts per step; the weights are updated by their mean gradient.", 1),
+    "batch_size": ("Batch size", f"Texts per step; the weights are updated by their mean gradient. {BY_NUMBER}", 1),
     "max_length": ("Maximum length", "In tokens. Longer texts are cut; short ones train faster.", 1),
-    "held_out": ("Validation split", "Share of the texts that is not trained on, to measure on.", 0.05),
+    "held_out": ("Validation split", f"Share of the texts that is not trained on, to measure on. {BY_NUMBER}", 0.05),
     "seed": ("Seed", "For the weights of the new head, the order of the texts, and the validation split.", 1),
     "save_steps": (
         "Save every … steps",
@@ -86,10 +110,31 @@ CLOSE: Final = "Close"
 LOOKING: Final = "Preparing ..."
 """Before the process of a run has reported anything."""
 
+MAY_TELL: Final = "More epochs, more texts or a larger validation split may tell."
+"""Advice after a run that is not shown to be above chance."""
+WRONG: Final = "Validation texts that it gets wrong"
+WRONG_SEE: Final = "Those with the surest wrong answers; for values, those with the largest errors."
+SHOWN_PREDICTED: Final = "predicted"
+
 CURVE: Final = "Training loss and validation accuracy by step, so far; the latest figures are above."
 
 MADE_HERE: Final = "Fine-tuned here"
 DELETE: Final = "Delete …"
+
+
+def upload_again(name: str) -> str:
+    """A table that the tab has no room for is gone after a reload."""
+    return f"Upload {name} again to go on: finished texts stay."
+
+
+def not_in_tab(name: str) -> str:
+    """The tab has no room for a table."""
+    return f"The file is too large for this tab to keep. After a reload, upload {name} again: finished texts stay."
+
+
+def from_tab(name: str) -> str:
+    """A table that a reload has brought back; another upload replaces it."""
+    return f"Going on with **{name}**, which this tab has kept. Another file takes its place."
 
 
 def one_at_a_time(name: str) -> str:
@@ -184,18 +229,30 @@ def held_out(progress: Progress) -> str:
     """The last result on the validation split; empty if nothing was measured."""
     if not progress.held_out:
         return ""
-    result = progress.held_out[-1]
+    result, beside = progress.held_out[-1], against_chance(progress)
     if result.accuracy is not None:
-        return f"validation accuracy {result.accuracy:.3f}"
-    if result.correlation is not None:
-        return f"validation correlation {result.correlation:.3f}"
-    return f"validation loss {result.loss:.3f}"
+        figure = f"validation accuracy {result.accuracy:.3f}"
+    elif result.correlation is not None:
+        figure = f"validation correlation {result.correlation:.3f}"
+    else:
+        figure = f"validation loss {result.loss:.3f}"
+    return figure if beside is None else f"{figure} ({beside.in_words})"
+
+
+def result(progress: Progress) -> str:
+    """The last result, and whether it is shown to be above chance; empty if nothing was measured."""
+    beside = against_chance(progress)
+    verdict = "" if beside is None or beside.is_above else f", {NOT_ABOVE}"
+    return f"{held_out(progress)}{verdict}"
 
 
 def finished(progress: Progress, folder: str) -> str:
     """A run has done all its steps."""
-    figure = held_out(progress)
-    return f"Finished after {counted(progress.step, 'step')}{f': {figure}' if figure else ''}. It is in {folder}."
+    figure, beside = result(progress), against_chance(progress)
+    advice = "" if beside is None or beside.is_above else f" {MAY_TELL}"
+    return (
+        f"Finished after {counted(progress.step, 'step')}{f': {figure}' if figure else ''}.{advice} It is in {folder}."
+    )
 
 
 def stopped(progress: Progress) -> str:
@@ -268,7 +325,7 @@ def made_state(progress: Progress, n_bytes: int) -> str:
         "failed": f"failed {at_step}",
         "left": f"interrupted {at_step}",
     }[progress.state]
-    figure, saved = held_out(progress), progress.saved
+    figure, saved = result(progress), progress.saved
     steps_saved = f"{counted(len(saved), 'saved step')}" if saved else ""
     parts = (steps, figure, steps_saved, f"{n_bytes / 1e6:,.0f} MB")
     sentence = "; ".join(part for part in parts if part)

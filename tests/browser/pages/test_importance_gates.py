@@ -2,27 +2,11 @@
 
 import re
 
-import pytest
 from looks import darken, expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
 from steps import give_file, reviews, settle
 
 TAB = "metric=labelled+texts&importance+details=Train+gates&penalties=0.1&gates+epochs=2&gates+batch_size=10"
-
-
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
-    """Folder of a small random BERT that tells praise from blame by chance."""
-    import torch
-    from small_checkpoints import TOKENIZERS, config
-    from transformers import AutoModelForSequenceClassification
-
-    folder, tokenizer = tmp_path_factory.mktemp("checkpoint") / "classifier", TOKENIZERS["bert"]()
-    torch.manual_seed(0)
-    names = {"id2label": {0: "praise", 1: "blame"}, "label2id": {"praise": 0, "blame": 1}}
-    AutoModelForSequenceClassification.from_config(config("bert", len(tokenizer), **names)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def test_gates_are_trained_looked_at_step_by_step_and_deleted(visit, classifier, store_folder):

@@ -1,11 +1,12 @@
 """The page Importance without a browser: what it computes, and what it says where a metric needs something else."""
 
 import base64
+import json
 import re
 
 import numpy as np
 import pytest
-from reading import said, sent
+from reading import data_of, said, sent
 
 from core.analysis import ablations, results
 from core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -13,6 +14,12 @@ from core.importance.effects import effects, kept_alone
 from core.importance.metrics import label_score, mean_score
 from core.importance.question import ablation_question
 from core.texts.text import read_typed
+from dashboard import controls, wording
+from dashboard.components.kept_text import mark_of
+from dashboard.plain import WORD_JOINER, plain
+from dashboard.views.finetune import kept_table
+from dashboard.views.finetune import wording as labelled_wording
+from dashboard.views.finetune.kept_table import TABLE as TABLE_KEY
 from dashboard.views.importance import wording as words
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
@@ -133,3 +140,74 @@ def test_the_card_of_a_head_says_its_place_once_the_page_has_computed_it(app, sm
     place = 1 + int((expected > expected[1, 2]).sum())
     sentence = words.on_card(float(expected[1, 2]), place, 6, 4)
     assert sentence in shown(app("inspect", **link))
+
+
+def kept_in_tab(at):
+    """What the browser's tab was given to keep."""
+    (kept,) = [data for view in at.get("bidi_component") if (data := data_of(view.proto.json)).get("name") == TABLE_KEY]
+    return kept
+
+
+def after_reload(app, folder, at, **link):
+    """A new session of the same tab, which has answered with what it has kept."""
+    kept = kept_in_tab(at)
+    mark = at.query_params[f"{TABLE_KEY}{controls.IN_TAB}"]
+    there = app("importance", checkpoint=folder, metric=words.LABELS, **{f"{TABLE_KEY}{controls.IN_TAB}": mark}, **link)
+    assert [each.value for each in there.markdown][-1] == wording.FETCHING, "nothing is drawn before the tab answers"
+    assert mark_of(kept["text"]) == kept["mark"] == mark
+    there.session_state[TABLE_KEY] = kept["text"]
+    del there.session_state[f"{TABLE_KEY} to fetch"]
+    return there.run()
+
+
+def test_a_reload_brings_the_table_back_with_its_columns_and_removing_it_empties_the_tab(app, opened):
+    folder, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
+    table = "words,other,kind\n" + "\n".join(row.replace(",", ",x,") for row in ROWS)
+    at.file_uploader(key="labelled").upload("animals.csv", table.encode()).run()
+    columns = {each.label: each for each in at.selectbox}
+    columns[labelled_wording.TEXT_COLUMN].set_value("words")
+    columns[labelled_wording.LABEL_COLUMN].set_value("kind").run()
+    assert labelled_wording.IN_TAB in shown(at)
+    there = after_reload(app, folder, at)
+    assert not there.exception
+    assert not said(there)
+    assert labelled_wording.from_tab(plain("animals.csv")) in shown(there)
+    np.testing.assert_array_equal(shown_map(there, "accuracy"), shown_map(at, "accuracy"))
+    assert kept_in_tab(there) == kept_in_tab(at)
+    assert any("your uploaded file" in view.proto.json for view in there.get("bidi_component"))
+    at.file_uploader(key="labelled").set_value(None).run()
+    assert kept_in_tab(at)["text"] == ""
+    assert f"{TABLE_KEY}{controls.IN_TAB}" not in at.query_params
+    assert labelled_wording.WAIT in shown(at)
+
+
+def test_a_table_that_the_tab_has_no_room_for_is_asked_for_by_its_name(app, opened, monkeypatch):
+    monkeypatch.setattr(kept_table, "MOST_KEPT", 20)
+    folder, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
+    at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode()).run()
+    assert labelled_wording.not_in_tab("animals.csv") in shown(at).replace("\\", "").replace(WORD_JOINER, "")
+    assert len(kept_in_tab(at)["text"]) < 200
+    there = after_reload(app, folder, at)
+    asked = "Upload animals.csv again to go on: finished texts stay."
+    assert asked in shown(there).replace("\\", "").replace(WORD_JOINER, "")
+    there.file_uploader(key="labelled").upload("animals.csv", TABLE.encode()).run()
+    np.testing.assert_array_equal(shown_map(there, "accuracy"), shown_map(at, "accuracy"))
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "{", '{"name": 3, "packed": null, "columns": [null, null, null]}'])
+def test_a_damaged_table_of_the_tab_is_none(opened, text):
+    _, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
+    at.session_state[TABLE_KEY] = text
+    at.run()
+    assert not at.exception
+    assert labelled_wording.WAIT in shown(at)
+
+
+def test_a_table_whose_bytes_are_damaged_is_asked_for_again(opened):
+    _, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
+    for packed, sentence in (("%", "Upload a.csv again"), ("eA==", "cannot be unpacked")):
+        text = json.dumps({"name": "a.csv", "packed": packed, "columns": [None, None, None]})
+        at.session_state[TABLE_KEY] = text
+        at.run()
+        assert not at.exception
+        assert sentence in said(at)[0]
