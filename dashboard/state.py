@@ -296,7 +296,7 @@ def move_window(text: Text, start: tuple[int, int]) -> None:
         st.query_params[WINDOW] = value
 
 
-def follow(key: str, start: str) -> None:
+def follow(key: str, start: str | float | None) -> None:
     """Update a value that the reader has not changed to a new default. Call it before its widget.
 
     Args:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +19,11 @@ from core.finetuning.chance import NOT_ABOVE, against_chance
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from core.finetuning.settings import TrainingSettings
+from core.finetuning.settings import TrainingSettings, default_settings
 
+SETTINGS: Final = tuple(field.name for field in fields(TrainingSettings))
+BY_NUMBER: Final = ("epochs", "batch_size", "held_out")
+"""Settings whose defaults depend on the number of texts."""
 SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""
 SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
@@ -43,8 +47,8 @@ def add_commands(commands: Any) -> None:
         ("save_steps", int, "steps between two saved checkpoints; the last only where it is not given"),
         ("held_out", float, "share of the texts to measure on"),
     ):
-        default = getattr(TrainingSettings, field)
-        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{summary} ({default})")
+        default = "by the number of texts" if field in BY_NUMBER else str(getattr(TrainingSettings, field))
+        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, help=f"{summary} ({default})")
     parser.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     parser.add_argument("--resume", action="store_true", help="go on with the run in the output folder")
@@ -56,12 +60,12 @@ def add_commands(commands: Any) -> None:
 
 def finetune(options: argparse.Namespace) -> None:
     """Fine-tune a checkpoint on the labelled texts of a table, and keep it in a folder."""
-    fields = TrainingSettings.__dataclass_fields__
-    settings = TrainingSettings(**{field: getattr(options, field) for field in fields})
     columns = tuple(name.strip() for name in options.text_columns.split(","))
     data = read_training_data(
         options.data.name, read_bytes(options.data), columns, options.label_column.strip(), task=options.task
     )
+    given = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
+    settings = replace(default_settings(len(data.texts)), **given)
     files = find_checkpoint(options.checkpoint)
     with _reported(open_run(options.output, plan_of(files, data, None, settings), resume=options.resume)) as journal:
         _train(journal, files, data, None, settings, options.device)

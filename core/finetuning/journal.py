@@ -284,7 +284,8 @@ def wrong_texts(record: Mapping[str, Any]) -> tuple[WrongText, ...]:
     except (KeyError, TypeError):
         return ()
     strings = [text for entry in wrong for text in (*entry.segments, entry.label, entry.predicted)]
-    return wrong if all(isinstance(text, str) for text in strings) else ()
+    is_valid = {len(entry.segments) for entry in wrong} in ({1}, {2}) and all(isinstance(text, str) for text in strings)
+    return wrong if is_valid else ()
 
 
 def _write_record(folder: Path, content: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from dashboard.figures.axes import STEP_AXIS, steps_position
 from dashboard.figures.figure import INK, of_kind
@@ -32,12 +32,13 @@ def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
     return tuple(drawable(name, NAME) for name in names) if steps is None else max(1, *steps)
 
 
-def apart_at(at: Sequence[int], series: Sequence[int], axis: Axis) -> Float[np.ndarray, " point"]:
-    """Positions of points: by step, or, for checkpoints without an order, those of each series beside the others."""
+def apart_at(
+    at: Int[np.ndarray, " point"], series: Int[np.ndarray, " point"], axis: Axis
+) -> Float[np.ndarray, " point"]:
+    """Positions of points: by step, or, for checkpoints that no line joins, those of each series beside the others."""
     if isinstance(axis, int):
-        return np.asarray(at, float)
-    numbers = np.asarray(series, float)
-    return np.asarray(at) + APART * (numbers - numbers.max(initial=0) / 2)
+        return at.astype(float)
+    return at + APART * (series - series.max(initial=0) / 2)
 
 
 def across(axis: Axis) -> "alt.X":

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from core.checkpoints.saved_runs import Progress
+from core.finetuning.chance import against_chance
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import round_ends, steps_position
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
@@ -28,16 +29,14 @@ BLUE, ORANGE = HEAD_COLORS[:2]
 NOTHING: Final = "No step yet."
 
 
-def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
+def training_curve(progress: Progress) -> Figure:
     """Loss over steps, below it accuracy or correlation on the validation texts, and where checkpoints were saved.
 
-    Args:
-        progress: of the run, so far.
-        n_classes: number of classes, which gives the accuracy by chance; 0 for a regression, None if not known.
+    Dashed: what one and the same answer gets for all validation texts, if the run has recorded it.
 
     Returns: the figure; a loss or a measure that is not a finite number is left out and counted in the description.
     """
-    measure = _measure(progress, n_classes)
+    measure = _measure(progress)
     rows = [
         *(("loss", step, loss) for step, loss in progress.losses),
         *(("validation loss", report.step, report.loss) for report in progress.held_out),
@@ -45,16 +44,17 @@ def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
     ]
     points = pd.DataFrame(rows, columns=["kind", "step", "value"]).astype({"step": int, "value": float})
     finite = np.isfinite(points["value"])
-    data = pd.concat([points[finite], _fixed_rows(progress, points[finite], measure, n_classes)])
-    losses = points[points["kind"] != "measure"]["value"]
+    fixed = _fixed_rows(progress, points[finite], measure)
+    data = pd.concat([points[finite], fixed])
+    losses = data[data["kind"].isin(["loss", "validation loss", "loss of one answer"])]["value"]
     spec = _spec(measure, _last(progress), round_ends(losses)[1])
     return Figure(spec, data, _description(progress, points, measure))
 
 
-def _measure(progress: Progress, n_classes: int | None) -> Measure:
+def _measure(progress: Progress) -> Measure:
     if progress.held_out:
         return "correlation" if all(report.accuracy is None for report in progress.held_out) else "accuracy"
-    return "correlation" if n_classes == 0 else "accuracy"
+    return "correlation" if progress.validation is not None and progress.validation.majority is None else "accuracy"
 
 
 def _last(progress: Progress) -> int:
@@ -62,14 +62,22 @@ def _last(progress: Progress) -> int:
     return max(1, progress.steps, progress.step)
 
 
-def _fixed_rows(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes: int | None) -> pd.DataFrame:
-    """Rows other than measurements: all steps of the run, the value by chance, saved checkpoints."""
+def _fixed_rows(progress: Progress, points: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """Rows other than measurements: the steps of the run, chance, the last interval, saved checkpoints."""
     rows: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": _last(progress)}]
     rows += [{"kind": "saved", "step": step} for step in progress.saved]
+    validation, beside = progress.validation, against_chance(progress)
     if measure == "correlation":
         rows.append({"kind": "chance", "value": 0.0, "label": "chance: 0"})
-    elif n_classes:
-        rows.append({"kind": "chance", "value": 1 / n_classes, "label": f"chance: {1 / n_classes:.2g}"})
+    elif validation is not None and validation.majority is not None:
+        label = f"most frequent class: {validation.majority:.2g}"
+        rows.append({"kind": "chance", "value": validation.majority, "label": label})
+    if validation is not None and validation.mean_loss is not None:
+        label = f"always the mean: {validation.mean_loss:.2g}"
+        rows.append({"kind": "loss of one answer", "value": validation.mean_loss, "label": label})
+    if beside is not None and beside.value is not None:
+        low, high = beside.interval
+        rows.append({"kind": "interval", "step": beside.step, "value": low, "high": high})
     if not len(points):
         rows.append({"kind": "note", "value": 1.0, "label": NOTHING})
     return pd.DataFrame(rows)
@@ -92,6 +100,7 @@ def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
         title="Fine-tuning so far",
         reading=(
             "blue, round: training texts; orange, square: validation texts",
+            "dashed, level: the same answer for all texts; vertical: 95% interval",
             "short bars on the axis: saved checkpoints",
         ),
         height=HEIGHT,
@@ -111,6 +120,7 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
         _points(trained, "training loss", BLUE, "circle"),
         held_out.mark_line(aria=False, strokeWidth=2, color=ORANGE, strokeDash=[5, 3]),
         _points(held_out, "validation loss", ORANGE, "square"),
+        *_one_answer("loss of one answer", loss),
         note.encode(x=alt.XValue(8), y=loss, text=alt.Text("label:N")),
     )
 
@@ -127,14 +137,25 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
         scale=alt.Scale(domain=[lowest, 1], range=[HEIGHT, HEIGHT - HELD_OUT_HEIGHT], nice=False),
         axis=alt.Axis(values=ticks, format=".2~f", orient="left", grid=True),
     )
-    chance = of_kind("chance").mark_text(aria=False, color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
     measured = of_kind("measure").encode(x=x, y=y)
+    interval = of_kind("interval").mark_rule(aria=False, color=ORANGE, strokeWidth=2)
     return alt.layer(
-        of_kind("chance").mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
-        chance.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
+        *_one_answer("chance", y),
         measured.mark_line(aria=False, strokeWidth=2, color=ORANGE),
+        interval.encode(x=x, y=y, y2=alt.Y2("high")),
         _points(measured, f"validation {measure}", ORANGE, "square"),
     )
+
+
+def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
+    """The line of what one and the same answer for all texts gets, and its label."""
+    import altair as alt
+
+    label = of_kind(kind).mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
+    return [
+        of_kind(kind).mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
+        label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
+    ]
 
 
 def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
@@ -162,6 +183,8 @@ def _description(progress: Progress, points: pd.DataFrame, measure: Measure) -> 
             f"Validation {measure} {last['value']:.3g} at step {last['step']:,}, best {best['value']:.3g} at step "
             f"{best['step']:,}."
         )
+    if (beside := against_chance(progress)) is not None:
+        sentences.append(f"{beside.in_words}.")
     sentences.append(f"{counted(len(progress.saved), 'checkpoint')} saved.")
     if missing := len(points) - len(finite):
         sentences.append(f"{counted(missing, 'value')} that cannot be drawn left out.")

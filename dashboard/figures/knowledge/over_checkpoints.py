@@ -59,7 +59,7 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
                 )
     axis = axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps)
     data = pd.DataFrame(rows)
-    data["at"] = apart_at(data["at"].tolist(), data["series"].tolist(), axis)
+    data["at"] = apart_at(data["at"].to_numpy(), data["series"].to_numpy(), axis)
     ends = score_ends(data[["value", "low", "high"]].stack())
     kinds = KINDS if any(checkpoint_scores.together for checkpoint_scores in scores) else KINDS[:-1]
     spec = _spec(axis, kinds, name, ends)

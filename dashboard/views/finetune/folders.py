@@ -14,7 +14,7 @@ from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, SavedRun, list_runs
 from core.errors import AnalysisError
 from core.finetuning.data import NAME_OF_A_TABLE, Task
-from core.finetuning.journal import RECORD
+from core.finetuning.journal import RECORD, WrongText, wrong_texts
 from core.finetuning.settings import TrainingSettings
 from core.json_values import parse_json
 from dashboard.public import check_not_public
@@ -59,6 +59,8 @@ class RunSummary:
     data_name: str | None
     n_texts: int | None
     """Number of training and validation texts, known at the end."""
+    wrong: tuple[WrongText, ...]
+    """The surest wrong answers on its validation texts."""
     request: RunRequest | None
     """Request with which to resume it; None also if its data is missing."""
 
@@ -153,6 +155,7 @@ def _summary(run: SavedRun) -> RunSummary:
         task=record.get("task"),
         data_name=record.get("data"),
         n_texts=result["texts"] + result["texts_held_out"] if "texts" in result else None,
+        wrong=wrong_texts(record),
         request=_request(run.name, record),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,7 +13,8 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.saved_runs import Progress, delete_run
 from core.errors import AnalysisError
-from core.finetuning.settings import TrainingSettings
+from core.finetuning.chance import against_chance
+from core.finetuning.settings import TrainingSettings, default_settings
 from dashboard import controls, drawer, state
 from dashboard.controls import from_home
 from dashboard.figures.finetune.training import training_curve
@@ -74,6 +76,7 @@ def running_panel() -> FineTuning | None:
 
 
 def _panel(run: FineTuning, progress: Progress) -> None:
+    summary = None
     st.markdown(wording.head(plain(run.name), plain(progress.checkpoint)))
     if progress.state == "running":
         st.progress(
@@ -85,7 +88,8 @@ def _panel(run: FineTuning, progress: Progress) -> None:
         if progress.state == "running":
             _stop_button(run)
         else:
-            _ended(run)
+            summary = next((item for item in made_here() if item.name == run.name), None)
+            _ended(summary)
     if measured := wording.measured(progress):
         st.markdown(measured)
     for note in progress.notes:
@@ -95,13 +99,18 @@ def _panel(run: FineTuning, progress: Progress) -> None:
         # With a changing description the chart would be redrawn every second.
         alt = wording.CURVE if progress.state == "running" else figure.description
         st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=alt, key="training curve")
+    if summary is not None:
+        _wrong_texts(summary, "panel")
 
 
 def _say_end(run: FineTuning, progress: Progress) -> None:
     if progress.state == "finished":
-        st.success(
-            plain(wording.finished(progress, from_home(training_runs.folder(run)))), icon=":material/check_circle:"
-        )
+        beside = against_chance(progress)
+        sentence = plain(wording.finished(progress, from_home(training_runs.folder(run))))
+        if beside is not None and beside.is_above:
+            st.success(sentence, icon=":material/check_circle:")
+        else:
+            st.info(sentence, icon=":material/flag:")
     elif progress.state == "failed":
         st.error(plain(progress.message), icon=":material/error:")
     else:
@@ -122,9 +131,24 @@ def _stop_button(run: FineTuning) -> None:
     )
 
 
-def _ended(run: FineTuning) -> None:
+def _wrong_texts(summary: RunSummary, area: str) -> None:
+    """Some validation texts with wrong answers, if the run has kept them."""
+    if not summary.wrong:
+        return
+    with st.expander(wording.WRONG):
+        st.markdown(wording.WRONG_SEE)
+        segments = [wording.SHOWN_TEXT, wording.SHOWN_SECOND][: len(summary.wrong[0].segments)]
+        rows = [[text.label, text.predicted, *text.segments] for text in summary.wrong]
+        st.dataframe(
+            pd.DataFrame(rows, columns=[wording.SHOWN_LABEL, wording.SHOWN_PREDICTED, *segments]),
+            hide_index=True,
+            alt=wording.WRONG,
+            key=f"wrong texts {summary.name} {area}",
+        )
+
+
+def _ended(summary: RunSummary | None) -> None:
     """Buttons for a run that has ended."""
-    summary = next((item for item in made_here() if item.name == run.name), None)
     if summary is not None:
         _next_step(summary, "panel")
     if st.button(wording.CLOSE, key="close run", icon=":material/close:"):
@@ -166,7 +190,7 @@ def _form() -> None:
     with right:
         name = _name(labelled)
         buttons = st.container(horizontal=True)
-        settings = _settings(buttons)
+        settings = _settings(buttons, DEFAULTS if labelled is None else default_settings(len(labelled.data.texts)))
         running = training_runs.running()
         ready = labelled and name and settings and running is None
         if running is not None:
@@ -211,11 +235,13 @@ def _name(labelled: Labelled | None) -> str | None:
     return name.strip()
 
 
-def _settings(container: DeltaGenerator) -> TrainingSettings | None:
+def _settings(container: DeltaGenerator, defaults: TrainingSettings) -> TrainingSettings | None:
     """Training settings, in a popover in a container; None if a number is out of range, which is reported below."""
     with container, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
         grid = st.grid(2, min_column_width=NARROWEST)
-        values = {key: _number(grid.cell(), key, *texts) for key, texts in wording.SETTINGS.items()}
+        values = {
+            key: _number(grid.cell(), key, getattr(defaults, key), *texts) for key, texts in wording.SETTINGS.items()
+        }
     try:
         return TrainingSettings(**values)
     except AnalysisError as error:
@@ -223,11 +249,12 @@ def _settings(container: DeltaGenerator) -> TrainingSettings | None:
         return None
 
 
-def _number(container: DeltaGenerator, key: str, label: str, help_text: str, step: float) -> Any:
+def _number(container: DeltaGenerator, key: str, default: float | None, label: str, help_text: str, step: float) -> Any:
     """Input of one setting, an integer if its step is one; None if an optional one is left empty."""
+    state.follow(key, default)
     return container.number_input(
         label,
-        value=getattr(DEFAULTS, key),
+        value=default,
         step=step,
         format="%d" if isinstance(step, int) else "%g",
         key=key,
@@ -251,6 +278,7 @@ def _all_runs() -> None:
             st.markdown(f"{about}  \n{wording.made_state(summary.progress, summary.n_bytes)}")
             if summary.progress.state == "failed":
                 st.markdown(plain(summary.progress.message))
+            _wrong_texts(summary, "list")
             with st.container(horizontal=True):
                 _next_step(summary, "list")
                 if summary.progress.state != "running":

@@ -26,7 +26,7 @@ from core.finetuning.command import add_commands
 from core.finetuning.data import held_out_texts, read_training_data
 from core.finetuning.finetune import _check_body, finetune, measure_held_out
 from core.finetuning.journal import Journal, read_record, wrong_texts
-from core.finetuning.settings import TrainingSettings
+from core.finetuning.settings import TrainingSettings, default_settings
 
 ROOT = Path(__file__).parents[3]
 WORDS = "cat dog mat birds black red apples coffee house".split()  # noqa: SIM905
@@ -297,9 +297,15 @@ def test_of_a_regression_the_largest_errors_and_the_loss_of_the_mean_are_kept(fo
 
 @pytest.mark.parametrize(
     "record",
-    [{}, {"result": []}, {"result": {"wrong": 3}}, {"result": {"wrong": [{"segments": "x"}]}},
-     {"result": {"wrong": [{"segments": [1], "label": "a", "predicted": "b"}]}}],
-)  # fmt: skip
+    [
+        {},
+        {"result": []},
+        {"result": {"wrong": 3}},
+        {"result": {"wrong": [{"segments": "x"}]}},
+        {"result": {"wrong": [{"segments": [1], "label": "a", "predicted": "b"}]}},
+        {"result": {"wrong": [{"segments": s, "label": "a", "predicted": "b"} for s in (["x"], ["x", "y"])]}},
+    ],
+)
 def test_a_record_without_wrong_answers_or_with_spoilt_ones_gives_none(record):
     assert wrong_texts(record) == ()
 
@@ -478,7 +484,7 @@ def command(*words):
 
 def asked(checkpoint, table, output, *more):
     words = ("finetune", "--checkpoint", checkpoint, "--data", table, "--text-columns", "text", "--device", "cpu")
-    return (*words, "--label-column", "cats", "--output", output, "--batch-size", "4", *more)
+    return (*words, "--label-column", "cats", "--output", output, "--batch-size", "4", "--held-out", "0.1", *more)
 
 
 def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys):
@@ -498,6 +504,13 @@ def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys
     assert found["fingerprint"] == find_checkpoint(str(folders("bert"))).fingerprint
     with pytest.raises(AnalysisError, match="finished with step 5"):
         command(*words)
+
+
+def test_the_command_decides_by_the_number_of_texts_what_is_not_given(folders, tmp_path):
+    given = asked(folders("bert"), table(tmp_path / "cats.csv"), tmp_path / "run")[:-4]
+    command(*given, "--epochs", "0.2")
+    settings = json.loads((tmp_path / "run" / "training.json").read_text())["settings"]
+    assert settings == vars(replace(default_settings(N_TEXTS), epochs=0.2))
 
 
 def test_the_command_stops_and_goes_on(folders, tmp_path, capsys, monkeypatch, finished):

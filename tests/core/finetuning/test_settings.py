@@ -19,7 +19,7 @@ from core.checkpoints.saved_runs import HeldOut, Validation, ask_to_stop, list_r
 from core.errors import AnalysisError, CheckpointError, TextError
 from core.finetuning.data import MAX_CLASSES, TrainingData, column_names, held_out_texts, read_training_data
 from core.finetuning.journal import Journal, Plan, open_run, record_result
-from core.finetuning.settings import TrainingSettings
+from core.finetuning.settings import LEAST_HELD_OUT, LEAST_STEPS, MOST_HELD_OUT, TrainingSettings, default_settings
 from core.texts.text import MAX_BYTES, Text
 
 ROOT = Path(__file__).parents[3]
@@ -189,6 +189,20 @@ def test_another_seed_holds_other_texts_out():
 def test_a_setting_out_of_range_is_told(asked, message):
     with pytest.raises(AnalysisError, match=message):
         TrainingSettings(**asked)
+
+
+@given(st.integers(4, 100_000))
+def test_a_run_on_few_texts_makes_the_steps_that_learning_takes_and_can_be_told_from_chance(n_texts):
+    settings = default_settings(n_texts)
+    n_held_out = settings.held_out * n_texts
+    assert settings.epochs * (n_texts - n_held_out) / settings.batch_size >= LEAST_STEPS - 1e-6
+    assert settings.epochs >= TrainingSettings().epochs
+    assert n_held_out >= 0.95 * LEAST_HELD_OUT or settings.held_out == MOST_HELD_OUT
+
+
+def test_the_settings_of_many_texts_are_the_usual_ones():
+    for n_texts in (1_000, 2_000, 100_000):
+        assert default_settings(n_texts) == TrainingSettings()
 
 
 # How far a run is

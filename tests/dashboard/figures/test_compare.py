@@ -26,12 +26,14 @@ from compare_figures import (
 from drawn import drawn_texts, layers, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from core.roles.roles import COARSE_ROLES, ROLES
 from dashboard.figures.compare.changes import roles_gained_and_lost
 from dashboard.figures.compare.checkpoints import COLUMNS, role_small_multiples
 from dashboard.figures.compare.depths import roles_by_depth
 from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
+from dashboard.figures.compare.step_axis import APART
 from dashboard.figures.compare.steps import HEIGHT, LINE, roles_over_steps
 from dashboard.figures.export import figure_svg
 from dashboard.figures.finetune.training import training_curve
@@ -178,15 +180,31 @@ def test_every_cell_lies_in_its_grid_and_no_grid_on_another(n_checkpoints, shape
 
 
 def test_lines_over_steps_stand_at_their_steps():
-    for figure, at in ((FULL["steps"], STEPS), (FULL["places"], range(5))):
-        points = rows(figure, "point")
-        for number, place in np.ndindex(COUNTS.shape):
-            row = points.iloc[number * 4 + place]
-            assert (row["at"], row["role"], row["heads"]) == (at[number], COARSE_ROLES[place], COUNTS[number, place])
+    points = rows(FULL["steps"], "point")
+    for number, place in np.ndindex(COUNTS.shape):
+        row = points.iloc[number * 4 + place]
+        assert (row["at"], row["role"], row["heads"]) == (STEPS[number], COARSE_ROLES[place], COUNTS[number, place])
     first, last = COUNTS[0, 0], COUNTS[-1, 0]
     assert f"local {first} at first, {last} at last" in FULL["steps"].description
     assert "5 checkpoints from step 0 to 400" in FULL["steps"].description
-    assert "5 checkpoints in order" in FULL["places"].description
+
+
+def test_a_line_joins_the_steps_of_a_run_and_no_other_checkpoints():
+    for name, joined in (("steps", True), ("shift over steps", True), ("places", False), ("shift over places", False)):
+        marks = [layer["mark"]["type"] for layer in layers(FULL[name].spec)]
+        assert ("line" in marks, "point" in marks) == (joined, True), name
+    in_words = f"pre-trained: local {COUNTS[0, 0]}, syntactic {COUNTS[0, 1]}"
+    assert in_words in FULL["places"].description
+    assert "in order" not in FULL["places"].description + FULL["shift over places"].description
+    assert "the last" not in FULL["shift over places"].description
+
+
+def test_points_of_one_checkpoint_stand_side_by_side_around_its_place():
+    points = rows(FULL["places"], "point")
+    at = points["at"].to_numpy().reshape(COUNTS.shape)
+    np.testing.assert_allclose(at.mean(axis=1), range(5))
+    np.testing.assert_allclose(np.diff(at, axis=1), APART)
+    assert points["heads"].tolist() == COUNTS.ravel().tolist()
 
 
 def test_the_checkpoint_in_focus_moves_the_data_and_not_the_spec():
@@ -266,7 +284,12 @@ def test_training_draws_what_is_finite_and_counts_the_rest():
     assert rows(figure, "measure")["value"].tolist() == [0.5, 0.75, 0.7]
     assert rows(figure, "validation loss")["value"].tolist() == [0.69, 0.6, 0.61]
     assert rows(figure, "saved")["step"].tolist() == [10, 20]
-    assert rows(figure, "chance")["value"].tolist() == [0.25]
+    assert rows(figure, "chance")[["value", "label"]].values.tolist() == [[0.55, "most frequent class: 0.55"]]
+    low, high = binomtest(14, 20).proportion_ci(method="wilson")
+    np.testing.assert_allclose(rows(figure, "interval")[["step", "value", "high"]], [[30, low, high]])
+    assert (
+        f"95% interval {low:.3f} to {high:.3f}, 20 texts; the most frequent class alone: 0.550." in figure.description
+    )
     assert rows(figure, "span")[["step", "end"]].values.tolist() == [[0, 90]]
     assert "at step 30 of 90" in figure.description
     assert "Training loss 0.7 at step 10, 0.4 at step 30." in figure.description
@@ -279,11 +302,20 @@ def test_a_regression_shows_the_correlation_from_minus_one():
     assert rows(figure, "measure")["value"].tolist() == [-0.25]
     assert rows(figure, "validation loss")["value"].tolist() == [2.0]
     assert rows(figure, "chance")["value"].tolist() == [0]
+    assert rows(figure, "loss of one answer")["label"].tolist() == ["always the mean: 2.5"]
+    assert rows(figure, "interval").empty, "the last correlation is not defined"
     domains = [one["encoding"]["y"].get("scale", {}).get("domain") for one in layers(figure.spec)]
     assert [-1, 1] in domains
     assert [0, 1] not in domains
     assert "Validation correlation -0.25 at step 10" in figure.description
     assert "3 values that cannot be drawn left out" in figure.description
+
+
+def test_a_run_of_an_earlier_version_has_no_line_of_chance():
+    figure = training_curve(some_progress())
+    assert rows(figure, "chance").empty
+    assert rows(figure, "interval").empty
+    assert "interval" not in figure.description
 
 
 def test_a_run_that_goes_on_keeps_its_spec():

@@ -1,5 +1,6 @@
 """The page Fine-tune without a browser, and the programs that it begins."""
 
+import json
 import os
 from dataclasses import replace
 from threading import Event
@@ -7,11 +8,11 @@ from threading import Event
 import pytest
 from reading import button, said
 
-from core.checkpoints.saved_runs import HeldOut, Progress, delete_run
+from core.checkpoints.saved_runs import HeldOut, Progress, Validation, delete_run
 from core.errors import AnalysisError
 from core.finetuning.journal import Journal
 from core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
-from core.finetuning.settings import TrainingSettings
+from core.finetuning.settings import TrainingSettings, default_settings
 from dashboard.plain import WORD_JOINER
 from dashboard.views.finetune import programs, wording
 from dashboard.views.finetune import runs as training_runs
@@ -164,6 +165,29 @@ def test_progress_is_said_with_steps_time_and_figures():
     )
 
 
+def of_30(n_right, **changes):
+    """A finished run with 30 validation texts, 16 of them in one class."""
+    now = Progress("finished", 51, 51, None, (), (HeldOut(51, 0.5, n_right / 30, None),), (51,), "")
+    return replace(now, validation=Validation(30, 16 / 30, None), **changes)
+
+
+def test_a_result_stands_beside_chance_and_is_called_so():
+    beside = "validation accuracy 0.533 (95% interval 0.361 to 0.698, 30 texts; the most frequent class alone: 0.533)"
+    assert wording.finished(of_30(16), "~/here") == (
+        f"Finished after 51 steps: {beside}, which is not shown to be above chance. More epochs, more texts or a "
+        "larger validation split may tell. It is in ~/here."
+    )
+    assert wording.made_state(of_30(16), 0) == (
+        f"51 steps; {beside}, which is not shown to be above chance; 1 saved step; 0 MB."
+    )
+    assert wording.finished(of_30(27), "~/here") == (
+        "Finished after 51 steps: validation accuracy 0.900 (95% interval 0.744 to 0.965, 30 texts; the most frequent "
+        "class alone: 0.533). It is in ~/here."
+    )
+    old = replace(of_30(16), validation=None)
+    assert wording.finished(old, "~/here") == ("Finished after 51 steps: validation accuracy 0.533. It is in ~/here.")
+
+
 def test_the_list_leaves_the_step_of_a_run_that_is_on_to_its_box():
     now = Progress("running", 18, 250, None, (), (), (), "")
     assert wording.made_state(now, 2_000_000) == "Running: see above; 2 MB."
@@ -268,6 +292,18 @@ def test_an_upload_is_previewed_in_numbers_and_can_be_started(app):
     assert first.iloc[1].tolist() == ["cats", "the cat sat on mat 1"]
     assert at.text_input[0].value == "animals"
     assert not button(at, "Start from bundled").disabled
+
+
+def test_what_is_proposed_depends_on_the_number_of_texts_until_the_reader_or_the_link_says_otherwise(app):
+    few = default_settings(N_TEXTS)
+    at = upload(app("fine-tune"))
+    assert at.number_input(key="epochs").value == few.epochs > TrainingSettings().epochs
+    assert at.number_input(key="batch_size").value == few.batch_size
+    assert at.number_input(key="held_out").value == few.held_out
+    at.number_input(key="epochs").set_value(2.0).run()
+    assert at.number_input(key="epochs").value == 2
+    asked = upload(app("fine-tune", epochs="2"))
+    assert (asked.number_input(key="epochs").value, asked.number_input(key="batch_size").value) == (2, few.batch_size)
 
 
 def test_sample_texts_are_one_click_away_and_so_is_the_way_back(app, store):
@@ -384,6 +420,31 @@ def test_a_checkpoint_that_is_not_there_is_said(app):
     assert "There is no folder /nowhere." in said(at)[0]
 
 
+@pytest.mark.parametrize(("n_right", "is_above"), [(16, False), (27, True)])
+def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_text(app, store, n_right, is_above):
+    journal = Journal(store / "checkpoints" / "ended", "bundled")
+    journal.validation(of_30(n_right).validation)
+    journal.training(51)
+    journal.held_out(of_30(n_right).held_out[0])
+    wrong = {"segments": [HOSTILE], "label": "cats", "predicted": "<b>dogs</b>"}
+    (journal.folder / "training.json").write_text(json.dumps({"result": {"wrong": [wrong]}}))
+    journal.end("finished")
+    at = app("fine-tune")
+    assert not at.exception
+    at.session_state["run watched"] = training_runs._of_another_program("ended")
+    at.run()
+    assert not at.exception
+    assert (len(at.success), len([each for each in at.info if "Finished after" in each.value])) == (
+        is_above,
+        not is_above,
+    )
+    tables = [each.value for each in at.dataframe if "predicted" in each.value]
+    assert len(tables) == 2, "beside the run, and in the list"
+    for table in tables:
+        assert table.columns.tolist() == ["label", "predicted", "text"]
+        assert table.values.tolist() == [["cats", "<b>dogs</b>", HOSTILE]]
+
+
 def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, small):
     folder = small("bert")
     at = upload(app("fine-tune", checkpoint=folder, epochs="1", batch_size="8"), name="shared.csv")
@@ -398,7 +459,7 @@ def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, s
     assert "shared" in shown(other)
     assert any(each.label == wording.STOP for each in other.button)
     now = ended(run)
-    assert (now.state, now.step, now.steps) == ("finished", 5, 5)
+    assert (now.state, now.step, now.steps) == ("finished", 4, 4)
     assert training_runs.running() is None
     found = made("shared")
     assert (found.progress, found.task, found.data_name, found.n_texts) == (now, "classes", "shared.csv", N_TEXTS)
@@ -407,9 +468,9 @@ def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, s
     assert (training_runs.folder(run) / "config.json").is_file()
     other.run()
     assert not other.exception
-    assert "Finished after 5 steps: validation accuracy" in shown(other)
+    assert "Finished after 4 steps: validation accuracy" in shown(other)
     assert "shared.csv (classes, 40 texts)" in shown(other)
     button(other, wording.CLOSE).click().run()
-    assert "Finished after 5 steps:" not in shown(other)
-    assert "5 steps; validation accuracy" in shown(other)
-    assert "Finished after 5 steps:" not in shown(app("fine-tune"))
+    assert "Finished after 4 steps:" not in shown(other)
+    assert "4 steps; validation accuracy" in shown(other)
+    assert "Finished after 4 steps:" not in shown(app("fine-tune"))

@@ -3,7 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from core.checkpoints.saved_runs import HeldOut, Progress
+from core.checkpoints.saved_runs import HeldOut, Progress, Validation
 from core.comparison.differences import LayerShift, PairedTests
 from core.roles.roles import COARSE_ROLES, ROLES
 from dashboard.figures.compare.changes import roles_gained_and_lost
@@ -101,8 +101,8 @@ FULL = Drawn(
         "shares": lambda: overall_shares(
             NAMES[:2], np.array([[0.5, np.nan, 0, 1], [0.1, 0.2, 0.3, 0.4]]), (12, 72), COARSE_ROLES
         ),
-        "training": lambda: training_curve(some_progress(), 4),
-        "regression": lambda: training_curve(some_progress(held_out=REGRESSION), 0),
+        "training": lambda: training_curve(some_progress(validation=Validation(20, 0.55, None))),
+        "regression": lambda: training_curve(some_progress(held_out=REGRESSION, validation=Validation(20, None, 2.5))),
     }
 )
 NONE = np.zeros((4, 1), dtype=int)
