@@ -36,10 +36,12 @@ class AgainstChance:
     @property
     def in_words(self) -> str:
         """What stands in brackets behind the value."""
-        low, high = self.interval
+        interval = (
+            "" if self.value is None else f"{1 - ALPHA:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}, "
+        )
         chance = f"the most frequent class alone: {self.chance:.3f}" if self.is_share else f"chance: {self.chance:g}"
         texts = "1 text" if self.n_texts == 1 else f"{self.n_texts:,} texts"
-        return f"{1 - ALPHA:.0%} interval {low:.3f} to {high:.3f}, {texts}; {chance}"
+        return f"{interval}{texts}; {chance}"
 
 
 def against_chance(progress: Progress, step: int | None = None) -> AgainstChance | None:

@@ -151,10 +151,10 @@ def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
     """The line of what one and the same answer for all texts gets, and its label."""
     import altair as alt
 
-    label = of_kind(kind).mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
+    label = of_kind(kind).mark_text(aria=False, color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
     return [
         of_kind(kind).mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
-        label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
+        label.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
     ]
 
 
