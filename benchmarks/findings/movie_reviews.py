@@ -1,9 +1,10 @@
 """Which heads of a small classifier matter: the README's figures, from 500 held-out movie snippets.
 
-The sample checkpoint is the bundled one (6 layers x 12 heads), fine-tuned on 2,000 other snippets. Every interval is of
-95% and resamples the snippets that are judged, 1,000 times (10,000 for the tests of single heads); the checkpoint, the
-orders of removal and the trained gates stay as they are. What is computed is kept in the store: a second run prints at
-once, and one that was broken off goes on. A number of snippets can be given, for a trial.
+The sample checkpoint is the bundled one (6 layers x 12 heads), fine-tuned on 2,000 other snippets. Changes by single
+heads, and by all but one of a layer, are tested as by `ablate`. Every other interval is of 95%: percentiles over 1,000
+resamples of the snippets that are judged; the checkpoint, the orders of removal and the trained gates stay as they are.
+What is computed is kept in the store: a second run prints at once, and one that was broken off goes on. A number of
+snippets can be given, for a trial.
 """
 
 import sys
@@ -33,11 +34,12 @@ from benchmarks.shared.reviews import (
 )
 from core.attention.settings import head_name
 from core.importance.agreement import agreements
-from core.importance.effects import ALPHA, Draws, effects, interval_and_p
+from core.importance.effects import Draws, effects
 from core.importance.measures import damage
 from core.importance.metrics import Score, TextOutcomes
 from core.importance.pruning.curves import removal_order
 from core.importance.question import gated_question
+from core.importance.verdicts import ALPHA, Changes, changes, verdicts
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores
 from core.roles.question import SCORES
@@ -45,7 +47,6 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.statistics.means import adjusted
 
 SCORE_NAMES: Final = ("accuracy", "loss")
-TEST_RESAMPLES: Final = 10_000
 SWAPS: Final = 20
 WITHIN: Final = {"accuracy": 0.01, "loss": 0.02}
 """How much worse the score may get: 1 point of accuracy, or nats."""
@@ -73,7 +74,7 @@ def main() -> None:
     full = np.stack([of_text.full for of_text in outcomes])
     curves = report_curves(reviews, partial(importances, n_random=RANDOM_DRAWS), full, draws)
     report_gates(reviews, curves, draws)
-    report_alone(reviews, full, draws)
+    report_alone(reviews, full)
     report_curves(reviews, of_few_texts, full, draws)
     reviews.inference.close()
 
@@ -89,19 +90,19 @@ def timed(what: str, work: Callable[[], Done]) -> Done:
 def report_effects(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
     """How many heads change a score, beside what is found where there is nothing to find."""
     documents, full = [None] * len(outcomes), np.stack([of_text.full for of_text in outcomes])
-    draws = Draws(documents, TEST_RESAMPLES)
+    draws = Draws(documents)
     header(
         ("score", "all heads on", "heads that change it (p < .05, corrected)", "of these better without"),
         ("p < .01, uncorrected", "in each half alone; in both", "with outcomes swapped at random"),
     )
     for name in SCORE_NAMES:
         score = reviews.score(name)
-        found = effects(outcomes, score, draws)
+        found = effects(outcomes, score, documents)
         differs = found.p_adjusted < ALPHA
         helps = differs & (score.sign * found.delta < 0)
         halves = [changed_in_half(reviews, outcomes, name, side) for side in (0, 1)]
         alike = (halves[0] & halves[1]).sum()
-        swapped = [n_after_swap(outcomes, score, draws, seed) for seed in range(SWAPS)]
+        swapped = [n_after_swap(outcomes, score, seed) for seed in range(SWAPS)]
         print(
             f"| {name} | {with_interval(score.of(full), draws.scores(score, full))} | {differs.sum()} of {differs.size}"
             f" | {helps.sum()} | {(found.p < 0.01).sum()} | {halves[0].sum()}, {halves[1].sum()}; {alike} | "
@@ -113,25 +114,22 @@ def report_effects(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
 def changed_in_half(reviews: Reviews, outcomes: list[TextOutcomes], name: str, side: int) -> np.ndarray:
     """Heads that change a score on one half of the texts alone."""
     places = np.flatnonzero(reviews.half == side).tolist()
-    draws = Draws([None] * len(places), TEST_RESAMPLES)
-    return effects([outcomes[place] for place in places], reviews.score(name, places), draws).p_adjusted < ALPHA
+    of_half = effects([outcomes[place] for place in places], reviews.score(name, places), [None] * len(places))
+    return of_half.p_adjusted < ALPHA
 
 
-def n_after_swap(outcomes: list[TextOutcomes], score: Score, draws: Draws, seed: int) -> int:
+def n_after_swap(outcomes: list[TextOutcomes], score: Score, seed: int) -> int:
     """How many heads the same test finds where it is drawn for each text which of both outcomes is that without."""
-    swaps = np.random.default_rng(seed).random(len(outcomes)) < 0.5
-    full = np.stack([of_text.full for of_text in outcomes])
-    without = np.stack([of_text.without for of_text in outcomes])
-    # A swap per text is the same for all heads, whose outcomes belong together.
-    every_full = np.broadcast_to(full[:, None, None], without.shape)
-    a, b = (np.where(swaps[:, None, None, None], x, y) for x, y in ((every_full, without), (without, every_full)))
-    change = draws.scores(score, a) - draws.scores(score, b)
-    delta = score.of(a) - score.of(b)
-    _, _, p = interval_and_p(draws, delta, change)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(len(outcomes), 1, 1))
+    full, without = (np.stack([getattr(of_text, name) for of_text in outcomes]) for name in ("full", "without"))
+    by_head = changes(score, full, without, [None] * len(outcomes))
+    # A swap per text is the same for all heads, whose outcomes belong together. It turns the sign of a mean's change.
+    swapped = signs * by_head.by_unit
+    p = verdicts(Changes(delta=swapped.mean(axis=0), by_unit=swapped, differs=by_head.differs)).p
     return int((adjusted(p.ravel(), "bh") < ALPHA).sum())
 
 
-def report_alone(reviews: Reviews, full: Float[np.ndarray, "text part"], draws: Draws) -> None:
+def report_alone(reviews: Reviews, full: Float[np.ndarray, "text part"]) -> None:
     """Each layer with its best head alone."""
     best = timed("choice of heads alone", lambda: alone_by_half(reviews))
     outcomes = timed("heads alone", lambda: judged_alone(reviews, best))
@@ -139,9 +137,9 @@ def report_alone(reviews: Reviews, full: Float[np.ndarray, "text part"], draws: 
     header(("layer", "head alone", "accuracy, points", "p, corrected", "loss, nats", "p, corrected"))
     found = []
     for score in map(reviews.score, SCORE_NAMES):
-        delta = score.of(outcomes) - score.of(full)
-        low, high, p = interval_and_p(draws, delta, draws.scores(score, outcomes) - draws.scores(score, full)[:, None])
-        found.append((delta, low, high, adjusted(p, "bh")))
+        by_layer = changes(score, full, outcomes, [None] * len(full))
+        tested = verdicts(by_layer)
+        found.append((by_layer.delta, tested.low, tested.high, adjusted(tested.p, "bh")))
     for layer, of_layer in enumerate(best.T):
         cells = [" / ".join(dict.fromkeys(head_name(layer, int(head)) for head in of_layer))]
         for (delta, low, high, p), unit, digits in zip(found, (100, 1), (1, 3)):

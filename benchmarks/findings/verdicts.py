@@ -63,10 +63,9 @@ def main() -> None:
 
 def simulated(n_heads: int) -> None:
     """Rejections where nothing changes, coverage of intervals, and power to either side."""
-    print(f"\n{n_heads:,} heads a cell. Found where nothing changes, at p <= {ALPHA} (coverage is 1 minus that):")
-    header(
-        "law", "texts", "no verdict", "found", "Student's t", "percentiles", "power up", "of t", "power down", "of t"
-    )
+    print(f"\n{n_heads:,} heads a cell. Found where nothing changes, at p <= {ALPHA}, where no interval covers 0:")
+    names = ("law", "texts", "no verdict", "found", "Student's t", "percentiles")
+    header(*names, "power up", "of t", "power down", "of t")
     for law, draw in LAWS.items():
         for n_texts in N_TEXTS:
             chance = np.random.default_rng(n_texts)
@@ -102,7 +101,7 @@ def redrawn() -> None:
     centred = changes - changes.mean(axis=0)
     skew = (centred**3).mean(axis=0) / centred.std(axis=0) ** 3
     kurtosis = (centred**4).mean(axis=0) / centred.var(axis=0) ** 2 - 3
-    print(f"\nChanges of the loss by {centred.shape[1]} heads over {len(full)} snippets: median skewness ")
+    print(f"\nChanges of the loss by {centred.shape[1]} heads over {len(full)} snippets: median skewness")
     print(f"{np.median(skew):.1f}, excess kurtosis {np.median(kurtosis):.1f}. Centred, so that no head matters, and")
     print(
         f"redrawn {REDRAWS} times: share of heads with p <= {ALPHA}; of redraws with any head significant, corrected."

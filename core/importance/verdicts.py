@@ -20,7 +20,7 @@ RESAMPLES: Final = 9_999
 LEAST_UNITS: Final = 20
 """Fewest texts, or documents, for a test, and fewest that a head changes unless it changes all by the same amount."""
 DRAWN_SHARE: Final = 2 / 3
-"""Units in a resample, as a share of all. With all of them, lognormal changes of 20 texts pass in 7.4%, not 5.5%."""
+"""Units in a resample, as a share of all. With all of them, lognormal changes of 20 texts are found in 7%, not 5.5%."""
 SAME: Final = 1e-6
 """Changes that differ by at most this share of the largest one have the same size."""
 TIE: Final = 1e-9
