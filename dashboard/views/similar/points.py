@@ -2,12 +2,14 @@
 
 from typing import Any, Final
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.attention.settings import head_name
 from dashboard import link, state
 from dashboard.figures.plotly_figure import PlotlyFigure
-from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer
+from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer, outermost
 from dashboard.figures.similar.space import (
     Camera,
     camera_of,
@@ -45,12 +47,17 @@ def points(similar: Similar) -> None:
 def _plane(similar: Similar, note_slot: DeltaGenerator) -> None:
     plane = similar.arranged.plane
     note_slot.markdown(wording.distances_shown(plane.shown))
+    outside = outermost(plane)
+    if names := [head_name(int(layer), int(head)) for layer, head in np.argwhere(outside)]:
+        views = {wording.MOST_HEADS: outside, wording.ALL_HEADS: np.zeros_like(outside)}
+        outside = one_of(wording.VIEW, views, key="similar view", help=wording.view_help(names))
     left, right = halves()
     with left:
-        figure = heads_by_kind(plane, similar.kinds, similar.heads)
+        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside)
         chart(f"heads by {similar.kinds.title}", figure, similar.facts, wording.CLARK_6, selects=True)
     with right:
-        chart("heads by layer", heads_by_layer(plane, similar.heads), similar.facts, wording.CLARK_6, selects=True)
+        figure = heads_by_layer(plane, similar.heads, outside)
+        chart("heads by layer", figure, similar.facts, wording.CLARK_6, selects=True)
 
 
 def _space(similar: Similar, note_slot: DeltaGenerator) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from core.similarity.distances import FLOOR, MOST, ROWS, SMOOTHING
 from core.surface.behaviours import BROAD, THRESHOLDS
 from dashboard.figures.figure import counted, percent
+from dashboard.figures.similar.plane import OUTSIDE, WORTH
 
 NUMBERS: Final = {
     "rows": str(ROWS),
@@ -17,6 +18,8 @@ NUMBERS: Final = {
     "broad": f"{BROAD:g}",
     "fewest_keys": str(ceil(exp(BROAD))),
     "floor": f"{FLOOR:g}",
+    "outside": percent(OUTSIDE),
+    "worth": percent(WORTH),
 }
 """Of `method.md`."""
 SEE: Final = (
@@ -57,6 +60,9 @@ COLOUR_HELP: Final = (
 )
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
+VIEW: Final = "View"
+MOST_HEADS: Final = "most heads"
+ALL_HEADS: Final = "all heads"
 DIMENSIONS: Final = "Dimensions"
 PLANE: Final = "2"
 SPACE: Final = "3"
@@ -171,6 +177,15 @@ def mean_over(n_texts: int) -> str:
 def closest_rows(n_shown: int, n_all: int) -> str:
     """The table on the page does not show all pairs."""
     return f"The {n_shown:,} closest of {n_all:,} pairs; the files have all."
+
+
+def view_help(outside: Sequence[str]) -> str:
+    """What the closer view leaves out."""
+    verb = "lies" if len(outside) == 1 else "lie"
+    return (
+        f"{', '.join(outside)} {verb} so far from the others that these would be crowded. **Most heads** shows the "
+        "others closer, and an arrow at the rim where a head lies further out. Distances keep one scale in either view."
+    )
 
 
 def distances_shown(plane: float, space: float | None = None) -> str:

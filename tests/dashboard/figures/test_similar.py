@@ -6,12 +6,14 @@ from drawn import drawn_texts, rows
 from similar_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 
 from core.roles.roles import ROLES
+from core.similarity.layout import HeadPlane
 from core.surface.behaviours import BEHAVIOURS
 from dashboard.figures.appearance import LESS, MORE
 from dashboard.figures.heads import CHOICE
 from dashboard.figures.similar.dendrogram import MIXED
-from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS
+from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS, HeadKinds
 from dashboard.figures.similar.names import MARK, NAME, line_ends, name_places
+from dashboard.figures.similar.plane import FURTHER, heads_by_kind, heads_by_layer, outermost
 
 
 def test_every_head_is_a_point_where_the_plane_has_it_and_of_its_kind():
@@ -54,6 +56,39 @@ def test_names_of_chosen_heads_lie_over_no_mark_in_a_crowd_and_stay_in_the_pictu
     alone = name_places(np.zeros((1, 2)), [0], np.ones(2), [200, 150])
     assert alone[0, 0] == 0 < alone[0, 1], "above its mark where there is room"
     np.testing.assert_allclose(line_ends(np.array([[0, 40.0]]), np.zeros((1, 2)), 1), [[0, 40 - NAME[1] / 2]])
+
+
+def test_a_few_heads_far_out_do_not_crowd_the_others():
+    places = np.random.default_rng(2).uniform(-1, 1, (6, 12, 2))
+    places[0, :3] = [[0, 9], [-7, -1], [12, 12]]
+    places[5, 11] = np.nan
+    plane = HeadPlane(places=places, stress=0.1)
+    outside = outermost(plane)
+    assert np.argwhere(outside).tolist() == [[0, 0], [0, 1], [0, 2]]
+    kinds = HeadKinds(title="behaviour", looks=BEHAVIOUR_LOOKS, of=np.full((6, 12), -1))
+    for figure in (heads_by_kind(plane, kinds, [(0, 2)], outside), heads_by_layer(plane, [(0, 2)], outside)):
+        heads = rows(figure, "head").set_index(["layer", "head"])
+        assert len(heads) == 71
+        np.testing.assert_allclose(heads.loc[(3, 4), ["shown_x", "shown_y"]].astype(float), places[3, 4])
+        np.testing.assert_allclose(heads.loc[(0, 1), ["x", "y"]].astype(float), places[0, 1])
+        drawn = heads[["shown_x", "shown_y"]].to_numpy()
+        assert np.abs(drawn).max() < 1.2, "all are in a picture that is as wide as most of them are spread"
+        arrows = rows(figure, "further").set_index(["layer", "head"])["angle"]
+        middle = drawn[~outside.ravel()[:71]].min(axis=0) / 2 + drawn[~outside.ravel()[:71]].max(axis=0) / 2
+        for head, angle in arrows.items():
+            step = places[head] - middle
+            np.testing.assert_allclose([np.sin(np.radians(angle)), np.cos(np.radians(angle))], step / np.hypot(*step))
+            shown = heads.loc[head, ["shown_x", "shown_y"]].to_numpy(float) - middle
+            np.testing.assert_allclose(shown / np.hypot(*shown), step / np.hypot(*step))
+        assert FURTHER in drawn_texts(figure)
+    assert not rows(heads_by_layer(plane, []), "head").filter(["angle"]).size
+
+
+def test_heads_that_fill_the_plane_have_no_closer_view():
+    assert not outermost(PLANE).any()
+    spread = np.random.default_rng(3).uniform(-1, 1, (6, 12, 2))
+    assert not outermost(HeadPlane(places=spread, stress=0.1)).any()
+    assert not outermost(HeadPlane(places=np.zeros((2, 2, 2)), stress=np.nan)).any()
 
 
 def test_both_planes_have_as_many_pixels_to_a_unit_on_both_axes():
