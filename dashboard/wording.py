@@ -315,6 +315,7 @@ CUT: Final = "cut them"
 
 FROM_EVERYWHERE: Final = "looks there from everywhere"
 """Mark of a head that gives the right word little more attention than other words give it."""
+NOT_SETTLED: Final = ", which so few cases do not settle"
 DEPENDENT_AND_HEAD: Final[dict[str, tuple[str, str]]] = {
     "nsubj": ("a subject", "its verb"),
     "nsubjpass": ("a subject", "its passive verb"),

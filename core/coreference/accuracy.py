@@ -96,8 +96,14 @@ class CoreferenceScores:
         return float(control.times[head])
 
     @property
+    def beats_others(self) -> bool:
+        """Whether these heads beat the key-matched control."""
+        control, head = self._best_control
+        return bool(control.beats[head])
+
+    @property
     def from_everywhere(self) -> bool:
-        """Whether these heads do not beat the key-matched control: they look at antecedents from everywhere."""
+        """Whether these heads look at antecedents from everywhere."""
         control, head = self._best_control
         return bool(control.from_everywhere[head])
 

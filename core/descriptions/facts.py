@@ -40,8 +40,9 @@ class KeyControl:
     """Mean from the text's other words."""
     p_value: float
     """For "the first is not above the second": one-sided, times the number of heads; NaN for one text or document."""
+    beats: bool
     from_everywhere: bool
-    """Whether it was tested and is not: the head looks there from everywhere."""
+    """As in core.statistics.key_matched.KeyMatched; neither where so few cases do not settle it."""
 
     @classmethod
     def of(cls, control: KeyMatched, head: tuple[int, ...]) -> "KeyControl":
@@ -50,6 +51,7 @@ class KeyControl:
             to_right=float(control.to_right[head]),
             from_others=float(control.from_others[head]),
             p_value=float(control.p_values[head]),
+            beats=bool(control.beats[head]),
             from_everywhere=bool(control.from_everywhere[head]),
         )
 

@@ -161,8 +161,14 @@ class RelationAccuracy:
         return float(control.times[head])
 
     @property
+    def beats_others(self) -> bool:
+        """Whether these heads beat the second control."""
+        control, head = self._best_control
+        return bool(control.beats[head])
+
+    @property
     def from_everywhere(self) -> bool:
-        """Whether these heads do not beat the second control: they look at the right word from everywhere."""
+        """Whether these heads look at the right word from everywhere."""
         control, head = self._best_control
         return bool(control.from_everywhere[head])
 

@@ -61,18 +61,22 @@ class KeyMatched:
 
     @property
     def from_everywhere(self) -> Bool[np.ndarray, "*head"]:
-        """Heads that were tested and do not beat the control: they look there from everywhere."""
-        return np.asarray(np.isfinite(self.p_values) & ~self.beats)
+        """Heads that look there from everywhere: the right word gets less than LEAST_TIMES times as much.
+
+        Of others that do not beat the control, the cases are too few for a verdict.
+        """
+        return np.asarray(self.to_right < LEAST_TIMES * self.from_others)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Columns of files, one row per head: compared (cases), attention (to the right word), attention_of_others (to
-        the same word), times_others (their ratio), p_others, from_everywhere."""
+        the same word), times_others (their ratio), p_others, beats_others and from_everywhere."""
         values = {
             "compared": self.n_cases,
             "attention": self.to_right,
             "attention_of_others": self.from_others,
             "times_others": self.times,
             "p_others": self.p_values,
+            "beats_others": self.beats,
             "from_everywhere": self.from_everywhere,
         }
         return {name: column.ravel() for name, column in values.items()}
@@ -93,13 +97,12 @@ def key_matched(joined: Joined, alpha: float, n_heads: int = 1) -> KeyMatched:
     # Heads of one layer, or of all layers without windows, can be compared on the same cases.
     _, first, row = np.unique(np.packbits(comparable, axis=-1), axis=0, return_index=True, return_inverse=True)
     for number, one in enumerate(first):
-        heads, cases = np.flatnonzero(row.ravel() == number), np.flatnonzero(comparable[one])
-        right, others, unit = to_right[np.ix_(heads, cases)], from_others[np.ix_(heads, cases)], joined.unit[cases]
+        heads = np.flatnonzero(row.ravel() == number) if len(first) > 1 else slice(None)
+        cases = np.flatnonzero(comparable[one])
         if len(cases):
-            differences = document_means(
-                document_sums(np.subtract(right, others, dtype=float), unit),
-                np.unique(unit, return_counts=True)[1],
-            )
+            right, others, unit = to_right[heads][:, cases], from_others[heads][:, cases], joined.unit[cases]
+            n_cases = np.unique(unit, return_counts=True)[1]
+            differences = document_means(document_sums(right - others, unit), n_cases)
             p_values = np.minimum(1, n_heads * above_zero(differences))
             means[:, heads] = right.mean(axis=-1, dtype=float), others.mean(axis=-1, dtype=float), p_values
     of_right, of_others, p = (np.asarray(values) for values in means.reshape(3, *shape))

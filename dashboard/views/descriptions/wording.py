@@ -17,7 +17,7 @@ from core.descriptions.facts import (
 )
 from core.relations.accuracy import DIRECTIONS
 from dashboard.figures.figure import counted, percent
-from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, beside_others
+from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
@@ -180,7 +180,9 @@ def _beside_others(control: KeyControl) -> str:
     beside = beside_others(control.to_right, control.from_others)
     if not beside:
         return ""
-    return f"; it {FROM_EVERYWHERE}: {beside}" if control.from_everywhere else f"; its attention there is {beside}"
+    if control.from_everywhere:
+        return f"; it {FROM_EVERYWHERE}: {beside}"
+    return f"; its attention there is {beside}{'' if control.beats else NOT_SETTLED}"
 
 
 def _evidence(fact: Fact) -> str:

@@ -13,7 +13,8 @@ NOT_COMPARED: Final = "not compared"
 
 
 def control_details(control: KeyMatched, *part: int) -> list[Detail]:
-    """Lines of a tooltip: the attention to the right word, that of other words, and whether the head beats them.
+    """Lines of a tooltip: the attention to the right word, that of other words, and whether the head looks
+    there from everywhere.
 
     Args:
         control: of every head, perhaps with further axes before.

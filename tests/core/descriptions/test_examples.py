@@ -12,7 +12,7 @@ from core.descriptions.mentions import ReadMentions
 from core.texts.text import Text
 
 HEAD = (1, 2)
-CONTROL = KeyControl(to_right=0.3, from_others=0.1, p_value=0.001, from_everywhere=False)
+CONTROL = KeyControl(to_right=0.3, from_others=0.1, p_value=0.001, beats=True, from_everywhere=False)
 RELATION = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.8, low=0.7, high=0.9, baseline=0.4, offset=1,
     n_cases=50, p_value=0.001, control=CONTROL,

@@ -110,6 +110,7 @@ def test_the_best_head_is_chosen_among_those_that_beat_the_key_matched_control()
     assert judged.held_out.accuracy == pytest.approx([right[1].mean()])
     assert without.key_matched == without.held_out.key_matched == ()
     (control,), (held_out,) = judged.key_matched, judged.held_out.key_matched
+    assert control.beats.tolist() == [False, True, False]
     assert control.from_everywhere.tolist() == [True, False, True]
     assert control.times[1] == pytest.approx(4, rel=0.1)
     assert (held_out.to_right, held_out.from_others) == pytest.approx((control.to_right[1], control.from_others[1]))

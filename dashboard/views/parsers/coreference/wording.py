@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.coreference.accuracy import Candidates
+from core.coreference.accuracy import Candidates, CoreferenceScores
+from core.statistics.key_matched import LEAST_TIMES
 from dashboard.figures.figure import counted, percent
-from dashboard.wording import FROM_EVERYWHERE, beside_others
+from dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 TITLE: Final = "Coreference"
 SEE: Final = (
@@ -62,8 +63,8 @@ TIMES_OTHERS_HELP: Final = (
     "do not mention the same thing."
 )
 FROM_EVERYWHERE_HELP: Final = (
-    "Checked if the head does not beat this control: it looks at such words from everywhere. The best head is chosen "
-    "among those that beat it, where any does."
+    f"Checked if that is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}. The best head is chosen among "
+    "those with significantly more, and at least that, where there are any."
 )
 WHO: Final = "chosen by"
 MAP_PAPER: Final = "The paper has no such figure."
@@ -141,13 +142,14 @@ def headline(
     )
 
 
-def beside(times: float, *, from_everywhere: bool) -> str:
-    """What other words give to the antecedents; empty if it is not known."""
-    if math.isnan(times):
+def beside(scores: CoreferenceScores) -> str:
+    """What other words give to the antecedents beside the best head; empty if it is not known."""
+    if math.isnan(scores.times_others):
         return ""
-    if from_everywhere:
-        return f"Such a head **{FROM_EVERYWHERE}**: {beside_others(times, 1)}."
-    return f"It gives the antecedents {beside_others(times, 1)}."
+    if scores.from_everywhere:
+        return f"Such a head **{FROM_EVERYWHERE}**: {beside_others(scores.times_others, 1)}."
+    settled = "" if scores.beats_others else NOT_SETTLED
+    return f"It gives the antecedents {beside_others(scores.times_others, 1)}{settled}."
 
 
 def among_others(candidates: Candidates, accuracy: float) -> str:

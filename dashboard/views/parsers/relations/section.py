@@ -229,8 +229,7 @@ def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> s
         f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
-    beside = wording.beside(best.times_others, from_everywhere=best.from_everywhere)
-    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline) + beside
+    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline) + wording.beside(best)
 
 
 def _distances(focus: Focus) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.relations.accuracy import AS_IN_CODE as CODE
-from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN, RelationAccuracy
 from core.relations.offsets import Baseline
 from core.roles.measures import Scale
 from core.statistics.key_matched import LEAST_TIMES
@@ -14,7 +14,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
-from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, beside_others
+from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
@@ -110,8 +110,8 @@ COLUMNS: Final = {
     ),
     "from_everywhere": (
         "from everywhere",
-        "Checked if the head does not beat this control: it looks there from everywhere, so it does not follow the "
-        "relation. The best head is chosen among those that beat it, where any does.",
+        f"Checked if that is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}, so it does not follow the "
+        "relation. The best head is chosen among those with significantly more, and at least that, if there are any.",
     ),
     "control": ("random", "Held-out accuracy with random weights."),
     "name": ("best on all texts", "The most accurate head on all texts."),
@@ -228,12 +228,13 @@ def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Ba
     return f"Best find: {_right(relation, heads, accuracy, baseline)}"
 
 
-def beside(times: float, *, from_everywhere: bool) -> str:
-    """What other words give to the right word; empty if it is not known."""
-    if math.isnan(times):
+def beside(best: RelationAccuracy) -> str:
+    """What other words give to the right word beside the best head; empty if it is not known."""
+    if math.isnan(best.times_others):
         return ""
-    mark = f" It **{FROM_EVERYWHERE}**:" if from_everywhere else " It gives the right word"
-    return f"{mark} {beside_others(times, 1)}."
+    mark = f" It **{FROM_EVERYWHERE}**:" if best.from_everywhere else " It gives the right word"
+    settled = "" if best.beats_others or best.from_everywhere else NOT_SETTLED
+    return f"{mark} {beside_others(best.times_others, 1)}{settled}."
 
 
 def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
