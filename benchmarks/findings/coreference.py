@@ -68,7 +68,7 @@ def lines(scores: CoreferenceScores) -> list[str]:
         f"{int(above.sum())} heads beat the nearest name (p < {ALPHA:g}, corrected); {n_marked} of them look there "
         "from everywhere.",
         f"Best of both: {head_name(*scores.best)}; {scores.best_accuracy:.1%} held out, "
-        f"{scores.times_others:.1f} times what later words give.",
+        f"{float(judged.best_key_matched.times):.1f} times what later words give.",
     ]
 
 

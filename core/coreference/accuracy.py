@@ -15,7 +15,7 @@ from core.coreference.mentions import TYPES, MentionText
 from core.errors import AnalysisError
 from core.passes.arrays import REMOVED
 from core.statistics.cases import Judgement, judge
-from core.statistics.key_matched import Joined, KeyMatched
+from core.statistics.key_matched import Joined
 from core.statistics.means import ratio
 
 Candidates = Literal["mentions", "words"]
@@ -87,30 +87,6 @@ class CoreferenceScores:
         """The head with the highest accuracy over all cases, among those that beat the key-matched control."""
         layer, head = self.judgement.best
         return layer, head
-
-    @property
-    def times_others(self) -> float:
-        """How many times as much attention antecedents get from mentions as from other words, by the heads that are
-        best on each half on the other; with a single document, by the best head."""
-        control, head = self._best_control
-        return float(control.times[head])
-
-    @property
-    def beats_others(self) -> bool:
-        """Whether these heads beat the key-matched control."""
-        control, head = self._best_control
-        return bool(control.beats[head])
-
-    @property
-    def from_everywhere(self) -> bool:
-        """Whether these heads look at antecedents from everywhere."""
-        control, head = self._best_control
-        return bool(control.from_everywhere[head])
-
-    @property
-    def _best_control(self) -> tuple[KeyMatched, tuple[int, ...]]:
-        judged = self.judgement
-        return (judged.key_matched[0], self.best) if judged.held_out is None else (judged.held_out.key_matched[0], ())
 
     @property
     def best_accuracy(self) -> float:

@@ -149,35 +149,9 @@ class RelationAccuracy:
     """Number of these cases, or 0 if a half has none."""
     p_value: float
     """p-value of `best`."""
-    best_key_matched: KeyMatched | None
-    """Of the heads of `best_of_halves` on the half that each was not selected on, as `key_matched` but uncorrected;
-    None if a half has no cases."""
-
-    @property
-    def times_others(self) -> float:
-        """How many times as much attention the right word gets from the heads of `best_of_halves`, or from `best` where
-        there are no halves, as other words give to it."""
-        control, head = self._best_control
-        return float(control.times[head])
-
-    @property
-    def beats_others(self) -> bool:
-        """Whether these heads beat the second control."""
-        control, head = self._best_control
-        return bool(control.beats[head])
-
-    @property
-    def from_everywhere(self) -> bool:
-        """Whether these heads look at the right word from everywhere."""
-        control, head = self._best_control
-        return bool(control.from_everywhere[head])
-
-    @property
-    def _best_control(self) -> tuple[KeyMatched, tuple[int, ...]]:
-        if self.best_key_matched is not None:
-            return self.best_key_matched, ()
-        direction, layer, head = self.best
-        return self.key_matched, (DIRECTIONS.index(direction), layer, head)
+    best_key_matched: KeyMatched
+    """Of the heads of `best_of_halves` on the half that each was not selected on, as `key_matched` but uncorrected; of
+    `best` if a half has no cases."""
 
 
 def relation_accuracies(
@@ -324,7 +298,7 @@ def _accuracy(
         best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
         best_cases=0 if held_out is None else len(known),
         p_value=float(judgement.p_values[0, 0][judgement.best]),
-        best_key_matched=None if held_out is None else held_out.key_matched[0],
+        best_key_matched=judgement.best_key_matched,
     )
 
 

@@ -207,7 +207,7 @@ def accuracy_table(
 
 
 def _rows(accuracy: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
-    held_out = accuracy.best_key_matched
+    control = accuracy.best_key_matched
     direction, layer, head = (indices.ravel() for indices in np.indices(accuracy.accuracy.shape))
     directions = np.array(DIRECTIONS)[direction]
     return pd.DataFrame(
@@ -235,7 +235,7 @@ def _rows(accuracy: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame
             "held_out_high": accuracy.best_high,
             "held_out_design_effect": accuracy.best_design_effect,
             **accuracy.key_matched.columns(),
-            "held_out_times_others": math.nan if held_out is None else float(held_out.times),
-            "held_out_from_everywhere": held_out is not None and bool(held_out.from_everywhere),
+            "held_out_times_others": float(control.times) if accuracy.best_of_halves else math.nan,
+            "held_out_from_everywhere": bool(accuracy.best_of_halves and control.from_everywhere),
         }
     )

@@ -71,6 +71,12 @@ class Judgement:
     held_out: HeldOut | None
     """None if one half of the texts has no cases."""
 
+    @property
+    def best_key_matched(self) -> KeyMatched:
+        """The control of the heads that are best on each half, on the other half and over the first group; of `best`
+        if one half has no cases. It must be known."""
+        return self.key_matched[0].at(self.best) if self.held_out is None else self.held_out.key_matched[0]
+
 
 def judge(
     right: Bool[np.ndarray, "*head case"],

@@ -67,6 +67,16 @@ class KeyMatched:
         """
         return np.asarray(self.to_right < LEAST_TIMES * self.from_others)
 
+    def at(self, head: tuple[int, ...]) -> "KeyMatched":
+        """The same of one head, by its index."""
+        return KeyMatched(
+            n_cases=np.asarray(self.n_cases[head]),
+            to_right=np.asarray(self.to_right[head]),
+            from_others=np.asarray(self.from_others[head]),
+            p_values=np.asarray(self.p_values[head]),
+            beats=np.asarray(self.beats[head]),
+        )
+
     def columns(self) -> dict[str, np.ndarray]:
         """Columns of files, one row per head: compared (cases), attention (to the right word), attention_of_others (to
         the same word), times_others (their ratio), p_others, beats_others and from_everywhere."""

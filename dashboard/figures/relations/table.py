@@ -65,6 +65,6 @@ def _row(accuracy: RelationAccuracy) -> dict[str, object]:
         "gain": accuracy.best_accuracy - accuracy.baseline.share,
         "p": accuracy.p_value,
         "chosen": OR.join(halves),
-        "times_others": accuracy.times_others,
-        "from_everywhere": accuracy.from_everywhere,
+        "times_others": float(accuracy.best_key_matched.times),
+        "from_everywhere": bool(accuracy.best_key_matched.from_everywhere),
     }

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from core.statistics.key_matched import KeyMatched
 from core.texts.words import FromWord
+from dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 SEE: Final = (
     'Do attention heads know grammar? Some look from a verb to its subject, or from "she" to the person meant, though '
@@ -21,3 +23,13 @@ FROM_WORD_HELP: Final = (
     "always the sum over its pieces."
 )
 RANDOM_WEIGHTS: Final = "Compare with random weights"
+
+
+def beside(control: KeyMatched, right: str) -> str:
+    """The attention of the best head to what is right beside that of other words; empty if it is not known."""
+    others = beside_others(float(control.to_right), float(control.from_others))
+    if not others:
+        return ""
+    if control.from_everywhere:
+        return f"Such a head **{FROM_EVERYWHERE}**: {others}."
+    return f"It gives {right} {others}{'' if control.beats else NOT_SETTLED}."

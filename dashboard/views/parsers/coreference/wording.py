@@ -1,13 +1,12 @@
 """Every sentence of the section Coreference of the page Grammar, once."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.coreference.accuracy import Candidates, CoreferenceScores
+from core.coreference.accuracy import Candidates
 from core.statistics.key_matched import LEAST_TIMES
 from dashboard.figures.figure import counted, percent
-from dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
+from dashboard.wording import FROM_EVERYWHERE
 
 TITLE: Final = "Coreference"
 SEE: Final = (
@@ -140,16 +139,6 @@ def headline(
         f"{sentence}. To compare: an earlier mention taken at random is right in {at_random}, the nearest in "
         f"{nearest}, the nearest with the same head word (or else the nearest) in {same_word}."
     )
-
-
-def beside(scores: CoreferenceScores) -> str:
-    """What other words give to the antecedents beside the best head; empty if it is not known."""
-    if math.isnan(scores.times_others):
-        return ""
-    if scores.from_everywhere:
-        return f"Such a head **{FROM_EVERYWHERE}**: {beside_others(scores.times_others, 1)}."
-    settled = "" if scores.beats_others else NOT_SETTLED
-    return f"It gives the antecedents {beside_others(scores.times_others, 1)}{settled}."
 
 
 def among_others(candidates: Candidates, accuracy: float) -> str:

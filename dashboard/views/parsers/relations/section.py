@@ -229,7 +229,8 @@ def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> s
         f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
-    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline) + wording.beside(best)
+    found = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
+    return f"{found} {shared_wording.beside(best.best_key_matched, 'the right word')}".rstrip()
 
 
 def _distances(focus: Focus) -> None:

@@ -1,11 +1,10 @@
 """Sentences of the section Relations of the page Grammar."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.relations.accuracy import AS_IN_CODE as CODE
-from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN, RelationAccuracy
+from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
 from core.relations.offsets import Baseline
 from core.roles.measures import Scale
 from core.statistics.key_matched import LEAST_TIMES
@@ -14,7 +13,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
-from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
+from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
@@ -226,15 +225,6 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
 def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
     """The best head, or the two heads of the halves, and the held-out accuracy."""
     return f"Best find: {_right(relation, heads, accuracy, baseline)}"
-
-
-def beside(best: RelationAccuracy) -> str:
-    """What other words give to the right word beside the best head; empty if it is not known."""
-    if math.isnan(best.times_others):
-        return ""
-    mark = f" It **{FROM_EVERYWHERE}**:" if best.from_everywhere else " It gives the right word"
-    settled = "" if best.beats_others or best.from_everywhere else NOT_SETTLED
-    return f"{mark} {beside_others(best.times_others, 1)}{settled}."
 
 
 def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:

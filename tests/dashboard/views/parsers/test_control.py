@@ -8,8 +8,8 @@ from core.coreference.mentions import Mention, MentionText
 from core.statistics.key_matched import Joined, key_matched
 from core.texts.text import Text
 from dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
+from dashboard.views.parsers import wording
 from dashboard.views.parsers.control import NOT_COMPARED, control_details
-from dashboard.views.parsers.coreference import wording
 from dashboard.wording import beside_others
 
 
@@ -50,10 +50,13 @@ def test_of_equally_accurate_heads_the_one_is_best_that_other_words_do_not_share
     table = antecedent_table(scores, (0, 0)).set_index("who")
     assert table[FROM_EVERYWHERE].dropna().tolist() == [False, False, True]
     assert table[TIMES_OTHERS].dropna().round(1).tolist() == [5.0, 5.0, 1.2]
-    assert wording.beside(scores) == "It gives the antecedents 5.0 times what other words give to the same word."
+    assert (
+        wording.beside(scores.judgement.best_key_matched, "the antecedents")
+        == "It gives the antecedents 5.0 times what other words give to the same word."
+    )
 
 
 def test_where_every_head_looks_there_from_everywhere_the_page_says_so():
-    assert wording.beside(scores_of(0.25)) == (
+    assert wording.beside(scores_of(0.25).judgement.best_key_matched, "the antecedents") == (
         "Such a head **looks there from everywhere**: 1.2 times what other words give to the same word."
     )
