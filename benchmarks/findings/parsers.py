@@ -89,12 +89,12 @@ def control_lines(by_both: Sequence[RelationAccuracy], by_accuracy: Sequence[Rel
             for best in dict.fromkeys((alone.best, *alone.best_of_halves))
             if one.key_matched.from_everywhere[DIRECTIONS.index(best[0]), best[1], best[2]]
         ]
-        if marked or one.best_of_halves != alone.best_of_halves or one.best_key_matched.from_everywhere:
+        if marked or one.best_of_halves != alone.best_of_halves:
             lines.append(
                 f"{one.relation}: by accuracy {' / '.join(map(named, alone.best_of_halves))} "
                 f"({alone.best_accuracy:.1%}; from everywhere: {', '.join(marked) or 'none'}), by both "
                 f"{' / '.join(map(named, one.best_of_halves))} ({one.best_accuracy:.1%}, times "
-                f"{float(one.best_key_matched.times):.1f}{', from everywhere' if one.best_key_matched.from_everywhere else ''})"
+                f"{float(one.best_key_matched.times):.1f})"
             )
     above = {one.relation: one.p_values < 0.05 for one in by_both}
     marked_of = {one.relation: int((one.key_matched.from_everywhere & above[one.relation]).sum()) for one in by_both}
