@@ -64,7 +64,7 @@ def coreference(arguments: argparse.Namespace) -> None:
     head word (else the nearest) and random mention, and p_nearest and p_same_head (one-sided tests against two of them,
     times the number of heads). A control compares the attention to the antecedents with what later words that do not
     mention the same thing give to the same words: compared (cases), attention, attention_of_others, times_others (their
-    ratio), p_others (corrected likewise) beats_others (significant at .05 and at least twice as much) and
+    ratio), p_others (corrected likewise), beats_others (significant at .05 and at least twice as much) and
     from_everywhere (less than twice as much). Documents are the units of intervals and tests: cases of one text are not
     independent. With one document only, there are none. A summary goes to standard error.
     """

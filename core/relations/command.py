@@ -117,10 +117,10 @@ def parse_heads(arguments: argparse.Namespace) -> None:
     documents, or of the texts if no document is known, on the other half). A second control compares the attention to
     the right word with what the text's other words, which no relation joins to it, give to the same word: compared
     (cases in which both can see it), attention, attention_of_others, times_others (their ratio), p_others (paired by
-    document, or by text; corrected as p) beats_others (significant at alpha and at least twice as much) and
-    from_everywhere (less than twice as much); best and held_out are of heads that do, where any does; and, the same in
-    all rows of a relation, held_out_times_others and held_out_from_everywhere. Where a CoNLL-U file names documents (#
-    newdoc), these are the units of intervals and tests; else cases count as independent, with Wilson's intervals and
+    document, or by text; corrected as p), beats_others (significant at alpha and at least twice as much) and
+    from_everywhere (less than twice as much); best and held_out are of heads that beat others, if any; and, the same in
+    all rows of a relation, held_out_times_others and held_out_from_everywhere. Where a CoNLL-U file names documents
+    (# newdoc), these are the units of intervals and tests; else cases count as independent, with Wilson's intervals and
     McNemar's tests. Standard error says how many documents there are. Relations are those that the file brings, else
     spaCy's; "all" is all of them but punct and root, unless --every-word is given.
     """

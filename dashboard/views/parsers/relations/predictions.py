@@ -37,7 +37,7 @@ def relation_results(visit: Visit, settings: RelationSettings) -> RelationResult
         results = None if trees is None else _predict(visit, texts, trees, settings)
         if results is None:
             return None
-        _recent.put(key, results, sum(of_text.predicted.nbytes for of_text in results.predictions))
+        _recent.put(key, results, sum(of_text.n_bytes for of_text in results.predictions))
     return results
 
 
