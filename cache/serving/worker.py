@@ -155,12 +155,11 @@ class Worker:
             self._thread.start()
 
     def _wait(self, request: Request, report: Report | None) -> None:
-        is_done, n_known = request.is_done, 0
+        is_done = request.is_done
         while not is_done:
+            n_known = request.n_done
             if report is not None:
-                status = self._queue.status(request)
-                n_known = status.done
-                report(status)
+                report(self._queue.status(request))
             is_done = self._queue.wait(request, n_known, REPORT_SECONDS)
         if report is not None and request.failure is None:
             report(self._queue.status(request))

@@ -272,6 +272,23 @@ def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engin
     assert waiting.statuses[0].seconds_left > waiting.statuses[-1].seconds_left == 0
 
 
+def test_whoever_wants_no_reports_waits_for_what_is_not_yet_done(inference, engine, gate, monkeypatch):
+    """Waiting for the first text again and again, once it is done, would keep a processor busy."""
+    queue = inference._worker(engine)._queue
+    gate.open()
+    waits, real = [], queue.wait
+
+    def wait(request, n_known, seconds):
+        waits.append((n_known, request.n_done))
+        return real(request, n_known, seconds)
+
+    monkeypatch.setattr(queue, "wait", wait)
+    texts = [sentence(number) for number in range(40)]
+    assert inference.ask(engine, SCORES, texts).positions == tuple(range(40))
+    assert len(waits) > 1  # the first batch of a question holds one text
+    assert waits[-1][0] > 0
+
+
 def test_a_closed_tab_stops_its_corpus_and_keeps_what_is_finished(inference, engine, gate, threads):
     def close_after_first_batch(status):
         if status.done:
