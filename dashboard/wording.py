@@ -437,10 +437,10 @@ def last_heads(n_drawn: int, n_chosen: int) -> str:
     return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
 
 
-def were_removed(names: str, n_heads: int) -> str:
-    """Chosen heads are not part of the checkpoint any more."""
-    verb = "was" if n_heads == 1 else "were"
-    return f"{names} {verb} removed from this checkpoint, so there is no attention to draw."
+def not_there(names: str, n_heads: int) -> str:
+    """Chosen heads are removed, or of a layer without attention."""
+    verb = "is" if n_heads == 1 else "are"
+    return f"{names} {verb} not in this checkpoint, so there is no attention to draw."
 
 
 def links_drawn(share: float, strongest: int | None) -> str:

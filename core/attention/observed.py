@@ -95,7 +95,7 @@ def observed_attention(
         kwargs: what concerns other attention functions, such as dropout, which is off in evaluation mode.
     """
     current = current_pass.get() or Pass()
-    layer = current.next_layer()
+    layer, current.own_layer = current.next_layer(), getattr(module, "layer_idx", None)
     kept = kept_heads(module)
     known = current.known_outputs(layer, len(query))
     if known is not None:
@@ -120,14 +120,19 @@ def observed_attention(
         attention = replace(
             attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
         )
+    before, after = (range(0), range(0)) if layer is None else current.without_attention(layer)
+    _show_without_attention(current, attention, before)
     output = (_attend_unseen if unseen else _attend)(current, attention, layer)
     if output.requires_grad:
         output.register_hook(lambda _: pause())  # the backward pass pauses between layers, too
     if current.on_output is not None and layer is not None:
+        output = _outputs_without_attention(current.on_output, output, attention, len(before))
         if kept is None:
             current.on_output(output, attention.values)
         else:
             output = show_all(current.on_output, output, attention.values, kept)
+        output = _outputs_without_attention(current.on_output, output, attention, len(after))
+    _show_without_attention(current, attention, after)
     if current.ends_at(layer):
         raise WatchingDone
     return output.to(query.dtype), None
@@ -222,6 +227,55 @@ def _attend_unseen(
     return wholes[0] if len(wholes) == 1 else torch.cat(wholes)
 
 
+def _show_without_attention(current: Pass, attention: _Attention, layers: range) -> None:
+    """Show the observers tiles of NaN for layers without attention, as large as those of the layer at hand."""
+    if not current.observers:
+        return
+    indicators = current.indicators()
+    n_texts, _, n_queries, _ = attention.query.shape
+    for layer in layers:
+        for texts, queries in tiles(
+            (n_texts, attention.n_heads, n_queries, attention.n_keys), attention.query.device.type
+        ):
+            rows = attention.query[texts, :1, queries, 0]
+            nothing = rows.new_full((1,), torch.nan).expand(len(rows), attention.n_heads, rows.shape[2])
+            by_key = nothing[..., None].expand(*nothing.shape, attention.n_visible_keys(queries))
+            n_channels = attention.values.shape[-1]
+            current.show(
+                Tile(
+                    layer=layer,
+                    texts=texts,
+                    queries=queries,
+                    probabilities=by_key,
+                    row_sums=None if attention.sinks is None else nothing,
+                    indicator_sums=None
+                    if indicators is None
+                    else nothing[..., None].expand(*nothing.shape, indicators.shape[-1]),
+                    entropy=nothing if current.wants_entropy() else None,
+                    outputs=nothing[..., None].expand(*nothing.shape, n_channels) if current.wants_outputs() else None,
+                    mask=attention.mask if isinstance(attention.mask, TileMask) else None,
+                    kept=(),
+                )
+            )
+
+
+def _outputs_without_attention(
+    on_output: OnOutput, output: Float[Tensor, "text query head channel"], attention: _Attention, n_layers: int
+) -> Float[Tensor, "text query head channel"]:
+    """Call on_output with zeros for layers without attention.
+
+    Returns: the same output, computed from these zeros too, so that their gradient is 0.
+    """
+    for _ in range(n_layers):
+        zeros = output.new_zeros((*output.shape[:2], attention.n_heads, output.shape[3]))
+        if torch.is_grad_enabled():
+            zeros.requires_grad_()
+        on_output(zeros, torch.zeros_like(attention.values))
+        if torch.is_grad_enabled():
+            output = output + 0 * zeros.sum()
+    return output
+
+
 def _halved(values: Tensor) -> Tensor:
     """The same values with half of their gradient: their share of a product of two."""
     return (values + values.detach()) / 2
@@ -306,7 +360,7 @@ def observe(
     inputs: Mapping[str, Tensor],
     observers: Sequence[Observer],
     *,
-    calls: Sequence[int] | None = None,
+    calls: Sequence[int | None] | None = None,
     gates: Float[Tensor, "*text layer head"] | None = None,
     replacements: Float[Tensor, "layer head channel"] | None = None,
     known: Mapping[int, Float[Tensor, "known query head channel"]] | None = None,
@@ -320,8 +374,8 @@ def observe(
         model: in evaluation mode, with `attn_implementation=ATTENTION_NAME`; otherwise its softmax is tapped.
         inputs: keyword arguments of the model: ids, masks, type ids of the batch.
         observers: receive every tile of every layer, in order.
-        calls: for each layer, the index of its attention call within the forward pass; None observes all calls of a
-            model with a single stack.
+        calls: for each layer, the index of its attention call within the forward pass, or None for a layer without
+            attention, of which the observers see NaN; None in all observes all calls of a model with a single stack.
         gates: factor for the output of each head in the observed layers, the same for all texts of the batch or of each
             one; 0 switches a head off. If it requires gradients, the pass records them.
         replacements: what takes the place of the output of each head as far as its gate is closed; None for 0.
@@ -347,10 +401,11 @@ def observe(
             f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
             "Choose a checkpoint of another family, such as BERT."
         )
-    layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
+    layers = None if calls is None else {call: layer for layer, call in enumerate(calls) if call is not None}
     current = Pass(
         observers=observers,
         layers=layers,
+        n_layers=0 if calls is None else len(calls),
         stops=stops,
         gates=gates,
         replacements=replacements,

@@ -90,6 +90,10 @@ class Pass:
     """Ungated outputs of the heads of some layers, from an earlier pass over the texts that the batch has copies of."""
     backward: Backward = "gradient"
     on_output: OnOutput | None = None
+    n_layers: int = 0
+    """Number of layers, those without attention included; 0 if these are not told apart."""
+    own_layer: int | None = None
+    """Number that the model itself gives to the layer of the current attention call; None where it gives none."""
     n_calls: int = 0
     _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
 
@@ -98,6 +102,13 @@ class Pass:
         call = self.n_calls
         self.n_calls += 1
         return call if self.layers is None else self.layers.get(call)
+
+    def without_attention(self, layer: int) -> tuple[range, range]:
+        """Layers without attention directly before one with attention, and behind it if it is the last such one."""
+        others = () if self.layers is None else self.layers.values()
+        previous = max((other for other in others if other < layer), default=-1)
+        end = self.n_layers if layer == max(others, default=None) else layer + 1
+        return range(previous + 1 if self.n_layers else layer, layer), range(layer + 1, end)
 
     def gate(self, layer: int, texts: slice) -> Float[Tensor, "#text head 1 1"] | None:
         """Factor for the output of each head of a layer on some texts; None if all heads are on."""

@@ -45,18 +45,21 @@ class CheckpointFiles:
     """Seed of randomly initialised weights; None for the checkpoint's own weights."""
     removed: RemovedHeads = ()
     """Heads that were removed, by kind of attention."""
+    without_attention: tuple[int, ...] = ()
+    """Layers that have none, according to the configuration, as in models that are partly recurrent."""
 
     def removed_of(self, kind: Kind) -> tuple[Head, ...]:
-        """Heads that were removed from one kind of attention."""
-        return dict(self.removed).get(kind, ())
+        """Heads of one kind of attention that are not there: removed, or of a layer without attention."""
+        missing = ((layer, head) for layer in self.without_attention for head in range(self.n_heads or 0))
+        return (*dict(self.removed).get(kind, ()), *missing)
 
 
 @dataclass(frozen=True)
 class AttentionLayers:
     """The layers of one kind of attention in a loaded model."""
 
-    calls: tuple[int, ...]
-    """Index of each layer's attention call within a forward pass, from 0."""
+    calls: tuple[int | None, ...]
+    """Index of each layer's attention call within a forward pass, from 0; None for a layer without attention."""
     n_heads: int
     """Removed ones included."""
     causal: bool
@@ -64,7 +67,8 @@ class AttentionLayers:
     reaches: tuple[Reach, ...] = ()
     """Attention window of each layer; empty if no layer has one."""
     removed: tuple[Head, ...] = ()
-    """Heads that were removed: their attention, and what is computed from it, is NaN."""
+    """Heads that are not there, since they were removed or their layer has no attention: their attention, and what is
+    computed from it, is NaN."""
 
     def reach(self, layer: int) -> Reach:
         """Attention window of one layer."""
@@ -72,7 +76,7 @@ class AttentionLayers:
 
     @property
     def n_layers(self) -> int:
-        """Number of layers of this kind."""
+        """Number of layers of this kind, those without attention included."""
         return len(self.calls)
 
 

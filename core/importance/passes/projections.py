@@ -46,13 +46,16 @@ def output_projections(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarr
         outputs.append(head_outputs[:, :, _remaining_heads(len(outputs), attention)])
 
     observe(model, model_inputs(checkpoint, [text]), [], calls=attention.calls, on_output=collect)
-    if len(weights) < attention.n_layers:
+    present = [layer for layer, call in enumerate(attention.calls) if call is not None]
+    if len(weights) < len(present):
         raise AnalysisError(
             f"The output projection of {type(checkpoint.model).__name__} could not be found in "
-            f"{attention.n_layers - len(weights)} of {attention.n_layers} layers, so measures by its weights are "
+            f"{len(present) - len(weights)} of {len(present)} layers, so measures by its weights are "
             "missing. Choose a checkpoint of another family, such as BERT."
         )
-    return np.stack([_by_head(weights[layer], layer, attention) for layer in range(attention.n_layers)])
+    by_layer = {layer: _by_head(weights[layer], layer, attention) for layer in present}
+    nothing = np.full_like(by_layer[present[0]], np.nan)
+    return np.stack([by_layer.get(layer, nothing) for layer in range(attention.n_layers)])
 
 
 def _remaining_heads(layer: int, attention: AttentionLayers) -> list[int]:

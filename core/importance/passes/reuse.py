@@ -78,7 +78,7 @@ class LayerReuse:
             self._records = False
 
     @contextmanager
-    def above(self, call: int, n_copies: int) -> Iterator[None]:
+    def above(self, call: int | None, n_copies: int) -> Iterator[None]:
         """Skip the layers below that of an attention call during the pass inside, over copies of the recorded texts.
 
         Nothing is skipped if that call belongs to no layer, or if a layer is run more than once (ALBERT).

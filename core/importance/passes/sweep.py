@@ -130,6 +130,9 @@ class _Passes:
         n_chunks = math.ceil(len(self._patterns) * len(texts) * width / SWEEP_TOKENS[self._checkpoint.device])
         layers = []
         for layer in range(self._attention.n_layers):
+            if self._attention.calls[layer] is None:
+                layers.append(torch.full((len(self._patterns), *full.shape), torch.nan, device=full.device))
+                continue
             chunks = self._patterns.tensor_split(min(n_chunks, len(self._patterns)))
             layers.append(torch.cat([self._gated(readout, layer, patterns, len(texts)) for patterns in chunks]))
         return full, torch.stack(layers)
@@ -159,7 +162,8 @@ class _Passes:
 
     def _check(self, readout: Readout, n_texts: int) -> None:
         """Compare outcomes for one head of the last layer with those of a pass that computes every layer."""
-        last_layer, pattern = self._attention.n_layers - 1, self._patterns[:1]
+        last_layer = max(layer for layer, call in enumerate(self._attention.calls) if call is not None)
+        pattern = self._patterns[:1]
         reused = self._gated(readout, last_layer, pattern, n_texts)
         head_gates = self._base.clone()
         head_gates[last_layer] *= pattern[0]

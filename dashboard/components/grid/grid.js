@@ -128,7 +128,7 @@ class RoleGrid extends HeadGrid {
   }
 
   marksLegend() {
-    const marks = [[this.off, "off", "switched off"], [this.removed, "removed", "removed from the checkpoint"]];
+    const marks = [[this.off, "off", "switched off"], [this.removed, "removed", "not in this checkpoint"]];
     const shown = marks.filter(([heads]) => heads.size);
     return shown.map(([, mark, says]) => legendEntry(newElement("span", `swatch ${mark}`), says));
   }
@@ -170,7 +170,7 @@ class RoleGrid extends HeadGrid {
   }
 
   describe([layer, head]) {
-    if (this.removed.has(idOf([layer, head]))) return `Layer ${layer}, head ${head}: removed from the checkpoint.`;
+    if (this.removed.has(idOf([layer, head]))) return `Layer ${layer}, head ${head}: not in this checkpoint.`;
     const held = [];
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);
@@ -188,7 +188,7 @@ class RoleGrid extends HeadGrid {
   }
 
   tipTitle([layer, head]) {
-    if (this.removed.has(idOf([layer, head]))) return ": removed from the checkpoint";
+    if (this.removed.has(idOf([layer, head]))) return ": not in this checkpoint";
     const { roles } = this.data;
     const held = roles.filter((_, role) => ["held", "gained", "kept"].includes(this.stateOf(role, layer, head)));
     const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";

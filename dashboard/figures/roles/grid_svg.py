@@ -101,7 +101,7 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
     if grid.removed.any():
         sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
         _hole(sign)
-        entries.append((sign, "removed from the checkpoint"))
+        entries.append((sign, "not in this checkpoint"))
     if grid.filled:
         entries.append((None, grid.filled))
     if grid.stability is not None:
@@ -110,8 +110,8 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
 
 
 def _hole(cell: ET.Element) -> None:
-    """A head that was removed from the checkpoint."""
-    ET.SubElement(cell, "title").text = "removed from the checkpoint"
+    """A head that the checkpoint lacks."""
+    ET.SubElement(cell, "title").text = "not in this checkpoint"
     _frame(cell, 1, 1, CELL - 2, "#8A8A8A", 1)
     cell[-1].set("stroke-dasharray", "4 3")
 

@@ -66,7 +66,7 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         if len(heads) > len(drawn):
             st.info(wording.last_heads(len(drawn), len(heads)))
         if removed := [head for head in drawn if head in engine.files.removed_of(screen.now.looked.text.kind)]:
-            st.info(wording.were_removed(head_names(removed), len(removed)))
+            st.info(wording.not_there(head_names(removed), len(removed)))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)

@@ -70,7 +70,7 @@ def test_no_count_of_heads_includes_removed_ones(app, pruned):
 def test_a_removed_head_that_a_link_names_is_said_to_be_removed(app, pruned):
     at = app("inspect", checkpoint=pruned, head="0-1")
     said = [each.value for each in at.info]
-    assert f"{head_name(0, 1)} was removed from this checkpoint, so there is no attention to draw." in said
+    assert f"{head_name(0, 1)} is not in this checkpoint, so there is no attention to draw." in said
     assert not any(each.value.startswith("Head L0 H1") for each in at.subheader)
 
 
@@ -81,5 +81,5 @@ def test_the_file_of_the_grid_has_a_hole_too():
     grid = RoleGrid(label="Roles", scores=scores, holds=scores > 3, tau=3.0)
     assert np.argwhere(grid.removed).tolist() == [[0, 1]]
     drawn = grid_svg(grid)
-    assert drawn.count("<title>removed from the checkpoint</title>") == 2, "one in the grid, one in the legend"
+    assert drawn.count("<title>not in this checkpoint</title>") == 2, "one in the grid, one in the legend"
     assert drawn.count("stroke-dasharray") == 2
