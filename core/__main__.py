@@ -50,13 +50,19 @@ class _Terminated(BaseException):
 
 
 def _entry() -> int:
-    """Run the command of the command line; Ctrl+C and SIGTERM leave no half-written files behind."""
+    """Run the command of the command line; Ctrl+C and SIGTERM leave no half-written files behind.
+
+    A command may interrupt itself again with a sentence on what is done.
+    """
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
     try:
-        return main()
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
+        code = main()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and Python ends without a word if it is interrupted
+        return code
+    except KeyboardInterrupt as interrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print(str(interrupt) or "Stopped.", file=sys.stderr)
         return 130
     except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -7,6 +7,7 @@ from typing import Final
 from core.checkpoints.folders import program_folder
 from core.commands import write_whole
 from core.corpus.manifest import STATISTICS
+from core.json_values import typed_json
 
 MOST: Final = 8
 """Maximum number of remembered folders."""
@@ -16,11 +17,10 @@ FILE: Final = "results.json"
 def recent_results() -> list[Path]:
     """The folders that still exist, the latest first."""
     try:
-        paths = json.loads((program_folder() / FILE).read_text(encoding="utf-8"))
-        folders = [Path(str(file)) for file in paths]
-    except (OSError, ValueError, TypeError):
+        paths: tuple[str, ...] = typed_json((program_folder() / FILE).read_bytes(), tuple[str, ...])
+    except (OSError, ValueError):
         return []
-    return [folder for folder in folders if (folder / STATISTICS).is_file()]
+    return [folder for folder in map(Path, paths) if (folder / STATISTICS).is_file()]
 
 
 def remember_results(folder: Path) -> None:

@@ -27,6 +27,7 @@ from core.corpus.strata import groups_of
 from core.corpus.texts.inputs import CorpusText
 from core.corpus.texts.text_shards import read_texts
 from core.errors import AnalysisError, NoTokens, TextTooLong
+from core.json_values import typed_json
 from core.passes.prepare import check_settings, prepare
 from core.passes.question import answer
 from core.passes.texts import PassText
@@ -209,8 +210,8 @@ def _write_synced(path: Path, content: str) -> None:
 def read_record(folder: Path, shard: Shard) -> Record | None:
     """The record of a shard; None if there is none that can be read."""
     try:
-        return Record(**json.loads(record_path(folder, shard).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return typed_json(record_path(folder, shard).read_bytes(), Record)
+    except (OSError, ValueError):
         return None
 
 

@@ -1,9 +1,11 @@
 """Runs tasks in processes on this machine, each of which is set up once, for example by loading a checkpoint."""
 
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -116,7 +118,8 @@ class _Pool:
         used_gpus = [worker.gpu for worker in self._workers]
         gpu = min(self._gpus, key=used_gpus.count) if self._gpus else None
         process = context.Process(target=_serve, args=(worker_end, self._begin, gpu), daemon=True)
-        process.start()
+        with _without_interrupts():
+            process.start()
         worker_end.close()
         return _Worker(process=process, connection=own_end, gpu=gpu)
 
@@ -142,6 +145,22 @@ class _Pool:
             self._waiting.appendleft(index)
             return None
         return Outcome(index=index, result=None, why=died(self._tries[index]), n_tries=self._tries[index])
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Context in which processes are started that Ctrl+C does not reach: the parent ends them.
+
+    An interruption of this process is only delayed. Without such masks, as on Windows, the processes end by themselves.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _serve(connection: Connection, begin: Callable[[], Do[Any, Any]], gpu: int | None) -> None:

@@ -42,13 +42,32 @@ def read_rows(
     indices = _known_columns(names) if columns is None else _picked_columns(names, columns)
     for name in others:
         indices += _picked_columns(names, (name,))
+    for line, row in _whole_rows(rows, names):
+        yield line, tuple(row[index] for index in indices)
+
+
+def read_table(content: str, suffix: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and cells, by the name of their column, of each row below the header; see `read_rows`.
+
+    Raises: TextError for two columns of one name, and for a row that cannot be read.
+    """
+    rows = _records(content, suffix)
+    names = _names(rows)
+    for name in names:
+        _column_index(names, name)
+    for line, row in _whole_rows(rows, names):
+        yield line, dict(zip(names, row))
+
+
+def _whole_rows(rows: Iterator[tuple[int, list[str]]], names: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+    """The same rows; raises TextError for one without a cell for each column."""
     for line, row in rows:
         if len(row) != len(names):
             raise TextError(
                 f"Line {line:,} has {_counted(len(row), 'cell')} and the header {len(names):,}. "
                 "Check the separators and quotes in this row and in the one before it."
             )
-        yield line, tuple(row[index] for index in indices)
+        yield line, row
 
 
 def read_header(content: str, suffix: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -115,3 +116,19 @@ def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, sa
         assert run.communicate(timeout=30) == ("", said)
     assert run.returncode == code
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_after_the_work_changes_nothing(folders, tmp_path):
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import core.__main__ as main; sys.exit(main._entry())"
+    )
+    arguments = ["remove", "--checkpoint", folders("bert"), "--heads", "0-1", "--output", tmp_path / "made"]
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=CODE.parent) as run:
+        run.stdout.readline()  # reaches a pipe when Python ends
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(0.05)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=60)
+    assert (run.returncode, said) == (0, "")

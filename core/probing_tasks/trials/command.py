@@ -1,8 +1,7 @@
 """The command `python -m core trials`: runs a table of trials."""
 
 import argparse
-import csv
-import io
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,11 @@ from core.engines.options import add_engine_options, check_engine, counted, engi
 from core.errors import AnalysisError
 from core.json_values import parse_json
 from core.probing_tasks.trials.on_engine import run_on, trial_runner
-from core.probing_tasks.trials.progress import Reporter
+from core.probing_tasks.trials.progress import Reporter, TrialsProgress
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
 from core.probing_tasks.trials.run import Trials, run_table
 from core.probing_tasks.trials.trial import Trial, name_of, trial_of, trials_folder
+from core.texts.tables import read_table
 from core.texts.text import decoded
 
 MOST_TRIALS: Final = 10_000
@@ -53,10 +53,23 @@ def trials(arguments: argparse.Namespace) -> None:
     check_engine(arguments)
     table = read_trials(arguments.table.suffix, read_bytes(arguments.table))
     reporter = Reporter(arguments.journal, len(table) * len(arguments.stages))
-    for result in _results(arguments, table, reporter):
+    try:
+        results = _results(arguments, table, reporter)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_stopped(reporter.progress)) from None
+    for result in results:
         print(_line(result))
+    if reporter.progress.state == "stopped":
+        print(_stopped(reporter.progress), file=sys.stderr)
     if failed := reporter.progress.failed:
         raise AnalysisError(" ".join(f"{failure.trial}: {failure.why}" for failure in failed))
+
+
+def _stopped(progress: TrialsProgress) -> str:
+    return (
+        f"Stopped. {progress.done:,} of {progress.total:,} stages of trials are done, and the same command goes on "
+        "with the others."
+    )
 
 
 def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
@@ -89,7 +102,7 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
     if suffix.lower() not in TABLES:
         raise AnalysisError(f"A table of trials ends in {' or '.join(TABLES)}, got {suffix[:20]!r}. Choose another.")
     text = decoded(content)
-    rows = _rows(text) if suffix.lower() == ".csv" else _objects(text)
+    rows = [row for _, row in read_table(text, ".csv")] if suffix.lower() == ".csv" else _objects(text)
     if not rows:
         raise AnalysisError("The table has no trial. Write a checkpoint and data in each line.")
     if len(rows) > MOST_TRIALS:
@@ -101,20 +114,6 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
         except AnalysisError as error:
             raise AnalysisError(f"Trial {number:,}: {error}") from None
     return tuple(distinct)
-
-
-def _rows(text: str) -> list[dict[str, Any]]:
-    """The rows of a table with a header."""
-    reader = csv.DictReader(io.StringIO(text))
-    rows = []
-    try:
-        for row in reader:
-            if None in row:  # csv puts values beyond the header there
-                raise AnalysisError(f"Line {reader.line_num:,} has more values than the header has names. Correct it.")
-            rows.append(dict(row))
-    except csv.Error as error:
-        raise AnalysisError(f"Line {reader.line_num + 1:,} cannot be read ({error}). Correct it.") from None
-    return rows
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

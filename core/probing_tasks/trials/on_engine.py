@@ -30,7 +30,8 @@ def run_on(
         n_stages: of a trial, which the reporter counts.
         reporter: receives the progress, and finally how the run ended.
 
-    Returns: results of the successful trials, in their order.
+    Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
+    Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
     """
     results: dict[Trial, TrialResult] = {}
     n_texts = dict(zip(table, n_texts_of(table)))
@@ -50,8 +51,11 @@ def run_on(
                     _count(reporter, n_stages, was_kept=True)
             if len(results) == len(table):
                 break
-    except (Stopped, KeyboardInterrupt):
+    except Stopped:
         reporter.end("stopped")
+    except KeyboardInterrupt:
+        reporter.end("stopped")
+        raise
     except BaseException as error:
         reporter.end("failed", f"{type(error).__name__}: {error}")
         raise

@@ -11,7 +11,7 @@ import psutil
 
 from core.checkpoints.saved_runs import STOP, State, is_running
 from core.errors import AnalysisError
-from core.json_values import parse_json
+from core.json_values import typed_json
 
 PROGRESS: Final = "progress.json"
 EVERY: Final = 0.2
@@ -46,6 +46,15 @@ class TrialsProgress:
     failed: tuple[Failed, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Process:
+    """The process that runs the trials."""
+
+    pid: int
+    created: float
+    """Its start time, in seconds since 1970."""
+
+
 class Stopped(Exception):
     """Raised to end trials between two batches of texts, or between two steps of fitting probes."""
 
@@ -68,7 +77,7 @@ class Reporter:
         """
         self.progress = TrialsProgress(total=total)
         self._folder, self._written = folder, 0.0
-        self._process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
+        self._process = _Process(pid=os.getpid(), created=psutil.Process().create_time())
         self._texts_of_unit, self._texts_left, self._texts_computed = 0, 0, 0
         self._began = time.monotonic()
         if folder is not None:
@@ -132,7 +141,7 @@ class Reporter:
             return
         part = self._folder / f"{PROGRESS}.part"
         try:
-            part.write_text(json.dumps(asdict(self.progress) | self._process), encoding="utf-8")
+            part.write_text(json.dumps(asdict(self.progress) | asdict(self._process)), encoding="utf-8")
             part.replace(self._folder / PROGRESS)
         except OSError as error:
             raise AnalysisError(f"{self._folder} cannot be written ({error.strerror}). Make room there.") from None
@@ -141,13 +150,11 @@ class Reporter:
 def read_trials_progress(folder: Path) -> TrialsProgress | None:
     """Read the progress in a folder; None if there is none or it is damaged. A run whose process has died is `left`."""
     try:
-        fields = parse_json((folder / PROGRESS).read_text(encoding="utf-8"))
-        pid, created = int(fields.pop("pid")), float(fields.pop("created"))
-        failed = tuple(Failed(**failure) for failure in fields.pop("failed"))
-        progress = TrialsProgress(**fields, failed=failed)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        content = (folder / PROGRESS).read_bytes()
+        progress, process = typed_json(content, TrialsProgress), typed_json(content, _Process)
+    except (OSError, ValueError):
         return None
-    if progress.state == "running" and not is_running(pid, created):
+    if progress.state == "running" and not is_running(process.pid, process.created):
         return replace(progress, state="left")
     return progress
 

@@ -171,7 +171,8 @@ def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], r
         stages: to compute.
         reporter: receives the progress, and finally how the run ended.
 
-    Returns: results of the successful trials, in their order.
+    Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
+    Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
     """
     results: dict[Trial, TrialResult] = {}
     failed: set[Trial] = set()
@@ -190,8 +191,11 @@ def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], r
                     else:
                         results[trial] = result
                 reporter.done(was_kept=trial in failed or was_kept)
-    except (Stopped, KeyboardInterrupt):
+    except Stopped:
         reporter.end("stopped")
+    except KeyboardInterrupt:
+        reporter.end("stopped")
+        raise
     except BaseException as error:
         reporter.end("failed", f"{type(error).__name__}: {error}")
         raise

@@ -11,7 +11,7 @@ from typing import Any, Final
 from cache.store.recent import Recent
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError, ColumnsNeeded
-from core.json_values import parse_json
+from core.json_values import parse_json, typed_json
 from core.probing_tasks.files.folders import ABOUT, FILE_OF_A_TASK, task_name
 from core.probing_tasks.files.labelled import LABEL_COLUMN
 from core.probing_tasks.task import PARTS, check_task
@@ -170,8 +170,8 @@ def _facts_of(file: TaskFile) -> TaskFile:
 def _columns(path: Path) -> Columns:
     """The saved columns; the defaults if there are none or the file is damaged."""
     try:
-        return Columns(**parse_json(path.with_name(COLUMNS).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return typed_json(path.with_name(COLUMNS).read_bytes(), Columns)
+    except (OSError, ValueError):
         return Columns()
 
 

@@ -1,4 +1,5 @@
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -217,6 +218,36 @@ def test_a_history_drops_what_is_done_again_and_what_broke_off(tmp_path):
     history = read_history(tmp_path)
     assert history.steps == (0, 1)
     assert history.log_alpha[:, 0, 0].tolist() == [2.0, 1.5]
+
+
+def test_steps_after_a_torn_line_are_read_and_those_of_other_heads_are_not(tmp_path):
+    append_gates(tmp_path, 0, np.zeros((2, 3)))
+    with (tmp_path / HISTORY).open("a") as file:
+        file.write('{"step": 1, "log_al')
+    append_gates(tmp_path, 1, np.ones((2, 3)))
+    with (tmp_path / HISTORY).open("a") as file:
+        for line in ('{"step": 2, "log_alpha": [[1]]}', '{"step": 2, "log_alpha": [[]]}', "[]", "3", '"a"'):
+            file.write(line + "\n")
+        file.write('{"step": 3, "log_alpha": [[1, 2, 3], [4, 5, Infinity]]}\n{"step": -1, "log_alpha": [[1]]}\n')
+        file.write("[" * 5_000 + "\n")
+    history = read_history(tmp_path)
+    assert history.steps == (0, 1)
+    assert history.log_alpha[:, 1, 2].tolist() == [0.0, 1.0]
+
+
+def test_gates_of_another_checkpoint_are_no_history(tmp_path):
+    append_gates(tmp_path, 0, np.zeros((2, 3)))
+    assert read_history(tmp_path, removed=[(1, 2)]).steps == (0,)
+    assert read_history(tmp_path, removed=[(2, 0)]) is None
+    assert read_history(tmp_path, removed=[(0, 3)]) is None
+
+
+def test_a_history_of_many_steps_is_read_in_linear_time(tmp_path):
+    lines = (json.dumps({"step": step, "log_alpha": [[0.5, 1.0]]}) for step in range(20_000))
+    (tmp_path / HISTORY).write_text("\n".join(lines) + "\n")
+    began = time.process_time()
+    assert len(read_history(tmp_path).steps) == 20_000
+    assert time.process_time() - began < 5
 
 
 # What is refused, and the command

@@ -5,10 +5,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from core.attention.settings import Head
 from core.checkpoints.checkpoint import CheckpointFiles
@@ -18,7 +18,7 @@ from core.errors import AnalysisError
 from core.finetuning.data import Task
 from core.importance.gates.history import GateHistory, read_history
 from core.importance.gates.settings import GateSettings
-from core.json_values import parse_json
+from core.json_values import typed_json
 from dashboard.views.finetune.folders import data_folder
 from dashboard.views.importance.gates import wording
 
@@ -144,16 +144,7 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
 def _read(folder: Path) -> Sweep | None:
     """The sweep saved in a folder; None if the record is damaged or from another version."""
     try:
-        record: Mapping[str, Any] = parse_json((folder / RECORD).read_text("utf-8"))
-        sweep = Sweep(
-            **{field.name: record[field.name] for field in fields(Sweep)}
-            | {
-                "data": Path(record["data"]),
-                "text_columns": tuple(record["text_columns"]),
-                "settings": GateSettings(**record["settings"]),
-                "penalties": tuple(float(penalty) for penalty in record["penalties"]),
-            }
-        )
-    except (OSError, ValueError, KeyError, TypeError, AnalysisError):
+        sweep = typed_json((folder / RECORD).read_bytes(), Sweep)
+    except (OSError, ValueError, AnalysisError):
         return None
     return sweep if sweep.folder == folder else None

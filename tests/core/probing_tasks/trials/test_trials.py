@@ -1,8 +1,14 @@
 """Trials: plain values to one row each, stage by stage, with nothing computed twice."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from dataclasses import astuple, fields, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +28,8 @@ from core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_p
 from core.probing_tasks.trials.result import STAGES, read_result
 from core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
 from core.probing_tasks.trials.trial import Trial, n_texts_of, trial_of, values_of
+
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -248,6 +256,33 @@ def test_the_command_runs_a_table(trial, tmp_path, rows, capsys):
     assert read_result(only_file(rows)).trial == trial
 
 
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(n_workers, trial, tmp_path):
+    table, journal = tmp_path / "trials.csv", tmp_path / "journal"
+    lines = [f"{trial.checkpoint},{trial.data},{seed}" for seed in range(40)]
+    table.write_text("\n".join(["checkpoint,data,seed", *lines]))
+    arguments = ["trials", "--table", table, "--output", tmp_path / "rows", "--stages", "heads", "--device", "cpu"]
+    arguments += ["--journal", journal, "--workers", n_workers]
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import core.__main__ as main; sys.exit(main._entry())"
+    )
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as run:
+        while run.poll() is None and getattr(read_trials_progress(journal), "done", 0) == 0:
+            with suppress(subprocess.TimeoutExpired):
+                run.wait(0.05)
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does, so its worker processes get it, too
+        _, said = run.communicate(timeout=120)
+    progress = read_trials_progress(journal)
+    assert run.returncode == 130
+    assert said == (
+        f"Stopped. {progress.done} of 40 stages of trials are done, and the same command goes on with the others.\n"
+    )
+    assert progress.state == "stopped"
+    assert 0 < progress.done <= len(list((tmp_path / "rows").glob("*.parquet"))) < 40
+
+
 def test_the_command_says_which_trials_could_not_be_run(trial, tmp_path, rows, capsys):
     table = tmp_path / "trials.jsonl"
     lines = [{"checkpoint": trial.checkpoint, "data": data} for data in (trial.data, str(tmp_path / "lost.txt"))]
@@ -294,8 +329,10 @@ def test_values_of_a_trial_are_a_trial_again(trial):
         ("checkpoint,data,seed\na,b,-1\n", "seed is a whole number"),
         ("checkpoint,data,is_regression\na,b,perhaps\n", "is_regression is true or false"),
         ("checkpoint,data,too_long\na,b,c\n", "There is no too_long 'c'. Choose from error, skip, truncate"),
-        ("checkpoint,data\na,b,c,d\n", "Line 2 has more values than the header has names"),
-        ("\r\ncheckpoint,data\na,b\n", "Line 2 has more values"),
+        ("checkpoint,data\na,b,c,d\n", "Line 2 has 4 cells and the header 2"),
+        ("checkpoint,data,seed\na,b\n", "Line 2 has 2 cells and the header 3"),
+        ("checkpoint,data,seed,seed\na,b,1,2\n", 'The header has 2 columns named "seed"'),
+        ('checkpoint,data\na,"b\nc,d\n', "The row that starts on line 2 opens a quote that is never closed"),
         ("", "The table has no trial"),
     ],
 )
