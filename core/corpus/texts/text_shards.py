@@ -1,7 +1,7 @@
 """Texts of a shard as a Parquet file, with the same row numbers as the file of scores."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, TypeVar
@@ -59,15 +59,14 @@ def read_texts(path: Path, rows: Sequence[int] | None = None) -> list[CorpusText
     """
     if rows is None:
         return list(_fitting(iter_texts(path), str(path)))
-    picked = set(rows)
-    texts = {row: text for row, text in enumerate(iter_texts(path)) if row in picked}
-    if len(texts) < len(picked):
-        raise _damaged(path, f"it has no row {max(picked - set(texts)):,}")
+    texts = dict(zip(sorted(set(rows)), iter_texts(path, set(rows))))
+    if missing := set(rows) - set(texts):
+        raise _damaged(path, f"it has no row {max(missing):,}")
     return [texts[row] for row in rows]
 
 
-def iter_texts(path: Path) -> Iterator[CorpusText]:
-    """The texts of a shard, of which few are in memory at once.
+def iter_texts(path: Path, rows: Collection[int] | None = None) -> Iterator[CorpusText]:
+    """The texts of a shard, or some of them, in their order there; few are in memory at once.
 
     Raises: AnalysisError as `read_texts`.
     """
@@ -75,7 +74,9 @@ def iter_texts(path: Path) -> Iterator[CorpusText]:
         missing = [name for name in COLUMNS if name not in parquet_columns(path)]
         if missing:
             raise ValueError(f"it has no column {missing[0]}")
-        yield from map(_text, parquet_rows(path, COLUMNS))
+        for number, row in enumerate(parquet_rows(path, COLUMNS)):
+            if rows is None or number in rows:
+                yield _text(row)
     except FileNotFoundError:
         raise AnalysisError(f"There is no file {path}. Plan the corpus again in another folder.") from None
     except TextError as error:
@@ -92,7 +93,7 @@ def _fitting(texts: Iterable[CorpusText], shard: str) -> Iterator[CorpusText]:
         if n_characters > LARGEST_SHARD:
             raise AnalysisError(
                 f"{shard}: its first {n_texts:,} texts have {n_characters:,} characters, and a shard has at most "
-                f"{LARGEST_SHARD:,}. Choose a smaller --shard-size, in another folder."
+                f"{LARGEST_SHARD:,}. Choose a smaller --shard-size."
             )
         yield text
 

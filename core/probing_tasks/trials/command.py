@@ -66,10 +66,7 @@ def trials(arguments: argparse.Namespace) -> None:
 
 
 def _stopped(progress: TrialsProgress) -> str:
-    return (
-        f"Stopped. {progress.done:,} of {progress.total:,} stages of trials are done, and the same command goes on "
-        "with the others."
-    )
+    return f"Stopped after {progress.done:,} of {progress.total:,} stages of trials; the same command goes on."
 
 
 def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:

@@ -128,8 +128,7 @@ def test_texts_that_do_not_fit_in_memory_together_are_no_shard(monkeypatch):
     shards = shards_of(iter(texts), 2)
     assert next(shards) == texts[:2]
     said = (
-        "Shard 000001: its first 2 texts have 11 characters, and a shard has at most 10. Choose a smaller "
-        "--shard-size, in another folder."
+        "Shard 000001: its first 2 texts have 11 characters, and a shard has at most 10. Choose a smaller --shard-size."
     )
     with pytest.raises(AnalysisError, match=f"^{re.escape(said)}$"):
         next(shards)
