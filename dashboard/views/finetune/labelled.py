@@ -56,6 +56,8 @@ class _Table:
     """Id of the upload: a file that is uploaded again is read again."""
     name: str
     content: Callable[[], bytes]
+    about: str = ""
+    """What is said of an upload; empty for the sample, which no tab has to keep."""
 
 
 def labelled_texts(sample: Sample = "training") -> Labelled | None:
@@ -65,17 +67,18 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
         sample: movie reviews that the reader can use instead: the training data of the sample checkpoint, or held-out
             reviews.
     """
-    is_sample = st.session_state.get(SAMPLE, False)
-    table = _sample(sample) if is_sample else _uploaded(sample)
+    table = _sample(sample) if st.session_state.get(SAMPLE) else _uploaded(sample)
     if table is None:
         return None
+    slot = st.container(gap=None)
     try:
         columns = _columns.get_or_put(table.file_id, lambda: column_names(table.name, table.content()))
         segments, label, task = _pick(table.file_id, columns)
-        if not is_sample:
+        if table.about:
             first, second, *_ = (*segments, None, None)
-            is_kept = keep_table(table.name, table.file_id, table.content, (first, second, label))
-            st.markdown(wording.IN_TAB if is_kept else plain(wording.not_in_tab(table.name)))
+            with slot:
+                is_kept = keep_table(table.name, table.file_id, table.content, (first, second, label))
+                st.markdown(f"{table.about} {wording.IN_TAB if is_kept else plain(wording.not_in_tab(table.name))}")
         if not segments or label is None:
             st.info(wording.PICK_COLUMNS)
             return None
@@ -105,17 +108,16 @@ def _uploaded(sample: Sample) -> _Table | None:
     )
     stays = f"{wording.STAYS_HERE} {wording.NOT_IN_LINK}" if sample == "training" else wording.NOT_IN_LINK
     if uploaded is not None:
-        st.markdown(stays)
-        return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
+        return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue, about=stays)
     if kept is not None and kept.packed is not None:
         link.leave_out_upload()
-        st.markdown(f"{wording.from_tab(plain(kept.name))} {stays}")
         file_id = mark_of(kept.packed)
         text, second, label = kept.columns
         for part, column in {"text": text, "second": second or wording.NO_SECOND, "label": label}.items():
             if column is not None:
                 st.session_state.setdefault(f"{part} {file_id}", column)
-        return _Table(file_id=file_id, name=kept.name, content=kept.content)
+        about = f"{wording.from_tab(plain(kept.name))} {stays}"
+        return _Table(file_id=file_id, name=kept.name, content=kept.content, about=about)
     empty_tab()
     st.markdown(f"{wording.WAIT} {stays}" if kept is None else plain(wording.upload_again(kept.name)))
     st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))

@@ -136,7 +136,7 @@ def _wrong_texts(summary: RunSummary, area: str) -> None:
     if not summary.wrong:
         return
     with st.expander(wording.WRONG):
-        st.markdown(wording.WRONG_SEE)
+        st.markdown(wording.LARGEST_ERRORS if summary.task == "regression" else wording.SUREST_WRONG)
         segments = [wording.SHOWN_TEXT, wording.SHOWN_SECOND][: len(summary.wrong[0].segments)]
         rows = [[text.label, text.predicted, *text.segments] for text in summary.wrong]
         st.dataframe(
