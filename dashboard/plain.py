@@ -9,6 +9,8 @@ from core.errors import AnalysisError, FetchNeeded
 from dashboard.offers import hub
 from dashboard.offers.paths import for_visitors
 
+OPTION: Final = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?=[\s.,;:)]|$)")
+"""An option of a command, which is set as code so that it can be copied: code needs no word joiner."""
 RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
 """Where Streamlit inserts icons, emoji, links and arrows even into escaped text."""
 WORD_JOINER: Final = "\u2060"
@@ -25,6 +27,11 @@ def show_error(error: AnalysisError) -> None:
 
 
 def plain(text: str) -> str:
-    """Escape a text so that Markdown shows it unchanged."""
-    apart = RENDERED.sub(lambda match: match[0] + WORD_JOINER, text.replace("\n", " "))
+    """Escape a text so that Markdown shows it unchanged; options of a command become code."""
+    pieces = OPTION.split(text.replace("\n", " "))
+    return "".join(f"`{piece}`" if index % 2 else _escaped(piece) for index, piece in enumerate(pieces))
+
+
+def _escaped(text: str) -> str:
+    apart = RENDERED.sub(lambda match: match[0] + WORD_JOINER, text)
     return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)

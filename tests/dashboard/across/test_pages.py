@@ -215,6 +215,23 @@ def test_signs_of_markdown_are_shown_as_they_are(text):
     assert plain(text) != text
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Run it with --questions a,b.", "Run it with `--questions` a,b\\."),
+        ("Leave out --no-ablation, or --agreement.", "Leave out `--no-ablation`, or `--agreement`\\."),
+        ("--output", "`--output`"),
+    ],
+)
+def test_an_option_of_a_command_can_be_copied(text, shown):
+    assert plain(text) == shown
+
+
+@pytest.mark.parametrize("text", ["a --> b", "it is --x`<b> or --", "well--known", "--a=`b`"])
+def test_other_hyphens_are_no_option(text):
+    assert plain(text).replace("\\", "").replace(WORD_JOINER, "") == text
+
+
 def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it(app):
     at = app(**{TABS: inspect_wording.ROLES})
     assert at.dataframe
