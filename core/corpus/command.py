@@ -32,7 +32,7 @@ from core.engines.options import add_engine_options, check_engine, engine_of
 from core.errors import AnalysisError
 from core.relations.accuracy import DIRECTIONS
 from core.roles.command import add_criterion_options, criterion_of
-from core.roles.hypotheses import Criterion, n_holding, untested
+from core.roles.hypotheses import Criterion, n_holding
 from core.roles.measures import Direction, Scale
 from core.roles.roles import shown_roles
 from core.roles.tables import head_table
@@ -262,7 +262,7 @@ def _role_summary(arguments: argparse.Namespace, part: Part) -> str:
     """Number of heads with each coarse role, and why a role was not tested."""
     tests = part.tests(criterion_of(arguments, part.results.settings.scale))
     coarse, _ = shown_roles(tests.mean)
-    reasons = {role: reason for role, reason in untested(tests).items() if role in coarse}
+    reasons = {role: reason for role, reason in part.untested(tests).items() if role in coarse}
     counts = {role: "not tested" if n_heads is None else n_heads for role, n_heads in n_holding(tests, coarse).items()}
     lines = [pd.Series(counts, dtype=object).rename_axis("role").to_string()]
     return "\n".join([*lines, *(f"Not tested: {role}; {reason}." for role, reason in reasons.items())])

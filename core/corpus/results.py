@@ -35,7 +35,8 @@ from core.corpus.strata import EVERYTHING, Stratum
 from core.errors import AnalysisError, first_line
 from core.json_values import typed_json
 from core.relations.offsets import OFFSETS
-from core.roles.hypotheses import Criterion, HeadTests, Moments, tests_of_moments
+from core.roles.hypotheses import LACKS_OTHERS, Criterion, HeadTests, Moments, tests_of_moments, untested
+from core.roles.measures import SYNTACTIC
 from core.roles.roles import ROLES
 from core.roles.uncertainty.anytime import tests_of_evidence
 from core.statistics.evidence import evidence_of
@@ -47,6 +48,8 @@ from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
 
 N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""
+NO_PARSER: Final = "the corpus was scored without the parser"
+"""Why a syntactic role could not be tested."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,6 +225,16 @@ class Part:
         """The tests of all heads for all roles, as `core.roles.hypotheses.role_tests` on the scores themselves."""
         scores, above = self.sums(ROLE_SCORES), self.sums(ABOVE_UNIFORM)
         return tests_of_moments(_moments(scores), _moments(above), ROLES, settings)
+
+    def untested(self, tests: HeadTests) -> dict[str, str]:
+        """Roles that could not be tested, with the reason, as `core.roles.hypotheses.untested`."""
+        reasons = untested(tests)
+        if self.results.settings.parses:
+            return reasons
+        return {
+            role: NO_PARSER if role in SYNTACTIC and reason == LACKS_OTHERS else reason
+            for role, reason in reasons.items()
+        }
 
     def by_evidence(self, settings: Criterion) -> HeadTests:
         """Roles by evidence that stays valid while texts are added.

@@ -335,6 +335,7 @@ def test_show_says_what_was_not_tested_and_that_few_texts_say_little(done, capsy
     assert corpus("show", done) == 0
     said = capsys.readouterr()
     assert re.search("^block +not tested$", said.out, re.MULTILINE)
+    assert "Not tested: syntactic; the corpus was scored without the parser." in said.out
     assert "Not tested: block; it needs pairs of segments, and these are single texts." in said.out
     assert said.err == ""  # 23 texts are enough
     assert corpus("show", done, "--part", "data set=web") == 0
