@@ -1,7 +1,7 @@
 """Overlaps of roles: a Venn diagram of four roles next to the exact combinations; both select heads."""
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ def role_venn(
     key: str,
     roles: Sequence[str],
     combinations: Mapping[frozenset[str], int],
+    untested: Collection[str] = (),
     label: str,
     caption: str = "Exact combinations, most common first",
     selected: Sequence[str] | None = None,
@@ -41,6 +42,7 @@ def role_venn(
         key: The view's own key.
         roles: The roles that are counted.
         combinations: How many heads hold exactly which of these roles; the empty set counts heads without a role.
+        untested: Roles that could not be tested, which have no count.
         label: What the diagram shows, for screen readers.
         caption: Title of the table.
         selected: The initial combination, also taken whenever `reset` changes. Ignored on every other run.
@@ -64,7 +66,7 @@ def role_venn(
             "geometry": _GEOMETRY if len(roles) == len(_GEOMETRY["ellipses"]) else None,
             "roles": list(roles),
             "looks": [_look(role) for role in roles],
-            "totals": [total(role, combinations) for role in roles],
+            "totals": [total(role, combinations, untested) for role in roles],
             "heads": sum(combinations.values()),
             "rows": _rows(roles, combinations),
             "label": label,

@@ -1,6 +1,6 @@
 """The exact combinations of roles, with counts and names, for the Venn diagram and its table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboard.figures.appearance import LOOKS
@@ -65,6 +65,6 @@ def heads_phrase(heads: int) -> str:
     return "1 head" if heads == 1 else f"{heads} heads"
 
 
-def total(role: str, combinations: Mapping[frozenset[str], int]) -> int:
-    """Number of heads that hold a role, alone or with others."""
-    return sum(heads for held, heads in combinations.items() if role in held)
+def total(role: str, combinations: Mapping[frozenset[str], int], untested: Collection[str] = ()) -> int | str:
+    """Number of heads that hold a role, alone or with others; a dash for one of the `untested` roles."""
+    return "–" if role in untested else sum(heads for held, heads in combinations.items() if role in held)

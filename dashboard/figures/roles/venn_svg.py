@@ -1,7 +1,7 @@
 """The overlaps of roles as an SVG file for download."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
@@ -25,6 +25,7 @@ def venn_svg(
     *,
     roles: Sequence[str],
     combinations: Mapping[frozenset[str], int],
+    untested: Collection[str] = (),
     title: str,
     caption: Sequence[str] = (),
 ) -> str:
@@ -35,6 +36,7 @@ def venn_svg(
     Args:
         roles: The roles that are counted.
         combinations: Number of heads by the exact set of their roles; the empty set counts heads without a role.
+        untested: Roles that could not be tested, which have no count.
         title: First line of the picture.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
 
@@ -43,12 +45,12 @@ def venn_svg(
     rows = ordered(roles, combinations)
     has_venn = len(roles) == len(GEOMETRY["ellipses"])
     column = 76 if has_venn else 34
-    blocks = [_venn(roles, combinations) if has_venn else _legend(roles, combinations)]
-    blocks.append(_table(roles, combinations, rows, column, names=has_venn))
+    blocks = [_venn(roles, combinations, untested) if has_venn else _legend(roles, combinations, untested)]
+    blocks.append(_table(roles, combinations, rows, untested, column, names=has_venn))
     return sheet(title, blocks, caption=caption)
 
 
-def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> Block:
+def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str]) -> Block:
     drawn = ET.Element("g")
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
     for role, path in zip(roles, GEOMETRY["ellipses"], strict=True):
@@ -61,20 +63,22 @@ def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> B
         size, weight = (32, "600") if heads else (26, "400")
         write(group, region["x"], region["y"] + size * 0.35, str(heads), size, anchor="middle", weight=weight)
     for role, (x, y) in zip(roles, _LABELS, strict=True):
-        write(group, x, y, f"{LOOKS[role].label} {total(role, combinations)}", 30, anchor="middle", weight="600")
+        write(
+            group, x, y, f"{LOOKS[role].label} {total(role, combinations, untested)}", 30, anchor="middle", weight="600"
+        )
     none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
     write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, f"no role: {none} of {heads}", 16, anchor="end", weight="600")
     write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", 12)
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
 
 
-def _legend(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> Block:
+def _legend(roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str]) -> Block:
     """The roles with their totals one below the other."""
     drawn = ET.Element("g")
     for order, role in enumerate(roles):
         look = LOOKS[role]
         square(drawn, 0, _ROW * order, 20, 20, look.color, look.letter, look.ink)
-        write(drawn, 28, 15 + _ROW * order, f"{look.label} {total(role, combinations)}", 14)
+        write(drawn, 28, 15 + _ROW * order, f"{look.label} {total(role, combinations, untested)}", 14)
     return Block(drawn, 300, _ROW * len(roles))
 
 
@@ -82,6 +86,7 @@ def _table(
     roles: Sequence[str],
     combinations: Mapping[frozenset[str], int],
     rows: Sequence[Combination],
+    untested: Collection[str],
     column: float,
     *,
     names: bool,
@@ -91,7 +96,7 @@ def _table(
         x = column * (order + 0.5)
         write(drawn, x, 12, LOOKS[role].label if names else LOOKS[role].letter, 13, anchor="middle", weight="600")
         if names:
-            write(drawn, x, 28, str(total(role, combinations)), 13, anchor="middle")
+            write(drawn, x, 28, str(total(role, combinations, untested)), 13, anchor="middle")
     write(drawn, bars, 28 if names else 12, "heads", 13, weight="600")
     for order, row in enumerate(rows):
         y = 48 + _ROW * order
