@@ -73,6 +73,8 @@ def _mark_out_of_reach() -> None:
 
 def sidebar() -> None:
     """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
+    if "corpus" not in st.session_state and not st.query_params and results.on_command_line():
+        st.session_state["corpus"] = RESULTS  # a first visit without a link shows what the server was started with
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
@@ -134,10 +136,16 @@ def _corpus_inputs(corpus: str) -> None:
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
     elif corpus == RESULTS:
+        names = list(results.offered())
+        if names and not st.session_state.get("results") and "results" not in st.query_params:
+            st.session_state["results"] = names[0]
+        # Streamlit leaves a default value out of the link, and the first offer is another one elsewhere, or later.
         st.selectbox(
             wording.RESULTS,
-            list(results.offered()),
+            names,
+            index=None,
             key="results",
+            required=True,
             accept_new_options=not public.is_public(),
             help=wording.RESULTS_HELP,
             placeholder=wording.RESULTS_NONE,
@@ -343,12 +351,12 @@ def from_home(folder: Path) -> str:
 
 
 def corpus_texts(choice: Choice) -> tuple[Text, ...]:
-    """The texts of the corpus; none until the reader has typed or uploaded some.
+    """The texts of the corpus; none of a results folder, and none until the reader has typed or uploaded some.
 
     Raises: TextError.
     """
     if choice.corpus == RESULTS:
-        raise TextError(wording.NO_TEXTS_IN_RESULTS)
+        return ()
     if choice.corpus in SAMPLES:
         return read_sample(SAMPLES[choice.corpus])
     if choice.corpus == TYPED:

@@ -50,10 +50,9 @@ WAIT_RESULTS: Final = (
     "Choose a results folder in the sidebar, or make one: `python -m core corpus run --checkpoint C --texts FOLDER "
     "--output FOLDER`."
 )
-NO_TEXTS_IN_RESULTS: Final = (
-    "A results folder is opened by the pages Roles, Where heads look, and Compare, which draw its statistics. This "
-    "page needs texts: choose another corpus in the sidebar."
-)
+NOT_TESTED: Final = "not tested"
+"""Of a role, in the place of a number of heads."""
+USE_SAMPLES: Final = "Use the sample texts here"
 UPLOAD: Final = "Upload texts"
 UPLOAD_FORMATS: Final = (
     ".txt: one text per line. .csv, .tsv: with a header row; "
@@ -464,6 +463,13 @@ ACROSS: Final = (
     "In cross-attention, queries and keys are different texts: only the delimiter roles apply, to the special tokens "
     "of the source. Local, syntactic and block are not applicable."
 )
+
+
+def results_without_texts(name: str) -> str:
+    """What a page that needs texts says of a results folder; the name must already be escaped."""
+    return (
+        f"The corpus is the results folder **{name}**: statistics, and no texts to look at here. These pages show it:"
+    )
 
 
 def without_target(n_left_out: int, n_texts: int) -> str:

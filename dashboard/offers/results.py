@@ -1,12 +1,13 @@
 """Results folders offered as a corpus: those of the command line, and recently made or opened ones.
 
-`streamlit run dashboard/server.py -- --results FOLDER` names one; so does the environment variable
-`ATTENTION_SIEVE_RESULTS`, with several separated as in PATH. On a public server only these are offered; folders named
-by a visitor are never opened.
+`streamlit run dashboard/server.py -- --results FOLDER` names one, which a first visit then shows. The environment
+variable `ATTENTION_SIEVE_RESULTS` offers some, several separated as in PATH. On a public server only these are offered;
+folders named by a visitor are never opened.
 """
 
 import os
 import sys
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,12 +22,21 @@ RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
 OPTION: Final = "--results"
 
 
+def on_command_line() -> list[Path]:
+    """The folders that the server was started with."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(OPTION, dest="folders", action="append", default=[], nargs="?")
+    return [_folder(entry) for entry in parser.parse_known_args(sys.argv[1:])[0].folders if entry]
+
+
 def named() -> list[Path]:
-    """The folders that the owner of the server named."""
-    arguments = sys.argv
-    from_arguments = [arguments[index + 1] for index, entry in enumerate(arguments[:-1]) if entry == OPTION]
+    """The folders that the owner of the server named, those of the command line first."""
     from_environment = [entry for entry in (os.environ.get(RESULTS) or "").split(os.pathsep) if entry.strip()]
-    return [Path(os.path.expanduser(entry)).resolve() for entry in (*from_arguments, *from_environment)]
+    return [*on_command_line(), *map(_folder, from_environment)]
+
+
+def _folder(entry: str) -> Path:
+    return Path(os.path.expanduser(entry)).resolve()
 
 
 def offered() -> dict[str, Path]:
@@ -43,7 +53,8 @@ def offered() -> dict[str, Path]:
 def open_offered(name: str) -> "Results":
     """Open an offered folder, or on a private server any folder.
 
-    Raises: AnalysisError for a folder without results, and on a public server for one that is not offered.
+    Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a
+        public server a folder that is not offered.
     """
     from core.corpus.recent import remember_results
     from core.corpus.results import open_results
@@ -51,7 +62,15 @@ def open_offered(name: str) -> "Results":
     folders = offered()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):
         raise AnalysisError(f"Results are offered of: {', '.join(folders) or 'no corpus'}. Choose one of them.")
-    results = open_results(folders.get(name) or Path(os.path.expanduser(name)))
+    folder = folders.get(name) or Path(os.path.expanduser(name))
+    if name not in folders:
+        if namesakes := [str(offer) for offer in folders.values() if offer.name == name]:
+            raise AnalysisError(
+                f"{len(namesakes)} results folders are named {name}: {', '.join(namesakes)}. Choose one."
+            )
+        if not folder.is_dir():
+            raise AnalysisError(f"There is no results folder {name} here. Choose another one, or type its path.")
+    results = open_results(folder)
     if not is_public() and results.folder.resolve() not in folders.values():
         remember_results(results.folder)
     return results

@@ -17,10 +17,12 @@ from dashboard import controls, drawer, state, wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.terms import sentence
 from dashboard.files.downloads import all_downloads, references_download
-from dashboard.plain import show_error
+from dashboard.plain import plain, show_error
 from dashboard.state import Choice
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
+PAGES_OF_RESULTS: Final = ("roles", "surface", "compare")
+"""Pages that draw a results folder."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,8 +192,34 @@ def can_read(kind: Kind, text: Text) -> bool:
 
 def ask_for_texts(choice: Choice, texts: tuple[Text, ...]) -> None:
     """Say how to add texts if there are none; `readable` has reported texts that cannot be read."""
-    if not texts:
+    if choice.corpus == controls.RESULTS:
+        _lead_to_results()
+    elif not texts:
         st.info(wording.WAIT_UPLOAD if choice.corpus == controls.UPLOAD else wording.WAIT_TYPED)
+
+
+def _lead_to_results() -> None:
+    """Links to the pages that draw the chosen results folder, from a page that needs texts."""
+    name = st.session_state.get("results")
+    if not name:
+        st.info(wording.WAIT_RESULTS)
+        return
+    with st.container(border=True, key="results without texts"):
+        st.markdown(wording.results_without_texts(plain(str(name))))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for page in PAGES_OF_RESULTS:
+                st.page_link(st.session_state["pages"][page])
+            st.button(
+                wording.USE_SAMPLES,
+                key="use samples",
+                type="tertiary",
+                icon=":material/article:",
+                on_click=_use_samples,
+            )
+
+
+def _use_samples() -> None:
+    st.session_state["corpus"] = controls.CORPORA[0]
 
 
 def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:

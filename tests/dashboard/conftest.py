@@ -41,7 +41,10 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def app(store, monkeypatch):
-    """app(page, **link) -> the app after its first run on that page, tested over three typed texts."""
+    """app(page, **link) -> the app after its first run on that page, tested over three typed texts.
+
+    What is None is left out of the link.
+    """
 
     def opened(page="inspect", **link):
         if "checkpoint" in link:
@@ -52,7 +55,8 @@ def app(store, monkeypatch):
         at._page_hash = "" if page == "inspect" else calc_hash(page)
         at.session_state["first screen is drawn"] = True  # said by a browser, which AppTest has not
         for name, value in ({"corpus": controls.TYPED, "corpus_text": TEXTS} | link).items():
-            at.query_params[name] = value
+            if value is not None:
+                at.query_params[name] = value
         return at.run()
 
     return opened

@@ -80,6 +80,8 @@ def _inspect() -> None:
         stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:
         show_error(problem)
+    if choice.corpus == controls.RESULTS:
+        frame.ask_for_texts(choice, corpus_texts)
     if screen.now.looked.text.kind == "cross":
         st.info(shared_wording.ACROSS)
     left, right, below = first_screen()
@@ -93,7 +95,7 @@ def _inspect() -> None:
     if not first_screen_is_drawn() or lesson_asks("inspect"):
         return
     _about(visit, screen, drawn, tested, heads, below)
-    if not texts and problem is None:
+    if not texts and problem is None and choice.corpus != controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
     elif texts and tested is None and corpus(visit) is not None:
         # The page stayed visible meanwhile; the next run takes the tests from memory.

@@ -1,6 +1,7 @@
 """Pages on a results folder, as a person meets them."""
 
 import json
+import re
 
 import pytest
 from looks import expect_looks_right
@@ -37,18 +38,29 @@ def opened(visit, path, **link):
     return page
 
 
-def test_a_reader_opens_the_latest_results_from_the_sidebar(results, visit):
+def test_a_reader_opens_the_latest_results_from_the_sidebar_and_the_link_names_them(results, visit):
     page = visit("/roles")
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("combobox", name="Corpus", exact=True).click()
     page.get_by_role("option", name=RESULTS, exact=True).click()
-    page.get_by_role("combobox", name="Results folder").click()
-    page.get_by_role("option", name=FOLDER, exact=True).click()
     settle(page)
     expect(page.get_by_text(words.FROM_STATISTICS)).to_be_visible()
     expect(page.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
     expect(page.locator("[role=grid]").first).to_be_visible()
+    expect(page).to_have_url(re.compile(f"[?&]results={FOLDER}(&|$)"))
+    again = visit(page.url)
+    expect(again.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
+    expect(again).to_have_url(re.compile(f"[?&]results={FOLDER}(&|$)"))
+
+
+def test_a_page_that_needs_texts_leads_to_the_results(results, visit):
+    page = opened(visit, "inspect")
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+    expect_looks_right(page)
+    page.locator(".st-key-results-without-texts").get_by_role("link", name="Roles").click()
+    settle(page)
+    expect(page.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
 
 
 def test_parts_and_the_highest_texts_of_a_head(results, visit):
