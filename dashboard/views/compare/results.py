@@ -1,17 +1,21 @@
 """Two checkpoints on the same corpus of any size, compared by their statistics."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core.attention.settings import Head, highest_head
+from core.comparison.transitions import changed_heads, role_changes
 from core.corpus.paired import Differences, check_same_texts, read_differences
 from core.corpus.results import Results
 from core.corpus.strata import EVERYTHING
 from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES, shown_roles_of_all
 from core.roles.tables import by_head
+from core.roles.uncertainty.stability import few_texts
 from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
@@ -21,12 +25,15 @@ from dashboard.files.downloads import table_downloads
 from dashboard.offers.results import offered, open_offered
 from dashboard.plain import plain
 from dashboard.views import frame
+from dashboard.views.compare import wording as compare_wording
+from dashboard.views.compare.sentence import what_changed
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map, show_role_grid
 from dashboard.views.pickers import from_list
 from dashboard.views.results import chosen as choosing
 from dashboard.views.results import wording
 from dashboard.views.results.chosen import Opened, busiest, decided, part_of
+from dashboard.views.roles import wording as role_wording
 
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 
@@ -38,22 +45,26 @@ def compare() -> None:
         if a is None:
             return
         other = _other(a)
-    choosing.say_what(a)
     if other is None:
+        choosing.say_what(a)
         st.info(wording.NO_OTHER)
         return
     check_same_texts(a.results, other)
     b = replace(a, results=other, part=part_of(other, a.part.stratum))
     tests = decided(a, False), decided(b, False)
     if tests[0].mean.shape != tests[1].mean.shape:
-        st.info(plain(f"{a.results.checkpoint} and {other.checkpoint} have not the same heads."))
+        st.info(
+            plain(f"{a.results.checkpoint} and {other.checkpoint} do not have the same number of layers and heads.")
+        )
         return
-    paired_tests = None
-    if a.part.stratum == EVERYTHING:
-        paired_tests = read_differences(a.results, other, a.chosen.criterion)
-        _say_differences(a, b, paired_tests)
-    else:
+    choosing.say_both(a, b)
+    is_whole = a.part.stratum == EVERYTHING
+    paired_tests = read_differences(a.results, other, a.chosen.criterion) if is_whole else None
+    _summary(a, tests, paired_tests)
+    if not is_whole:
         st.info(wording.PAIRED_OVER_ALL)
+    elif paired_tests is None:
+        _how_to_pair(a, b)
     frame.tabs(
         "results compare",
         {
@@ -79,14 +90,34 @@ def _other(a: Opened) -> Results | None:
     return open_offered(str(name)) if name else None
 
 
-def _say_differences(a: Opened, b: Opened, paired_tests: Differences | None) -> None:
-    if paired_tests is None:
-        st.info(wording.NOT_PAIRED)
-        command = f"python -m core corpus compare {a.results.folder.name} {b.results.folder.name}"
-        st.code(command, language=None)
-    else:
+def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    """Say which roles heads gained and lost, then how many scores differ."""
+    coarse, _ = shown_roles_of_all([side.mean for side in tests])
+    holds_a, holds_b = (side.holds for side in tests)
+    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in coarse]
+    changed, n_differ = changed_heads(holds_a, holds_b, ROLES, coarse), None
+    scale = a.results.settings.scale
+    if paired_tests is not None:
+        differs = paired_tests.differs & (holds_a != holds_b)
+        n_differ = int(differs[[ROLES.index(role) for role in coarse]].any(axis=0).sum())
+    at_tau = shared_wording.at_tau(tests[0].settings.tau, scale)
+    counts = compare_wording.summary(int(changed.sum()), changed.size, at_tau, n_differ, scale)
+    note = few_texts(a.part.n_texts)
+    st.markdown(f"**{what_changed(changes, len(changed))}** {counts} {note or ''}")
+    if paired_tests is not None:
         n_tested = int((paired_tests.texts > 1).sum())
         st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.chosen.criterion.alpha))
+    if reasons := {role: reason for role, reason in a.part.untested(tests[0]).items() if role in coarse}:
+        st.markdown(role_wording.untested(reasons))
+
+
+def _how_to_pair(a: Opened, b: Opened) -> None:
+    if controls.public.is_public():
+        st.info(wording.NOT_PAIRED_HERE)
+    else:
+        st.info(wording.NOT_PAIRED)
+        folders = [str(side.results.folder.resolve()) for side in (a, b)]
+        st.code(shlex.join(["python", "-m", "core", "corpus", "compare", *folders]), language=None)
 
 
 def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
@@ -104,10 +135,16 @@ def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
     )
 
 
+def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
+    """The head that gains or loses most roles; where none does, the one with most roles."""
+    changes = (tests[0].holds != tests[1].holds).sum(axis=0)
+    return highest_head(changes) if changes.any() else busiest(tests[1])
+
+
 def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
     """Roles gained, kept and lost next to a map of the score differences for one role."""
     coarse, _ = shown_roles_of_all([side.mean for side in tests])
-    heads = a.heads(busiest(tests[1]))
+    heads = a.heads(_most_changed(tests))
     left, right = halves()
     with left:
         grid = replace(_grid(b, tests[1], coarse), held_before=tests[0].holds, before=a.results.checkpoint)
@@ -126,11 +163,11 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
             values=difference,
             bound=round_bound(float(finite.max()) or 1.0),
             signed=True,
-            low_label="lower than before",
-            high_label="higher",
+            low_label=compare_wording.LESS,
+            high_label=compare_wording.MORE,
             outlined=None if paired_tests is None else paired_tests.differs[index],
             outline="" if paired_tests is None else "differs significantly",
-            details=[("before", tests[0].mean[index]), ("after", tests[1].mean[index])],
+            details=[("a", tests[0].mean[index]), ("b", tests[1].mean[index])],
         )
         show_head_map(picture, key="results moved", file="differences", heads=heads, reset=a.reset, facts=b.facts)
     state.put_in_link(heads)
@@ -138,7 +175,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
 
 def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
     coarse, _ = shown_roles_of_all([side.mean for side in tests])
-    heads = a.heads(busiest(tests[1]))
+    heads = a.heads(_most_changed(tests))
     for column, opened, side, letter in zip(halves(), (a, b), tests, "ab"):
         with column:
             st.markdown(f"**({letter})** {plain(opened.results.checkpoint)}")

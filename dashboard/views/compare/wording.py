@@ -142,10 +142,10 @@ def not_above_chance(result: AgainstChance) -> str:
     )
 
 
-def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Scale) -> str:
-    """How many heads changed a role, and of how many of these the scores differ too."""
+def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int | None, scale: Scale) -> str:
+    """How many heads changed a role, and of how many of these the scores differ too, where that was tested."""
     changed = f"{n_changed:,} of {counted(n_heads, 'head')} changed a role at {at_tau}"
-    if not n_changed:
+    if not n_changed or n_differ is None:
         return f"{changed}."
     count = "all" if n_differ == n_changed else f"{n_differ:,}"
     return f"{changed}; in {count} of them the {WORDS[scale].noun} of that role differs significantly too."

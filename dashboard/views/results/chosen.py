@@ -102,6 +102,17 @@ def _stratum(results: Results) -> Stratum:
 
 def say_what(opened: Opened) -> None:
     """Describe the corpus: its name, checkpoint, number of texts, and the texts left out."""
+    st.markdown(f"{_line(opened)} {wording.FROM_STATISTICS}")
+    _say_scale(opened)
+
+
+def say_both(a: Opened, b: Opened) -> None:
+    """Describe two results on the same texts, the reference (a) and the compared ones (b)."""
+    st.markdown(f"- **(a)** {_line(a)}\n- **(b)** {_line(b)}\n\n{wording.FROM_STATISTICS}")
+    _say_scale(a)
+
+
+def _line(opened: Opened) -> str:
     results, part = opened.results, opened.part
     left_out = [
         f"{n:,} {reason}"
@@ -109,8 +120,11 @@ def say_what(opened: Opened) -> None:
         if n and part.stratum == EVERYTHING
     ]
     name = plain(results.folder.name)
-    st.markdown(wording.corpus_line(name, plain(results.checkpoint), part.n_texts, part.n_tokens, left_out))
-    settings = results.settings.of_scores
+    return wording.corpus_line(name, plain(results.checkpoint), part.n_texts, part.n_tokens, left_out)
+
+
+def _say_scale(opened: Opened) -> None:
+    settings = opened.results.settings.of_scores
     if settings.scale != opened.chosen.scale:
         st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
 

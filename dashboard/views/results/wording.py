@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.corpus.statistics import TAUS
+from core.roles.uncertainty.stability import FEW, FEWEST
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import counted
+from dashboard.wording import NOT_TESTED
 
 PART: Final = "Texts"
 PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."
@@ -28,6 +30,7 @@ NO_OTHER: Final = (
 NOT_PAIRED: Final = (
     "The differences have not been taken text by text yet, so there is no test of them. Do it once; it runs no model:"
 )
+NOT_PAIRED_HERE: Final = "The differences have not been taken text by text, so there is no test of them."
 PAIRED_OVER_ALL: Final = "Differences are tested over all texts only, so nothing is outlined here."
 HIGHEST: Final = "Highest texts"
 READ: Final = "Read the highest texts"
@@ -42,14 +45,19 @@ def corpus_line(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int
     """The corpus in a line; the names must already be escaped."""
     out = f" Left out: {', '.join(left_out)}." if left_out else ""
     return (
-        f"**{name}**: {counted(n_texts, 'text')} of {tokens[0]:,} to {tokens[1]:,} tokens under **{checkpoint}**.{out} "
-        f"{FROM_STATISTICS}"
+        f"**{name}**: {counted(n_texts, 'text')} of {tokens[0]:,} to {tokens[1]:,} tokens under **{checkpoint}**.{out}"
     )
 
 
-def summary(n_any: int, n_heads: int, counts: Mapping[str, int], tau: float) -> str:
-    """How many heads hold which role."""
-    roles = ", ".join(f"{LOOKS[role].label} {n}" for role, n in counts.items())
+def few_in_parts(n_texts: Mapping[str, int]) -> str:
+    """Parts with too few texts for a firm map of roles, by title."""
+    parts = ", ".join(f"{title} ({n:,})" for title, n in n_texts.items())
+    return f"With fewer than {FEW} texts, a map of roles is weak, and with fewer than {FEWEST} mostly noise: {parts}."
+
+
+def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], tau: float) -> str:
+    """How many heads hold which role; the count of a role that was not tested is None."""
+    roles = ", ".join(f"{LOOKS[role].label} {NOT_TESTED if n is None else n}" for role, n in counts.items())
     return f"**{n_any} of {counted(n_heads, 'head')}** hold a role at tau {tau:g}: {roles}."
 
 
@@ -61,6 +69,6 @@ def reading_shard(number: int, n_shards: int) -> str:
 def differing(n_differ: int, n_tested: int, alpha: float) -> str:
     """How many scores differ."""
     return (
-        f"**{n_differ:,} of {n_tested:,} mean scores** differ between the two checkpoints (paired t-test over the same "
+        f"{n_differ:,} of {n_tested:,} mean scores differ between the two checkpoints (paired t-test over the same "
         f"texts, corrected, level {alpha:g})."
     )

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.attention.settings import Head
-from core.roles.hypotheses import HeadTests, untested
+from core.roles.hypotheses import HeadTests, n_holding, untested
 from core.roles.matched_pairs import MatchedTests
 from core.roles.roles import ROLES, combinations, roles_per_layer, shown_roles
 from core.roles.tables import head_table
@@ -126,13 +126,12 @@ def _caveats(
 def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
     """Say how many heads hold each role."""
     tests, n_texts = tested.tests, len(tested.scores)
-    counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
     heads_by_roles = combinations(tests.holds, tests.roles, coarse)
     n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
     n_heads = tests.holds[0].size - len(visit.removed)
     lengths = shared_wording.token_range(tested.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
-    sentence = wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau)
+    sentence = wording.summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
     st.markdown(f"{sentence} {note or ''}", width="stretch")
 
@@ -144,12 +143,16 @@ def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]
     return {roles: n_heads for roles, n_heads in counts.items() if n_heads}
 
 
-def _venn(coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: dict[str, str]) -> None:
+def _venn(
+    tests: HeadTests, coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: dict[str, str]
+) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
+    without_test = untested(tests)
     region = role_venn(
         key="venn",
         roles=coarse,
         combinations=counts,
+        untested=without_test,
         label="Heads by the roles they hold",
         selected=st.session_state[REGION],
     )
@@ -157,7 +160,10 @@ def _venn(coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: 
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
     title, caption = provenance.titled("Heads by the roles they hold", facts), provenance.caption(facts)
     drawing_downloads(
-        "overlap", title, facts, lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption)
+        "overlap",
+        title,
+        facts,
+        lambda: venn_svg(roles=coarse, combinations=counts, untested=without_test, title=title, caption=caption),
     )
 
 
@@ -250,7 +256,7 @@ def _details(
     frame.tabs(
         "details",
         {
-            "Combinations": lambda: _venn(coarse, counts, facts),
+            "Combinations": lambda: _venn(tested.tests, coarse, counts, facts),
             "Per layer": lambda: _per_layer(tested, coarse, facts),
             **strength,
             "Score distributions": lambda: _distributions(choice, tested, facts),

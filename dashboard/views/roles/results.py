@@ -7,9 +7,10 @@ import streamlit as st
 
 from core.attention.settings import Head
 from core.corpus.strata import EVERYTHING
-from core.roles.hypotheses import HeadTests, untested
+from core.roles.hypotheses import HeadTests, n_holding, untested
 from core.roles.roles import ROLES, combinations, shown_roles
 from core.roles.tables import head_table
+from core.roles.uncertainty.stability import FEW, few_texts
 from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.venn import role_venn
@@ -51,7 +52,7 @@ def roles() -> None:
     left, right = halves()
     with left:
         heads = _grid(opened, tests, fine if finer else coarse, by_evidence)
-        if reasons := {role: reason for role, reason in untested(tests).items() if role in coarse}:
+        if reasons := {role: reason for role, reason in opened.part.untested(tests).items() if role in coarse}:
             st.info(role_wording.untested(reasons))
     with right:
         _details(opened, tests, coarse, heads[0] if heads else busiest(tests))
@@ -65,10 +66,11 @@ def _by_evidence(opened: Opened) -> bool:
 
 
 def _summary(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
-    counts = {role: int(tests.holds[ROLES.index(role)].sum()) for role in coarse}
     heads_by_roles = combinations(tests.holds, tests.roles, coarse)
     n_any = sum(len(heads) for names, heads in heads_by_roles.items() if names)
-    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, tests.settings.tau))
+    sentence = wording.summary(n_any, tests.holds[0].size, n_holding(tests, coarse), tests.settings.tau)
+    note = few_texts(opened.part.n_texts) if tests.evidence is None else None
+    st.markdown(f"{sentence} {note or ''}")
     n_short = opened.part.out_of_reach(tests.settings.tau)
     if n_short is None:
         return
@@ -124,13 +126,20 @@ def _details(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: He
 
 def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, coarse).items()}
-    role_venn(key="results venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
+    without_test = untested(tests)
+    role_venn(
+        key="results venn",
+        roles=coarse,
+        combinations=counts,
+        untested=without_test,
+        label="Heads by the roles they hold",
+    )
     title, caption = provenance.titled("Heads by the roles they hold", opened.facts), provenance.caption(opened.facts)
     drawing_downloads(
         "overlap",
         title,
         opened.facts,
-        lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption),
+        lambda: venn_svg(roles=coarse, combinations=counts, untested=without_test, title=title, caption=caption),
     )
 
 
@@ -163,16 +172,18 @@ def _parts(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head
     role = from_list("Role", {LOOKS[role_name].label: role_name for role_name in coarse}, key="part role")
     chart("parts", scores_by_part(tests_by_part, role, head, opened.results.settings.scale), opened.facts)
     rows = [
-        {"texts of": title, "n": part.n_texts, **_n_holding(part_tests, coarse)}
+        {"texts of": title, "n": part.n_texts, **_n_by_label(part_tests, coarse)}
         for part, (title, part_tests) in zip(parts, tests_by_part.items(), strict=True)
     ]
-    table = pd.DataFrame(rows)
-    st.dataframe(table, hide_index=True)
+    table = pd.DataFrame(rows).astype({LOOKS[name].label: "Int64" for name in coarse})
+    st.dataframe(table, hide_index=True, placeholder=shared_wording.NOT_TESTED)
+    if few := {part.stratum.title: part.n_texts for part in parts if part.n_texts < FEW}:
+        st.markdown(plain(wording.few_in_parts(few)))
     table_downloads("parts", table, opened.facts)
 
 
-def _n_holding(tests: HeadTests, coarse: tuple[str, ...]) -> Mapping[str, int]:
-    return {LOOKS[role].label: int(tests.holds[ROLES.index(role)].sum()) for role in coarse}
+def _n_by_label(tests: HeadTests, coarse: tuple[str, ...]) -> Mapping[str, int | None]:
+    return {LOOKS[role].label: n_heads for role, n_heads in n_holding(tests, coarse).items()}
 
 
 def _highest(opened: Opened, coarse: tuple[str, ...], head: Head) -> None:

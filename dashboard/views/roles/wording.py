@@ -14,6 +14,7 @@ from core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from core.statistics.evidence import STAKES
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import NOT_TESTED
 
 NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
@@ -79,9 +80,11 @@ def looks_back(direction: Direction) -> str:
     )
 
 
-def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, at_tau: str) -> str:
-    """The corpus view in one sentence."""
-    role_counts = ", ".join(f"{count} {role}" for role, count in counts.items())
+def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts: int, lengths: str, at_tau: str) -> str:
+    """The corpus view in one sentence; the count of a role that was not tested is None."""
+    role_counts = ", ".join(
+        f"{role} {NOT_TESTED}" if count is None else f"{count} {role}" for role, count in counts.items()
+    )
     return (
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
         f"Tokens of a text: {lengths}."

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import streamlit as st
 from corpus_material import corpus, write_corpus
-from reading import said, sent
+from reading import button, sent
 
 from core.corpus.manifest import STATISTICS
 from core.corpus.paired import DIFFERENCES
 from core.corpus.recent import recent_results
 from core.corpus.results import open_results
+from core.errors import AnalysisError
 from core.roles.hypotheses import Criterion
+from core.roles.uncertainty.stability import few_texts
 from dashboard import controls, wording
 from dashboard.offers import results
 from dashboard.plain import WORD_JOINER
@@ -102,8 +104,30 @@ def test_compare_is_paired_where_the_differences_were_taken(opened):
     at = opened("compare", **{"other results": "second"})
     assert not at.exception
     assert not at.error
-    assert "mean scores** differ between the two checkpoints" in told(at)
+    assert "mean scores differ between the two checkpoints" in told(at)
     assert "To compare, name a second results folder" in told(opened("compare"))
+
+
+def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, folders_of_results):
+    at = opened("compare", **{"other results": "second", "tau": "1.2", "method": "mean alone"})
+    said, folders = told(at), [open_results(folder) for folder in folders_of_results]
+    criterion = Criterion(tau=1.2, method="mean")
+    holds_a, holds_b = (each.part().tests(criterion).holds[:4] for each in folders)
+    lost, gained = holds_a & ~holds_b, ~holds_a & holds_b
+    n_changed = int((lost | gained).any(axis=0).sum())
+    assert n_changed
+    names = [f"**({letter})** **{each.folder.name}**: {N_TEXTS} texts of" for letter, each in zip("ab", folders)]
+    assert folders[1].checkpoint in said
+    story = ["From (a) to (b), ", f"{n_changed} of 6 heads changed a role at tau 1.2", "mean scores differ"]
+    places = [said.index(each) for each in (*names, *story)]
+    assert places == sorted(places)
+    assert few_texts(N_TEXTS) in said
+
+
+def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_results):
+    first, second = folders_of_results
+    at = app("compare", corpus=controls.RESULTS, results="second", **{"other results": "first"}, corpus_text="")
+    assert [each.value for each in at.code] == [f"python -m core corpus compare {second} {first}"]
 
 
 @pytest.mark.parametrize(
@@ -163,10 +187,85 @@ def test_reading_that_is_stopped_shows_the_texts_of_the_shards_that_were_read(op
     assert len(at.dataframe[0].value) == N_TEXTS
 
 
-def test_pages_that_need_texts_say_so(opened):
-    at = opened("similar")
+@pytest.mark.parametrize("where", ["inspect", "parsing", "similar", "importance"])
+def test_pages_that_need_texts_lead_to_those_that_show_the_results(opened, where):
+    at = opened(where)
     assert not at.exception
-    assert wording.NO_TEXTS_IN_RESULTS in " ".join(said(at))
+    assert not at.error
+    assert wording.results_without_texts("first") in told(at)
+    assert {each.proto.label for each in at.get("page_link")} >= {"Roles", "Where heads look", "Compare"}
+
+
+def test_a_click_takes_the_sample_texts_instead_of_the_results(opened):
+    at = opened("inspect")
+    at.session_state["first screen is drawn"] = False  # the samples need no scores for it
+    at = button(at, wording.USE_SAMPLES).click().run()
+    assert not at.exception
+    assert at.session_state["corpus"] == controls.CORPORA[0]
+
+
+def test_a_question_that_was_not_asked_is_named_with_an_option_that_can_be_copied(app, results_of_roles):
+    at = app("surface", corpus=controls.RESULTS, results=results_of_roles.name)
+    (error,) = (each.value for each in at.error)
+    assert "`--questions` roles,surface " in error
+    assert WORD_JOINER not in error
+    assert str(results_of_roles.parent) not in error
+
+
+@pytest.fixture(scope="module")
+def results_of_roles(folders_of_results, small):
+    """Results of pairs and single texts, asked for roles alone."""
+    folder, texts = folders_of_results[0].with_name("roles-alone"), folders_of_results[0].with_name("pairs.txt")
+    texts.write_text("the dog ||| she ran\n" * 3 + "the cat sat\n" * 20)
+    options = ("--checkpoint", small("bert"), "--texts", texts, "--workers", 1, "--no-parser", "--questions", "roles")
+    assert corpus("run", *options, "--output", folder) == 0
+    return folder
+
+
+def test_what_was_not_tested_is_no_zero(opened, app, results_of_roles):
+    at = opened("roles", **{"results details": words.PARTS})
+    assert "block not tested" in told(at)
+    assert "block 0" not in told(at)
+    (table,) = (each.value for each in at.dataframe)
+    assert table["block"].isna().all()
+    assert table["local"].notna().all()
+    overlaps = sent(opened("roles"), "Heads by the roles")
+    assert dict(zip(overlaps["roles"], overlaps["totals"]))["block"] == "–"
+    at = app("roles", corpus=controls.RESULTS, results=results_of_roles.name)
+    assert "block not tested" not in told(at)
+
+
+def test_few_texts_of_a_part_are_said_to_be_few(opened):
+    at = opened("roles", **{"part": "data set web", "results details": words.PARTS})
+    assert few_texts(6) in told(at)
+    assert "data set news (6), data set web (6)" in told(at)
+    assert few_texts(6) not in told(opened("roles", **{"part": "data set web", "decided by": words.EVIDENCE}))
+
+
+def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders_of_results):
+    at = app("roles", corpus=controls.RESULTS, corpus_text=None)
+    picker = at.selectbox(key="results")
+    assert picker.value == next(iter(results.offered()))
+    assert not picker.proto.HasField("default")
+    assert f"**{picker.value}**: " in told(at)
+
+
+@pytest.mark.parametrize("form", ["{0} {1}", "{0}={1}"])
+def test_a_server_started_with_results_shows_them_on_a_first_visit(app, folders_of_results, monkeypatch, form):
+    monkeypatch.setattr(sys, "argv", ["server.py", *form.format(results.OPTION, folders_of_results[0]).split()])
+    at = app("roles", corpus=None, corpus_text=None)
+    assert "**first**: 12 texts of" in told(at)
+    assert app("roles").session_state["corpus"] == controls.TYPED
+    assert app("roles", corpus=None, corpus_text=None, head="0-1").session_state["corpus"] == controls.CORPORA[0]
+
+
+def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_path, monkeypatch):
+    shutil.copytree(folders_of_results[0], tmp_path / "first")
+    monkeypatch.setenv(results.RESULTS, str(tmp_path / "first"))
+    with pytest.raises(AnalysisError, match="2 results folders are named first: "):
+        results.open_offered("first")
+    with pytest.raises(AnalysisError, match="There is no results folder elsewhere here"):
+        results.open_offered("elsewhere")
 
 
 def test_a_public_server_offers_what_its_owner_names(opened, folders_of_results, monkeypatch):
