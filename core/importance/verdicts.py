@@ -212,6 +212,7 @@ def _same_size(values: Float[np.ndarray, "unit cell"], resamples: int, seed: int
     centre, error = balance / n, np.sqrt(n_changed + 1 - balance**2 / n) / n
     margin = ndtri(1 - ALPHA / 2) * error
     p = np.maximum(_sign_flips(values, resamples, seed)[2], 2 * ndtr(-np.abs(centre / error)))
+    p = np.maximum(p, 2 / (resamples + 1))  # as the bootstrap-t
     return _spanning(size * (centre - margin), size * (centre + margin), p)
 
 

@@ -62,9 +62,9 @@ def test_a_relative_curve_divides_by_the_steps_own_score_with_all_heads_on():
     assert (shares.low[0], shares.high[0]) == (1, 1)
     # Fieller's interval of a ratio of two means, by another path: all shares that Student's t does not reject.
     full, pruned = np.tile(RIGHT, (25, 1))[:, :2].T
-    candidates = np.linspace(0, 1.5, 3_001)
-    t = [ttest_1samp(pruned - share * full, 0).pvalue for share in candidates]
-    fieller = candidates[np.array(t) > 0.05]
+    candidates = np.linspace(0, 1.5, 1_501)
+    p = ttest_1samp(pruned[:, None] - candidates * full[:, None], 0).pvalue
+    fieller = candidates[p > 0.05]
     assert (shares.low[1], shares.high[1]) == pytest.approx((fieller.min(), fieller.max()), abs=0.04)
 
 
