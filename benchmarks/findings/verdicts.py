@@ -19,7 +19,7 @@ from core.importance.verdicts import ALPHA, LEAST_UNITS, Changes, verdicts
 from core.statistics.means import adjusted
 
 N_TEXTS: Final = (20, 30, 64, 100, 200, 500)
-N_REDRAWN: Final = (10, 20, 30, 64)
+N_REDRAWN: Final = (10, 20, 30, 64, 100, 200)
 N_HEADS: Final = 4_000
 REDRAWS: Final = 100
 RESAMPLES: Final = 999
