@@ -179,7 +179,7 @@ def erase(
     measure = partial(erased_outcomes, checkpoint, texts, settings, metric=metric, pooling=pooling)
     plan = _Plan(
         metric=metric,
-        least_effect=least_effect(checkpoint, metric),
+        least_effect=least_effect(checkpoint, metric, LEAST_CHANGE),
         first_draws=FIRST_DRAWS if n_random is None else n_random,
         most_draws=draws_needed(n_tests or len(heads)) if n_random is None else n_random,
         seed=seed,

@@ -15,17 +15,22 @@ from core.passes.metric import Metric
 from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 from core.probing_tasks.erasure.eraser import Eraser
-from core.probing_tasks.erasure.erasure import LEAST_CHANGE
 from core.probing_tasks.vectors import Pooling, places_to_read
 
 _Replaced = Callable[[Float[Tensor, "row channel"]], Float[Tensor, "row channel"]]
 """What takes the place of vectors of a head."""
 
 
-def least_effect(checkpoint: Checkpoint, metric: Metric) -> float:
-    """Change of an outcome below which the model is not said to use anything: 1 - cosine, or nats."""
-    change = max(LEAST_CHANGE, torch.finfo(getattr(torch, checkpoint.dtype)).eps)
-    return float(np.log1p(change)) if metric == "lm" else change**2 / 2
+def least_effect(checkpoint: Checkpoint, metric: Metric, change: float) -> float:
+    """Change of an outcome below which the model is not said to use anything: 1 - cosine, or nats.
+
+    Args:
+        checkpoint: sets the number format, whose rounding counts where it is greater.
+        metric: of the outcome.
+        change: share of its length by which the text vector turns, or of itself by which the perplexity grows.
+    """
+    share = max(change, torch.finfo(getattr(torch, checkpoint.dtype)).eps)
+    return float(np.log1p(share)) if metric == "lm" else share**2 / 2
 
 
 def spread(
