@@ -8,7 +8,7 @@ from typing import Final
 
 STEP_SECONDS: Final = 0.25
 """Model time of a batch while others wait. One text may take longer; it is interrupted for typed texts."""
-ALONE_SECONDS: Final = 1.0
+ALONE_SECONDS: Final = 2.0
 """Model time of a batch while nobody else waits: fewer batches cost less."""
 HALF_LIFE_SECONDS: Final = 10.0
 """After this time, half as much of a visitor's model time counts."""
