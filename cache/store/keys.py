@@ -11,7 +11,7 @@ from typing import Final
 from core.attention.settings import PassSettings
 from core.texts.text import Text, text_fields
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of the results; increase it when results change: a corrected sieve, a new role, another array layout."""
 
 
