@@ -240,16 +240,15 @@ class StatisticsFile:
             rows = None if strata is None else [self.strata.index(stratum) for stratum in strata]
             arrays = dict(self._arrays(rows, without))
             names = sorted({name.rpartition(".")[0] for name in arrays})
-            statistics = Statistics(
+            _check(arrays, names, len(self.strata if strata is None else strata))
+            return Statistics(
                 strata=self.strata if strata is None else tuple(strata),
                 sums={name: Sums(**{part: arrays[f"{name}.{part}"] for part in PARTS}) for name in names},
                 histograms={name: _counts(arrays[key]) for name in names if (key := f"{name}.{HISTOGRAM}") in arrays},
                 wealth={name: arrays[key] for name in names if (key := f"{name}.{WEALTH}") in arrays},
             )
-            _check(statistics)
         except Exception as error:  # what a damaged file makes the library raise is open-ended
             raise _damaged(self.path, error) from None
-        return statistics
 
     def _arrays(self, rows: list[int] | None, without: Sequence[str]) -> Iterable[tuple[str, np.ndarray]]:
         from safetensors import safe_open
@@ -266,31 +265,23 @@ class StatisticsFile:
                     yield name, np.concatenate([array[row : row + 1] for row in rows])
 
 
-def _check(statistics: Statistics) -> None:
-    """Raise ValueError for arrays that are not the statistics of numbers."""
-    for name, sums in statistics.sums.items():
-        shape = (len(statistics.strata), *sums.n.shape[1:])
-        arrays = [(array, shape) for array in sums.parts]
-        if name in statistics.histograms:
-            arrays.append((statistics.histograms[name], (*shape, BINS)))
-        if name in statistics.wealth:
-            arrays.append((statistics.wealth[name], (shape[0], len(TAUS) + 1, len(STAKES), *shape[1:])))
-        if differing := [array.shape for array, expected in arrays if array.shape != expected]:
+def _check(arrays: Mapping[str, np.ndarray], names: Sequence[str], n_strata: int) -> None:
+    """Raise ValueError for arrays that are not the statistics of numbers, and KeyError for missing ones."""
+    for name in names:
+        n, total, squares, least, greatest = (arrays[f"{name}.{part}"] for part in PARTS)
+        shape = (n_strata, *n.shape[1:])
+        counts = arrays.get(f"{name}.{HISTOGRAM}", np.zeros((*shape, BINS), np.int64))
+        wealth = arrays.get(f"{name}.{WEALTH}")
+        shapes = [(array, shape) for array in (n, total, squares, least, greatest)] + [(counts, (*shape, BINS))]
+        if wealth is not None:
+            shapes.append((wealth, (n_strata, len(TAUS) + 1, len(STAKES), *shape[1:])))
+        if differing := [array.shape for array, expected in shapes if array.shape != expected]:
             raise ValueError(f"an array of {name!r} has the shape {differing[0]}")
-        extremes = (np.where(sums.n > 0, extreme, 0) for extreme in (sums.least, sums.greatest))
-        if not all(np.isfinite(array).all() for array in (sums.total, sums.squares, *extremes)):
-            raise ValueError(f"a sum of {name!r} is not finite")
-        if sums.n.dtype.kind not in "iu" or min(sums.n.min(initial=0), sums.squares.min(initial=0)) < 0:
+        if {n.dtype.kind, counts.dtype.kind} - {"i", "u"} or min(n.min(initial=0), squares.min(initial=0)) < 0:
             raise ValueError(f"a count of {name!r} is no whole number from 0")
-        if name in statistics.wealth and not np.isfinite(statistics.wealth[name]).all():
-            raise ValueError(f"a bet on {name!r} is not finite")
-
-
-def _counts(array: np.ndarray) -> np.ndarray:
-    """A histogram, which is written with as few bytes a count as possible."""
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"a histogram holds numbers of type {array.dtype}")
-    return array.astype(np.int64)
+        numbers = (total, squares, *(np.where(n > 0, extreme, 0) for extreme in (least, greatest)))
+        if not all(np.isfinite(array).all() for array in (*numbers, 0 if wealth is None else wealth)):
+            raise ValueError(f"a sum of {name!r} is not finite")
 
 
 def open_statistics(path: Path) -> StatisticsFile:

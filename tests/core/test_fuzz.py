@@ -11,15 +11,14 @@ import re
 import resource
 import shutil
 import sys
-import tempfile
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
+from corpus_files import manifest, statistics
 from hypothesis import HealthCheck, given
 from mutations import spoilt
 from pyarrow import parquet
@@ -33,11 +32,7 @@ from core.commands import heads
 from core.coreference.files import read_mentions
 from core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
 from core.corpus.plan import corpus_texts
-from core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
 from core.corpus.results import open_results
-from core.corpus.settings import CorpusSettings
-from core.corpus.statistics import Series, statistics_of, write_statistics
-from core.corpus.strata import EVERYTHING, Stratum
 from core.corpus.texts.inputs import read_inputs
 from core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path
 from core.errors import AnalysisError
@@ -51,9 +46,8 @@ from core.probing_tasks.trials.progress import PROGRESS as TRIALS
 from core.probing_tasks.trials.progress import read_trials_progress
 from core.probing_tasks.trials.result import fingerprint_of, read_result
 from core.roles.hypotheses import Criterion
-from core.roles.roles import ROLES
 from core.roles.tables import SCORE_COLUMNS, read_score_table
-from core.statistics.histogram import BINS, SCORE_BINS
+from core.statistics.histogram import BINS
 from core.surface.frequencies import read_frequencies
 from core.texts.text import read_columns, read_file, read_labelled, read_typed
 from dashboard.components.arcs.look import NAMES, read_look
@@ -140,42 +134,6 @@ def score_table():
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)
     return file.getvalue()
-
-
-def manifest():
-    """A planned corpus of one shard."""
-    return json.dumps(
-        {
-            "format": 1,
-            "checkpoint": "bundled",
-            "fingerprint": "a1",
-            "tokenizer": "b2",
-            "random_weights": None,
-            "settings": asdict(CorpusSettings(off=((0, 1),))),
-            "texts": "a.txt",
-            "text_columns": ["text"],
-            "shard_size": 10,
-            "inputs": [{"path": "a.txt", "n_bytes": 4, "sha256": "c3"}],
-            "shards": [{"name": "000000", "n_texts": 2, "sha256": "d4"}],
-            "versions": {"torch": "2"},
-        }
-    ).encode()
-
-
-def statistics():
-    """Statistics of two texts, of a checkpoint of 2 layers x 3 heads."""
-    numbers = {
-        name: np.arange(2 * np.prod(cells)).reshape(2, *cells) % 7 / 3 + 0.5 for name, cells in cells_of(2, 3).items()
-    }
-    numbers[RELATION_CASES] += 10
-    roles = Series(values=numbers[ROLE_SCORES], bins=SCORE_BINS, uniform=np.ones((2, len(ROLES), 2)))
-    series = {name: Series(values=values) for name, values in numbers.items()} | {ROLE_SCORES: roles}
-    facts = {"checkpoint": "bundled", "fingerprint": "a1", "texts": "b2", "settings": asdict(CorpusSettings())}
-    facts |= {"n_texts": 2, "n_too_long": 0, "n_without_token": 0}
-    with tempfile.NamedTemporaryFile() as file:
-        groups = {(EVERYTHING, Stratum("length", "1 to 8")): np.arange(2)}
-        write_statistics(Path(file.name), statistics_of(series, groups), facts)
-        return Path(file.name).read_bytes()
 
 
 def read_statistics(folder):

@@ -1,0 +1,51 @@
+"""The files of a corpus, small and sound, for tests that spoil them."""
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
+from core.corpus.settings import CorpusSettings
+from core.corpus.statistics import Series, statistics_of, write_statistics
+from core.corpus.strata import EVERYTHING, Stratum
+from core.roles.roles import ROLES
+from core.statistics.histogram import SCORE_BINS
+
+
+def manifest():
+    """A planned corpus of one shard."""
+    return json.dumps(
+        {
+            "format": 1,
+            "checkpoint": "bundled",
+            "fingerprint": "a1",
+            "tokenizer": "b2",
+            "random_weights": None,
+            "settings": asdict(CorpusSettings(off=((0, 1),))),
+            "texts": "a.txt",
+            "text_columns": ["text"],
+            "shard_size": 10,
+            "inputs": [{"path": "a.txt", "n_bytes": 4, "sha256": "c3"}],
+            "shards": [{"name": "000000", "n_texts": 2, "sha256": "d4"}],
+            "versions": {"torch": "2"},
+        }
+    ).encode()
+
+
+def statistics():
+    """Statistics of two texts, of a checkpoint of 2 layers x 3 heads."""
+    numbers = {
+        name: np.arange(2 * np.prod(cells)).reshape(2, *cells) % 7 / 3 + 0.5 for name, cells in cells_of(2, 3).items()
+    }
+    numbers[RELATION_CASES] += 10
+    roles = Series(values=numbers[ROLE_SCORES], bins=SCORE_BINS, uniform=np.ones((2, len(ROLES), 2)))
+    series = {name: Series(values=values) for name, values in numbers.items()} | {ROLE_SCORES: roles}
+    facts = {"checkpoint": "bundled", "fingerprint": "a1", "texts": "b2", "settings": asdict(CorpusSettings())}
+    facts |= {"n_texts": 2, "n_too_long": 0, "n_without_token": 0}
+    with tempfile.NamedTemporaryFile() as file:
+        groups = {(EVERYTHING, Stratum("length", "1 to 8")): np.arange(2)}
+        write_statistics(Path(file.name), statistics_of(series, groups), facts)
+        return Path(file.name).read_bytes()
