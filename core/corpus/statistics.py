@@ -236,6 +236,8 @@ class StatisticsFile:
 
         Raises: AnalysisError for a damaged file.
         """
+        from safetensors import SafetensorError
+
         try:
             rows = None if strata is None else [self.strata.index(stratum) for stratum in strata]
             arrays = dict(self._arrays(rows, without))
@@ -244,10 +246,12 @@ class StatisticsFile:
             return Statistics(
                 strata=self.strata if strata is None else tuple(strata),
                 sums={name: Sums(**{part: arrays[f"{name}.{part}"] for part in PARTS}) for name in names},
-                histograms={name: _counts(arrays[key]) for name in names if (key := f"{name}.{HISTOGRAM}") in arrays},
+                histograms={
+                    name: arrays[key].astype(np.int64) for name in names if (key := f"{name}.{HISTOGRAM}") in arrays
+                },
                 wealth={name: arrays[key] for name in names if (key := f"{name}.{WEALTH}") in arrays},
             )
-        except Exception as error:  # what a damaged file makes the library raise is open-ended
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:  # TypeError: formats numpy lacks
             raise _damaged(self.path, error) from None
 
     def _arrays(self, rows: list[int] | None, without: Sequence[str]) -> Iterable[tuple[str, np.ndarray]]:

@@ -105,7 +105,9 @@ def narrowed(arrays, start):
 )  # fmt: skip
 def test_damaged_statistics_are_named(tmp_path, change, said):
     (tmp_path / STATISTICS).write_bytes(statistics())
-    assert open_results(tmp_path).part().n_texts == 2
+    sound = open_results(tmp_path)
+    assert (sound.part().n_texts, sound.part().role_counts.sum(axis=-1).max()) == (2, 2)
+    assert sound.file.read().wealth
     (tmp_path / STATISTICS).write_bytes(spoilt(change))
     with pytest.raises(AnalysisError) as error:
         open_results(tmp_path).part()
