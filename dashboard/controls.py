@@ -74,7 +74,8 @@ def _mark_out_of_reach() -> None:
 def sidebar() -> None:
     """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
     if "corpus" not in st.session_state and not st.query_params and results.on_command_line():
-        st.session_state["corpus"] = RESULTS  # a first visit without a link shows what the server was started with
+        # A first visit without a link shows what the server was started with.
+        st.session_state["corpus"] = st.query_params["corpus"] = RESULTS
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
@@ -137,9 +138,10 @@ def _corpus_inputs(corpus: str) -> None:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
     elif corpus == RESULTS:
         names = list(results.offered())
-        if names and not st.session_state.get("results") and "results" not in st.query_params:
-            st.session_state["results"] = names[0]
-        # Streamlit leaves a default value out of the link, and the first offer is another one elsewhere, or later.
+        # The first offer is another one elsewhere, or later, so it is no default: Streamlit leaves those out of the
+        # link. A sidebar that is folded away does not write the link itself.
+        if names and "results" not in st.session_state and "results" not in st.query_params:
+            st.session_state["results"] = st.query_params["results"] = names[0]
         st.selectbox(
             wording.RESULTS,
             names,

@@ -467,9 +467,7 @@ ACROSS: Final = (
 
 def results_without_texts(name: str) -> str:
     """What a page that needs texts says of a results folder; the name must already be escaped."""
-    return (
-        f"The corpus is the results folder **{name}**: statistics, and no texts to look at here. These pages show it:"
-    )
+    return f"The corpus is the results folder **{name}**: statistics without texts. These pages show it:"
 
 
 def without_target(n_left_out: int, n_texts: int) -> str:

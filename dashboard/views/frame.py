@@ -204,18 +204,12 @@ def _lead_to_results() -> None:
     if not name:
         st.info(wording.WAIT_RESULTS)
         return
-    with st.container(border=True, key="results without texts"):
-        st.markdown(wording.results_without_texts(plain(str(name))))
-        with st.container(horizontal=True, vertical_alignment="center"):
-            for page in PAGES_OF_RESULTS:
-                st.page_link(st.session_state["pages"][page])
-            st.button(
-                wording.USE_SAMPLES,
-                key="use samples",
-                type="tertiary",
-                icon=":material/article:",
-                on_click=_use_samples,
-            )
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="results without texts"):
+        st.markdown(wording.results_without_texts(plain(str(name))), width="content")
+        for page in PAGES_OF_RESULTS:
+            st.page_link(st.session_state["pages"][page])
+        icon = ":material/article:"
+        st.button(wording.USE_SAMPLES, key="use samples", type="tertiary", icon=icon, on_click=_use_samples)
 
 
 def _use_samples() -> None:

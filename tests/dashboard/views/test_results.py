@@ -247,6 +247,7 @@ def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders
     picker = at.selectbox(key="results")
     assert picker.value == next(iter(results.offered()))
     assert not picker.proto.HasField("default")
+    assert at.query_params["results"] == picker.value
     assert f"**{picker.value}**: " in told(at)
 
 
@@ -255,6 +256,7 @@ def test_a_server_started_with_results_shows_them_on_a_first_visit(app, folders_
     monkeypatch.setattr(sys, "argv", ["server.py", *form.format(results.OPTION, folders_of_results[0]).split()])
     at = app("roles", corpus=None, corpus_text=None)
     assert "**first**: 12 texts of" in told(at)
+    assert (at.query_params["corpus"], at.query_params["results"]) == (controls.RESULTS, "first")
     assert app("roles").session_state["corpus"] == controls.TYPED
     assert app("roles", corpus=None, corpus_text=None, head="0-1").session_state["corpus"] == controls.CORPORA[0]
 
