@@ -25,11 +25,11 @@ FROM_WORD_HELP: Final = (
 RANDOM_WEIGHTS: Final = "Compare with random weights"
 
 
-def beside(control: KeyMatched, right: str) -> str:
+def beside(control: KeyMatched, right_gets: str) -> str:
     """The attention of the best head to what is right beside that of other words; empty if it is not known."""
     others = beside_others(float(control.to_right), float(control.from_others))
     if not others:
         return ""
     if control.from_everywhere:
         return f"Such a head **{FROM_EVERYWHERE}**: {others}."
-    return f"It gives {right} {others}{'' if control.beats else NOT_SETTLED}."
+    return f"{right_gets} {others}{'' if control.beats else NOT_SETTLED}."

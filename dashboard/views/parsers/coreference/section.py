@@ -156,7 +156,7 @@ def _headline(results: CoreferenceResults, alpha: float) -> None:
     ]
     if np.isfinite(p_values).all():
         sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha))
-    if beside := shared_wording.beside(judged.best_key_matched, "the antecedents"):
+    if beside := shared_wording.beside(judged.best_key_matched, "The antecedents get"):
         sentences.append(beside)
     others = results.among_others
     sentences.append(wording.among_others(others.candidates, others.best_accuracy))

@@ -230,7 +230,7 @@ def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> s
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
     found = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
-    return f"{found} {shared_wording.beside(best.best_key_matched, 'the right word')}".rstrip()
+    return f"{found} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()
 
 
 def _distances(focus: Focus) -> None:

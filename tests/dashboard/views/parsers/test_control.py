@@ -51,12 +51,12 @@ def test_of_equally_accurate_heads_the_one_is_best_that_other_words_do_not_share
     assert table[FROM_EVERYWHERE].dropna().tolist() == [False, False, True]
     assert table[TIMES_OTHERS].dropna().round(1).tolist() == [5.0, 5.0, 1.2]
     assert (
-        wording.beside(scores.judgement.best_key_matched, "the antecedents")
-        == "It gives the antecedents 5.0 times what other words give to the same word."
+        wording.beside(scores.judgement.best_key_matched, "The antecedents get")
+        == "The antecedents get 5.0 times what other words give to the same word."
     )
 
 
 def test_where_every_head_looks_there_from_everywhere_the_page_says_so():
-    assert wording.beside(scores_of(0.25).judgement.best_key_matched, "the antecedents") == (
+    assert wording.beside(scores_of(0.25).judgement.best_key_matched, "The antecedents get") == (
         "Such a head **looks there from everywhere**: 1.2 times what other words give to the same word."
     )
