@@ -113,6 +113,7 @@ def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
     except AnalysisError as error:
         show_error(error)
         return
+    st.session_state.pop(GROWS, None)
     st.session_state.setdefault(MADE, {}).setdefault(visit.engine.files.fingerprint, []).append((name, result))
     st.rerun()  # the sidebar is already drawn and has to offer it
 
