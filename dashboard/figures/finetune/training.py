@@ -138,7 +138,7 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
         axis=alt.Axis(values=ticks, format=".2~f", orient="left", grid=True),
     )
     measured = of_kind("measure").encode(x=x, y=y)
-    interval = of_kind("interval").mark_rule(aria=False, color=ORANGE, strokeWidth=2)
+    interval = of_kind("interval").mark_rule(aria=False, color=INK, strokeWidth=2)
     return alt.layer(
         *_one_answer("chance", y),
         measured.mark_line(aria=False, strokeWidth=2, color=ORANGE),
