@@ -15,8 +15,9 @@ from cache.serving.batch import output_change_of, prediction_of
 from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
 from cache.serving.looks import Look, Looks, moved_back
 from cache.serving.models import Models
-from cache.serving.requests import Report, Sender, Status
+from cache.serving.requests import Report, Sender, Status, is_short
 from cache.serving.shares import STOPPED_BYTES, Shares
+from cache.serving.urgent import UrgentWork
 from cache.serving.worker import Worker
 from cache.store.recent import Recent
 from cache.store.record import Record
@@ -74,6 +75,7 @@ class Inference:
         self.store = store
         self._models = models or Models()
         self._most_at_once, self._shares, self._session = most_at_once, shares, session
+        self._urgent = UrgentWork()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
@@ -269,8 +271,8 @@ class Inference:
         key = (engine, text, settings, token)
         change = self._outputs.get(key)
         if change is None:
-            change = self._run_urgent(
-                engine, lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
+            change = self._run_on_screen(
+                engine, text, lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
             )
             self._outputs.put(key, change)
         return change
@@ -290,9 +292,10 @@ class Inference:
         pass_settings = engine.settings(settings)
         cached = self._predictions.get((engine, text, pass_settings))
         if cached is None:
-            cached = (
-                self._run_urgent(engine, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report),
+            predicted = self._run_on_screen(
+                engine, text, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report
             )
+            cached = (predicted,)
             self._predictions.put((engine, text, pass_settings), cached)
         return cached[0]
 
@@ -316,16 +319,18 @@ class Inference:
         with self._lock:
             worker = self._workers.get(engines)
             if worker is None:
-                worker = self._workers[engines] = Worker(engines, self._models, self.store)
+                worker = self._workers[engines] = Worker(engines, self._models, self.store, self._urgent)
             return worker
 
     def _visitor(self) -> Hashable:
         session = self._session()
         return get_ident() if session is None else session
 
-    def _run_urgent(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None) -> Worked:
+    def _run_on_screen(
+        self, engine: Engine, text: Text, work: Callable[[Checkpoint], Worked], report: Report | None
+    ) -> Worked:
         """Run a function that concerns the text on screen."""
-        return self._worker(engine).run(work, report, visitor=self._visitor(), is_urgent=True)
+        return self._worker(engine).run(work, report, visitor=self._visitor(), is_urgent=is_short(text))
 
     def _checked(self, engine: Engine, question: Question, settings: PassSettings | None) -> PassSettings:
         """The settings of a pass; raises AnalysisError if the question does not support its kind of attention."""

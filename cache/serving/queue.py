@@ -1,7 +1,7 @@
 """Queue of the requests of all sessions to one worker; independent of models and threads.
 
-A text on screen goes first. All other work is ordered by the model time that its visitor has had lately, so that two
-visitors get equal shares of it, whatever the number and the cost of their texts.
+A short text on screen goes first. All other work is ordered by the model time that its visitor has had lately, so that
+two visitors get equal shares of it, whatever the number and the cost of their texts.
 """
 
 import time
@@ -12,7 +12,7 @@ from typing import Any
 
 from cache.serving.item_requests import ItemRequest
 from cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
-from cache.serving.requests import Item, Job, Outcome, Request, Sender, Status
+from cache.serving.requests import Item, Job, Outcome, Request, Sender, Status, is_short
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
@@ -71,9 +71,9 @@ class Queue:
             return request
 
     def _is_short(self, item: Item) -> bool:
-        """Whether an item is the text on screen, or is known to take at most one step."""
+        """Whether an item is a short text on screen, or is known to take at most one step."""
         if item.item_request.start is not None:
-            return True
+            return is_short(item.item_request.text)
         pace = self.paces.of(item.item_request.question.name)
         return pace is not None and pace * item.size <= STEP_SECONDS
 

@@ -18,9 +18,12 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import TextTooLong
 from core.passes.texts import PassText
+from core.texts.text import Text
 
 SIZE_OF_ANY: Final = 10
 """Characters added to the length of every text, because even the shortest one costs part of a pass."""
+SHORT_CHARACTERS: Final = 1_000
+"""Length of a text on screen up to which it goes before other work, and interrupts it: a paragraph."""
 
 Outcome = PassResult | BaseException
 """Result of an item, or the error that it ended with."""
@@ -67,7 +70,7 @@ class Item:
     @property
     def size(self) -> int:
         """Characters, for priorities and estimates; known before tokenisation."""
-        return SIZE_OF_ANY + sum(map(len, self.item_request.text.segments))
+        return SIZE_OF_ANY + n_characters(self.item_request.text)
 
     @property
     def n_tokens(self) -> int:
@@ -197,6 +200,16 @@ class Job:
         """Stop waiting: the work is not begun, or ends at its next pause."""
         self.is_left = True
         self.promise.cancel()
+
+
+def n_characters(text: Text) -> int:
+    """Number of characters of a text."""
+    return sum(map(len, text.segments))
+
+
+def is_short(text: Text) -> bool:
+    """Whether a text on screen goes before other work."""
+    return n_characters(text) <= SHORT_CHARACTERS
 
 
 def _at(index: int | None, error: BaseException) -> BaseException:

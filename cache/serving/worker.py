@@ -20,6 +20,7 @@ from cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
 from cache.serving.models import Models
 from cache.serving.queue import Queue
 from cache.serving.requests import Item, Job, NobodyWaits, Report, Request, Sender, Status, left_out
+from cache.serving.urgent import UrgentWork
 from cache.store.store import Store
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
@@ -64,10 +65,10 @@ class Worker:
         notice: a notice for the reader, in a sentence, or None.
     """
 
-    def __init__(self, engines: tuple[Engine, ...], models: Models, store: Store) -> None:
+    def __init__(self, engines: tuple[Engine, ...], models: Models, store: Store, urgent: UrgentWork) -> None:
         self.n_passed = self.n_batches = 0
         self.notice: str | None = None
-        self._engines, self._models, self._store = engines, models, store
+        self._engines, self._models, self._store, self._urgent = engines, models, store, urgent
         self._names = " against ".join(engine.files.name for engine in engines)
         self._queue = Queue()
         self._thread: Thread | None = None
@@ -191,7 +192,8 @@ class Worker:
             while self._queue.wait_for_work():
                 has_others, clock = self._queue.has_others, OwnTime()
                 if self._queue.has_urgent and not (has_others and self._urgent_seconds > PATIENCE_SECONDS):
-                    self._take_turn(checkpoints, clock, urgent=True)
+                    with self._urgent.at_work():
+                        self._take_turn(checkpoints, clock, urgent=True)
                     self._urgent_seconds += clock.seconds if has_others else 0.0
                 else:
                     self._urgent_seconds = 0.0
@@ -199,10 +201,13 @@ class Worker:
                         self._take_turn(checkpoints, clock, urgent=False)
 
     def _let_urgent_pass(self, checkpoints: Checkpoints, clock: "OwnTime") -> None:
-        """Interrupt this thread's work for urgent work.
+        """Interrupt this thread's work for urgent work, of other workers too.
 
         It has a thread of its own, because this one may be recording gradients or intercepting functions of torch.
         """
+        if self._urgent.is_at_work and clock.seconds_away <= PATIENCE * clock.seconds:
+            with clock.away():
+                self._urgent.wait(STEP_SECONDS)
         if self._queue.has_urgent and clock.seconds_away <= PATIENCE * clock.seconds:
             with clock.away():
                 name = f"urgent passes of {self._names}"
@@ -212,7 +217,8 @@ class Worker:
 
     def _take_urgent_turn(self, checkpoints: Checkpoints) -> None:
         try:
-            self._take_turn(checkpoints, OwnTime(), urgent=True)
+            with self._urgent.at_work():
+                self._take_turn(checkpoints, OwnTime(), urgent=True)
         except BaseException as error:
             log_and_release(error)
             self._queue.fail(as_exception(error))

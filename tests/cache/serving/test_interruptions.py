@@ -13,6 +13,9 @@ from small_checkpoints import save
 from cache.engine import Engine
 from cache.inference import Inference
 from cache.serving import worker as worker_module
+from cache.serving.models import Models
+from cache.serving.urgent import UrgentWork
+from cache.serving.worker import Worker
 from cache.store.store import Store
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint
@@ -120,6 +123,38 @@ def test_a_typed_text_interrupts_other_work_on_the_checkpoint(inference, engine,
     look = threads.submit(inference.look, engine, TYPED, report=waiting(has_come))
     assert promise.result(SECONDS).positions == (0,)
     look.result(SECONDS)
+
+
+def test_work_of_another_worker_waits_while_a_typed_text_is_at_work(tmp_path, engine, threads):
+    class Watched(UrgentWork):
+        is_awaited = threading.Event()
+
+        def wait(self, seconds):
+            self.is_awaited.set()
+            super().wait(float(SECONDS))
+
+    urgent, models, store, order = Watched(), Models(), Store(tmp_path / "store"), []
+    another = Engine(find_checkpoint(str(save("bert", tmp_path / "another"))), "cpu")
+    busy, typing = (Worker((one,), models, store, urgent) for one in (engine, another))
+    begun, is_typed = threading.Event(), threading.Event()
+
+    def long_work(checkpoint):
+        begun.set()
+        assert is_typed.wait(SECONDS)
+        pause()
+        order.append("long work")
+
+    def typed(checkpoint):
+        is_typed.set()
+        assert urgent.is_awaited.wait(SECONDS)
+        order.append("typed text")
+
+    promises = [threads.submit(busy.run, long_work)]
+    assert begun.wait(SECONDS)
+    promises.append(threads.submit(typing.run, typed, is_urgent=True))
+    for promise in promises:
+        promise.result(SECONDS)
+    assert order == ["typed text", "long work"]
 
 
 def test_a_sweep_that_nobody_waits_for_any_more_ends_within_its_text(inference, engine, monkeypatch, threads):

@@ -3,7 +3,7 @@ import pytest
 from cache.serving.item_requests import ItemRequest, PassResult
 from cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
 from cache.serving.queue import Queue
-from cache.serving.requests import Sender
+from cache.serving.requests import SHORT_CHARACTERS, Sender
 from cache.store.record import Record
 from core.attention.settings import PassSettings
 from core.errors import AnalysisError, NoTokens, TextTooLong
@@ -130,6 +130,14 @@ def test_a_text_on_screen_is_urgent_and_so_is_one_that_is_known_to_be_cheap():
     cheap, dear = submit(queue, wanted("other text")), submit(queue, wanted("a" * 1000))
     assert (corpus.is_urgent, cheap.is_urgent, dear.is_urgent) == (False, True, False)
     assert queue.turn(urgent=True) == [look, cheap]
+
+
+def test_a_long_text_on_screen_is_not_urgent_so_that_a_short_one_interrupts_it():
+    queue = Queue(Clock())
+    long = submit(queue, wanted("a" * (SHORT_CHARACTERS + 1), start=(0, 0)), visitor="types pages")
+    short = submit(queue, wanted("a" * SHORT_CHARACTERS, start=(0, 0)), visitor="types a sentence")
+    assert (long.is_urgent, short.is_urgent) == (False, True)
+    assert queue.turn(urgent=True) == [short]
 
 
 def test_of_urgent_requests_the_visitor_comes_first_who_has_had_least_model_time():
