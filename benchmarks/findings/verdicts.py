@@ -3,8 +3,9 @@
 First by simulation: changes of a head that does not matter, by law and number of texts, then of one that does (its mean
 is 3.3 standard errors away from 0, so that a test that knew the variance would find 91%; where most changes are 0, it
 turns nine tenths of the others to one side). Then on real changes: those of the loss of the sample checkpoint by each
-head over held-out snippets, centred, so that no head matters, of which texts are redrawn. Beside it Student's t, and
-the percentile bootstrap that this program used before. A number of simulated heads can be given, for a trial.
+head over held-out snippets, centred, so that no head matters, of which texts are redrawn. Beside it the same test
+without its least number of changed texts, which the redrawn changes settle; Student's t; and the percentile bootstrap
+that this program used before. A number of simulated heads can be given, for a trial.
 """
 
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from benchmarks.shared.reviews import ablated, read_reviews
-from core.importance.verdicts import ALPHA, LEAST_UNITS, Changes, verdicts
+from core.importance.verdicts import ALPHA, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, Changes, verdicts
 from core.statistics.means import adjusted
 
 N_TEXTS: Final = (20, 30, 64, 100, 200, 500)
@@ -27,6 +28,7 @@ POOL: Final = 200
 """Snippets from which texts are redrawn."""
 ERRORS: Final = 3.3
 TO_ONE_SIDE: Final = 0.9
+NO_VERDICT: Final = "no verdict"
 Values = Float[np.ndarray, "text head"]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Values]
 
@@ -35,9 +37,9 @@ def lognormal(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
     return chance.lognormal(size=shape) - np.exp(0.5)
 
 
-def mostly_zero(of_others: Draw) -> Draw:
-    """Nine tenths of the changes are 0."""
-    return lambda chance, shape: np.where(chance.random(shape) < 0.1, of_others(chance, shape), 0)
+def mostly_zero(share_of_others: float, of_others: Draw) -> Draw:
+    """All but so many of the changes are 0."""
+    return lambda chance, shape: np.where(chance.random(shape) < share_of_others, of_others(chance, shape), 0)
 
 
 def ones(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
@@ -49,8 +51,9 @@ LAWS: Final[dict[str, Draw]] = {
     "lognormal": lognormal,
     "t(3)": lambda chance, shape: chance.standard_t(3, size=shape),
     "exponential": lambda chance, shape: chance.exponential(size=shape) - 1,
-    "90% 0, else lognormal": mostly_zero(lognormal),
-    "90% 0, else 1 or -1": mostly_zero(ones),
+    "50% 0, else lognormal": mostly_zero(0.5, lognormal),
+    "90% 0, else lognormal": mostly_zero(0.1, lognormal),
+    "90% 0, else 1 or -1": mostly_zero(0.1, ones),
 }
 """Changes with a mean of 0."""
 DEVIATION: Final = {"normal": 1, "lognormal": np.sqrt((np.e - 1) * np.e), "t(3)": np.sqrt(3), "exponential": 1}
@@ -64,17 +67,18 @@ def main() -> None:
 def simulated(n_heads: int) -> None:
     """Rejections where nothing changes, coverage of intervals, and power to either side."""
     print(f"\n{n_heads:,} heads a cell. Found where nothing changes, at p <= {ALPHA}, where no interval covers 0:")
-    names = ("law", "texts", "no verdict", "found", "Student's t", "percentiles")
+    names = ("law", "texts", "no verdict", "found", "with any number of texts", "Student's t", "percentiles")
     header(*names, "power up", "of t", "power down", "of t")
     for law, draw in LAWS.items():
         for n_texts in N_TEXTS:
             chance = np.random.default_rng(n_texts)
             values = draw(chance, (n_texts, n_heads))
-            p = tested(values)
-            cells = [f"{np.isnan(p).mean():.2f}", *(share(each) for each in (p, student(values), percentiles(values)))]
+            p = p_values(values)
+            cells = [f"{np.isnan(p).mean():.2f}", share(p)]
+            cells += [share(test(values)) for test in (unbounded_p_values, student, percentiles)]
             for sign in (1, -1):
                 moved = with_effect(law, draw(chance, (n_texts, n_heads)), sign)
-                cells += [share(tested(moved)), share(student(moved))]
+                cells += [share(p_values(moved)), share(student(moved))]
             print(f"| {law} | {n_texts} | {' | '.join(cells)} |", flush=True)
 
 
@@ -106,24 +110,31 @@ def redrawn() -> None:
     print(
         f"redrawn {REDRAWS} times: share of heads with p <= {ALPHA}; of redraws with any head significant, corrected."
     )
-    header("texts", "this test", "Student's t", "percentiles", "any head, this test", "any, t", "any, percentiles")
+    names = ("this test", "with any number of texts", "Student's t", "percentiles")
+    header("texts", *names, *(f"any head, {name}" for name in names))
     for n_texts in N_REDRAWN:
         chance = np.random.default_rng(n_texts)
         samples = [centred[chance.integers(len(centred), size=n_texts)] for _ in range(REDRAWS)]
         heads, families = [], []
-        for test in (tested, student, percentiles):
+        for test in (p_values, unbounded_p_values, student, percentiles):
             p = np.stack([test(sample) for sample in samples])
-            is_given = not np.isnan(p).all()
-            heads.append(share(p) if is_given else "no verdict")
             significant = [(adjusted(of_redraw, "bh") < ALPHA).any() for of_redraw in p]
-            families.append(f"{np.mean(significant):.2f}" if is_given else "no verdict")
+            heads.append(share(p))
+            families.append(NO_VERDICT if np.isnan(p).all() else f"{np.mean(significant):.2f}")
         print(f"| {n_texts} | {' | '.join([*heads, *families])} |", flush=True)
-    print(f"A verdict needs at least {LEAST_UNITS} texts.")
+    print(f"A verdict on changes of different sizes needs at least {LEAST_UNITS} texts; with any number of them, the")
+    print(f"test is computed from {LEAST_OF_EQUAL_SIZE} texts on.")
 
 
-def tested(values: Values) -> Float[np.ndarray, " head"]:
-    """The p-values of this program."""
-    return verdicts(Changes(delta=values.mean(axis=0), by_unit=values, differs=values != 0), RESAMPLES).p
+def p_values(values: Values, least: int = LEAST_UNITS) -> Float[np.ndarray, " head"]:
+    """The p-values of this program; NaN without a verdict."""
+    of_values = Changes(delta=values.mean(axis=0), by_unit=values, differs=values != 0)
+    return verdicts(of_values, RESAMPLES, least=least).p
+
+
+def unbounded_p_values(values: Values) -> Float[np.ndarray, " head"]:
+    """The same test where changes of different sizes, too, need no more texts than those of one size."""
+    return p_values(values, LEAST_OF_EQUAL_SIZE)
 
 
 def student(values: Values) -> Float[np.ndarray, " head"]:
@@ -144,8 +155,9 @@ def percentiles(values: Values) -> Float[np.ndarray, " head"]:
 
 
 def share(p: Float[np.ndarray, "*test"]) -> str:
-    """Share of all tests that find a change."""
-    return f"{(p <= ALPHA).mean():.3f}"
+    """Share of all tests with a verdict that find a change."""
+    is_given = ~np.isnan(p)
+    return f"{(p[is_given] <= ALPHA).mean():.3f}" if is_given.any() else NO_VERDICT
 
 
 def header(*names: str) -> None:

@@ -27,7 +27,7 @@ from core.importance.material import (
 from core.importance.measures import ABLATION, Measure, damage
 from core.importance.per_text import RULES, Rule
 from core.importance.question import REPLACEMENTS, mean_outputs
-from core.importance.verdicts import RESAMPLES, verdict_facts, without_verdict
+from core.importance.verdicts import NEEDS, RESAMPLES, verdict_facts, without_verdict
 from core.passes.question import Question
 
 FEWEST_RESAMPLES: Final = 100
@@ -36,7 +36,7 @@ MOST_RESAMPLES: Final = 100_000
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = commands.add_parser("ablate", help="take out each head in turn", description=ablate.__doc__)
+    parser = commands.add_parser("ablate", help="take out each head in turn", description=f"{ablate.__doc__} {NEEDS}")
     add_metric_options(parser)
     _add_ablation_options(parser, RESAMPLES, "resamples of the texts, and sign flips; no p is below 2 / (N + 1)")
     parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"), help="of p over all heads")
@@ -88,11 +88,10 @@ def ablate(arguments: argparse.Namespace) -> None:
     """Take out each head in turn and write one row per head: full (metric with all heads on; 0 for output), without
     (without this head), delta (without - full), low and high (95% interval of delta), p (two-sided, of "no change": the
     larger one of sign flips and of the bootstrap-t over texts, or over documents where these are known), p_adjusted
-    (corrected over all heads). With fewer than 20 texts, and for a head that changes fewer than 20 by different
-    amounts, there is no interval and no p, as standard error says. A larger output or loss is worse, a larger accuracy,
-    matthews, f1 or pearson better. Output cannot fall below 0, so there p only says that a head does anything. A masked
-    language model is asked for 15% of each text's tokens, the same ones whenever the text is; other language models for
-    every token after the first.
+    (corrected over all heads). Where there are too few texts for an interval and p, standard error says so. A larger
+    output or loss is worse, a larger accuracy, matthews, f1 or pearson better. Output cannot fall below 0, so there p
+    only says that a head does anything. A masked language model is asked for 15% of each text's tokens, the same ones
+    whenever the text is; other language models for every token after the first.
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.keep_one:

@@ -54,6 +54,7 @@ from core.importance.pruning.over_steps import (
     step_curves_table,
 )
 from core.importance.pruning.rows import CurveRows, CurveTrial
+from core.importance.verdicts import NEEDS
 from core.passes.question import Question
 from core.texts.text import Text
 
@@ -62,7 +63,8 @@ WITHIN = 0.01
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("prune", help="draw pruning curves", description=prune.__doc__)
+    description = f"{prune.__doc__} {NEEDS}"
+    parser = commands.add_parser("prune", help="draw pruning curves", description=description)
     add_metric_options(parser)
     parser.add_argument("--at-least", type=int, default=0, metavar="N", help="heads of each layer that always stay")
     parser.add_argument("--greedy", action="store_true", help=f"also take ablations anew at each of the {STEPS} steps")
@@ -95,7 +97,7 @@ def add_command(commands: Any) -> None:
 def prune(arguments: argparse.Namespace) -> None:
     """Write one row per order, draw and step: removed (heads), share (of all heads, 0 to 1), score (of the metric),
     delta (score minus that with all heads on), low, high (95% interval of delta, as of ablate, the orders as they are;
-    empty with fewer than 20 texts, or documents). Orders: each measure, the least important head first; ablation;
+    empty with too few texts). Orders: each measure, the least important head first; ablation;
     reverse (of ablation); greedy; random, of which draw numbers ten. An order is found on one half of the texts, every
     second one, or every second document where these are known, and judged on the other; each text is judged once.
     Prints how many heads each order can remove at a small cost; for the random orders on average. With --over-steps the

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from core.errors import AnalysisError
 from core.importance.effects import FEWEST_TEXTS, Draws
 from core.importance.metrics import Score
-from core.importance.verdicts import ALPHA, LEAST_UNITS, Changes, differing, pseudo_values, verdicts
+from core.importance.verdicts import ALPHA, Changes, differing, pseudo_values, verdicts
 
 STEPS: Final = 10
 """Number of steps from all heads to none."""
@@ -38,7 +38,8 @@ class Curve:
     """Score minus that with no head removed."""
     low: Float[np.ndarray, " step"]
     high: Float[np.ndarray, " step"]
-    """95% interval of delta, as of `verdicts`; the orders stay as they are. 0 with no head removed."""
+    """95% interval of delta, as of `verdicts`; the orders stay as they are. 0 with no head removed, unless no other
+    step has one."""
     by_unit: Float[np.ndarray, "unit step"]
     """What each text, or document, contributes to the score: `pseudo_values`."""
     differs: Bool[np.ndarray, "unit step"]
@@ -157,7 +158,7 @@ def _interval(
 ) -> tuple[Float[np.ndarray, " step"], Float[np.ndarray, " step"]]:
     """Interval of the changes along a curve, the first of which is 0 by definition."""
     tested = verdicts(Changes(delta=delta, by_unit=by_unit, differs=differs), RESAMPLES)
-    is_known = (np.arange(len(delta)) == 0) & (len(by_unit) >= LEAST_UNITS)
+    is_known = (np.arange(len(delta)) == 0) & np.isfinite(tested.low).any()  # beside the interval of another step
     return np.where(is_known, delta, tested.low), np.where(is_known, delta, tested.high)
 
 

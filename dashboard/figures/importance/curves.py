@@ -40,7 +40,8 @@ def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str
     fields = [field for field in ("score", "low", "high", "least", "most") if field in data]
     values = data[fields].to_numpy(float)
     ends = float(np.nanmin(values)), float(np.nanmax(values))
-    return Figure(_spec(tuple(orders), name, ends), data, _description(curves, orders, n_heads, name))
+    has_interval = bool((data["kind"] == "interval").any())
+    return Figure(_spec(tuple(orders), name, ends, has_interval), data, _description(curves, orders, n_heads, name))
 
 
 def _points(curve: Curve, n_heads: int, orders: Sequence[str], chosen: str) -> list[dict[str, Any]]:
@@ -101,7 +102,7 @@ def _description(curves: Sequence[Curve], orders: Sequence[str], n_heads: int, n
 
 
 @lru_cache(maxsize=32)
-def _spec(orders: tuple[str, ...], name: str, ends: Ends) -> Spec:
+def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) -> Spec:
     import altair as alt
 
     x = alt.X(
@@ -161,7 +162,7 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends) -> Spec:
         reading=(
             "line: an order, the least important head first",
             "grey: mean and range of random orders",
-            "coloured band: 95% interval of the chosen order",
+            *(("coloured band: 95% interval of the chosen order",) if has_interval else ()),
         ),
         height=HEIGHT,
     )

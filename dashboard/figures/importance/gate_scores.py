@@ -40,6 +40,7 @@ def gate_scores(
             "score": float(curve.score[step]),
             "low": full_score + float(curve.low[step]),
             "high": full_score + float(curve.high[step]),
+            "interval": _interval(full_score + curve.low[step], full_score + curve.high[step]),
             "penalty": penalty,
             "label": f"{penalty:g}",
             "left": f"{n_heads - curve.n_removed[step]} of {n_heads}",
@@ -57,7 +58,13 @@ def gate_scores(
             *random_band([pruning_curve for pruning_curve in pruning if pruning_curve.order == RANDOM], n_heads),
         ]
     )
-    return Figure(_spec(name, _ends(data), order, "mean" in data), data, _description(data, name, order))
+    has_interval = bool((data["interval"].fillna("") != "").any())
+    spec = _spec(name, _ends(data), order, has_random="mean" in data, has_interval=has_interval)
+    return Figure(spec, data, _description(data, name, order))
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
 
 
 def _order(curve: Curve, n_heads: int) -> list[dict[str, Any]]:
@@ -77,7 +84,7 @@ def _ends(data: pd.DataFrame) -> tuple[float, float]:
 def _description(data: pd.DataFrame, name: str, order: str) -> str:
     runs = data[data["kind"] == "run"].sort_values("share")
     run_parts = [
-        f"penalty {run.label}: {percent(run.share, 0)} removed, {run.score:.3g} ({run.low:.3g} to {run.high:.3g})"
+        f"penalty {run.label}: {percent(run.share, 0)} removed, {run.score:.3g}{run.interval and f' ({run.interval})'}"
         for run in runs.itertuples()
     ]
     full_score = float(data.loc[data["kind"] == "full", "score"].iloc[0])
@@ -90,7 +97,7 @@ def _description(data: pd.DataFrame, name: str, order: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) -> Spec:
+def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool, has_interval: bool) -> Spec:
     import altair as alt
 
     share = alt.X(
@@ -109,8 +116,7 @@ def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) ->
         alt.Tooltip("penalty:N", title="penalty"),
         alt.Tooltip("left:N", title="heads open"),
         alt.Tooltip("score:N", title=name, format=".4~g"),
-        alt.Tooltip("low:N", title="from", format=".4~g"),
-        alt.Tooltip("high:N", title="to", format=".4~g"),
+        alt.Tooltip("interval:N", title="95% interval"),
     ]
     full, pruned, random = of_kind("full"), of_kind("order"), of_kind("random")
     order_tooltip = [
@@ -130,7 +136,7 @@ def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) ->
             x=share, y=y("score"), tooltip=order_tooltip
         ),
     ]
-    reading = ["point: one penalty, which stands beside it; bar: 95% interval"]
+    reading = ["point: one penalty, which stands beside it" + ("; bar: 95% interval" if has_interval else "")]
     if order:
         reading.append(f"diamonds: heads removed in the order of {order}")
     if has_random:

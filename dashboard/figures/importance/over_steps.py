@@ -47,7 +47,7 @@ def score_over_steps(curves: Sequence[StepCurve], n_heads: int, name: str, chose
         f"{percent(chosen / n_heads, 0)} removed{_in_brackets(pruned['interval'][step])}."
         for step in dict.fromkeys((steps[0], last))
     ]
-    return Figure(_over_steps_spec(name, max(1, last), room), data, " ".join(sentences))
+    return Figure(_over_steps_spec(name, max(1, last), room, _has_bars(data)), data, " ".join(sentences))
 
 
 def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
@@ -75,7 +75,7 @@ def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
         f"{_in_brackets(at_middle['interval'][step])}."
         for step in dict.fromkeys((steps[0], last))
     ]
-    return Figure(_relative_spec(max(1, last), room), data, " ".join(sentences))
+    return Figure(_relative_spec(max(1, last), room, _has_bars(data)), data, " ".join(sentences))
 
 
 def _in_brackets(interval: str) -> str:
@@ -90,6 +90,10 @@ def _with_marks(points: pd.DataFrame, marked: pd.Series, ends: pd.DataFrame) -> 
     ends = ends.dropna(subset="value")
     heights = apart(ends["value"].to_numpy(float), room, LINE * (room[1] - room[0]) / HEIGHT)
     return pd.concat([points, bars, ends.assign(kind="name", value=heights)], ignore_index=True), room
+
+
+def _has_bars(data: pd.DataFrame) -> bool:
+    return bool((data["kind"] == "interval").any())
 
 
 def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.DataFrame:
@@ -137,23 +141,25 @@ def _ends(values: np.ndarray) -> Ends:
 
 
 @lru_cache(maxsize=32)
-def _over_steps_spec(name: str, last: int, ends: Ends) -> Spec:
+def _over_steps_spec(name: str, last: int, ends: Ends, has_bars: bool) -> Spec:
     import altair as alt
 
     x = steps_position("at", STEP_AXIS, last)
     color = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[LESS, MORE], interpolate="rgb"), legend=None)
-    reading = ("line: a share of heads removed, written at its end", "bar: 95% interval, at the share chosen above")
+    bars = ("bar: 95% interval, at the share chosen above",) if has_bars else ()
+    reading = ("line: a share of heads removed, written at its end", *bars)
     return _lines(x, color, "removed", name, ".3~g", ends, title="Score over training", reading=reading)
 
 
 @lru_cache(maxsize=32)
-def _relative_spec(last: int, ends: Ends) -> Spec:
+def _relative_spec(last: int, ends: Ends, has_bars: bool) -> Spec:
     import altair as alt
 
     axis = alt.Axis(format=".0%", tickCount=6)
     x = alt.X("share:Q", title="share of heads removed", scale=alt.Scale(domain=[0, 1]), axis=axis)
     color = alt.Color("at:Q", scale=alt.Scale(domain=[0, last], range=[LESS, MORE], interpolate="rgb"), legend=None)
-    reading = ("line: a saved step, written at its end", "bar: 95% interval, at the last step")
+    bars = ("bar: 95% interval, at the last step",) if has_bars else ()
+    reading = ("line: a saved step, written at its end", *bars)
     return _lines(x, color, "at", SHARE, ".0%", ends, title="Relative to all heads on", reading=reading)
 
 

@@ -39,10 +39,10 @@ def headline(importance: Importance) -> None:
     n_heads, n_texts = int((~np.isnan(damage)).sum()), len(importance.ablated.results)
     st.markdown(wording.summary(importance.score.name, effects.full, worst_head, n_heads, n_texts))
     note = without_verdict(effects.delta, effects.p, importance.documents)
-    if importance.score.name != "change" and not np.isnan(effects.p).all():
+    if importance.score.name != "change" and (n_tested := int((~np.isnan(effects.p)).sum())):
         worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
         alpha = importance.material.visit.chosen.criterion.alpha
-        st.markdown(wording.significant(worse, better, n_heads, alpha))
+        st.markdown(wording.significant(worse, better, n_tested, alpha))
     if note or n_texts < wording.FEW_TEXTS:
         st.info(" ".join([note, wording.FEW] if n_texts < wording.FEW_TEXTS else [note]))
 
@@ -63,7 +63,8 @@ def each_head(importance: Importance) -> None:
 def _map(importance: Importance) -> None:
     effects, score = importance.effects, importance.score
     name, checkpoint = wording.SCORE_NAMES[score.name], importance.material.visit.engine.files.name
-    signed = bool((importance.damage < 0).any())
+    signed, has_verdicts = bool((importance.damage < 0).any()), not np.isnan(effects.p).all()
+    outlined = importance.differs if has_verdicts and score.name != "change" else None
     picture = HeadMap(
         title=wording.damage_title(name),
         label=f"{wording.damage_title(name)} of the heads of {checkpoint}",
@@ -72,12 +73,12 @@ def _map(importance: Importance) -> None:
         signed=signed,
         low_label=wording.HELPS if signed else "",
         high_label=wording.HURTS,
-        outlined=importance.differs if score.name != "change" else None,
-        outline=wording.DIFFERS if score.name != "change" else "",
+        outlined=outlined,
+        outline="" if outlined is None else wording.DIFFERS,
         details=[
             (wording.without(name), effects.without),
-            (wording.INTERVAL, _intervals(importance)),
-            *([] if score.name == "change" else [(wording.P_ADJUSTED, effects.p_adjusted)]),
+            *([(wording.INTERVAL, _intervals(importance))] if has_verdicts else []),
+            *([] if outlined is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
     )
     show_head_map(

@@ -8,7 +8,7 @@ from core.importance.measures import BATCH_SIZE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from core.importance.removal.exports import TOLERANCE
-from core.importance.verdicts import DRAWN_SHARE, LEAST_UNITS, RESAMPLES
+from core.importance.verdicts import DRAWN_SHARE, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, RESAMPLES
 from core.passes.masked_tokens import MASKED_SHARE
 from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted, percent
@@ -17,6 +17,7 @@ NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
     "smallest_p": f"{2 / (RESAMPLES + 1):g}",
     "least": str(LEAST_UNITS),
+    "least_of_equal_size": str(LEAST_OF_EQUAL_SIZE),
     "drawn": percent(DRAWN_SHARE, 0),
     "corpora": f"{CORPORA:,}",
     "masked": percent(MASKED_SHARE),
@@ -118,11 +119,11 @@ def summary(
     )
 
 
-def significant(worse: int, better: int, n_heads: int, alpha: float) -> str:
+def significant(worse: int, better: int, n_tested: int, alpha: float) -> str:
     """How many heads the score needs, and how many lower it."""
     return (
-        f"At level {alpha:g}, corrected over all heads, the score gets worse without {worse} of {n_heads} heads and "
-        f"better without {better}."
+        f"At level {alpha:g}, corrected over all of them, the score gets worse without {worse} of {n_tested} tested "
+        f"heads and better without {better}."
     )
 
 

@@ -53,12 +53,12 @@ def check(table, found):
 
 @pytest.mark.parametrize("replace", ["zero", "mean"])
 def test_ablate_writes_the_change_of_the_output_by_each_head(replace, files, loaded):
-    checkpoint, texts = loaded("bert", "float64"), read_typed(TYPED * 7)
-    (files / "texts.txt").write_text(TYPED * 7)
+    checkpoint, texts = loaded("bert", "float64"), read_typed(TYPED * 34)
+    (files / "texts.txt").write_text(TYPED * 34)
     table = run(files, checkpoint, "--replace", replace, "--resamples", "999")
     means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts)) if replace == "mean" else None
     outcomes = results(checkpoint, ablation_question("output", means=means), texts)
-    check(table, effects(outcomes, mean_score("change"), [None] * 21, resamples=999))
+    check(table, effects(outcomes, mean_score("change"), [None] * 102, resamples=999))
     assert table["p"].min() == 2 / 1_000
     assert table.attrs["test"] == "larger p of sign flips and bootstrap-t, 999 resamples, at least 0.002"
     assert table.attrs["without a verdict"] == "none"
@@ -83,7 +83,7 @@ def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression
     kept = pd.read_csv(files / "kept.csv")
     assert list(kept.columns[:4]) == ["layer", "even_head", "odd_head", "full"]
     assert kept["full"].tolist() == [table["full"][0]] * 2
-    few = "There are 6 texts, and intervals and p-values need at least 20:"
+    few = "There are 6 texts, and intervals and p-values need at least 20, or 100 for changes of different "
     assert few in capsys.readouterr().err
     assert few in table.attrs["without a verdict"]
     assert kept["without a verdict"].str.startswith(few).all()

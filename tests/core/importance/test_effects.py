@@ -16,12 +16,12 @@ def losses(without, full=None):
 
 
 def test_a_change_and_its_verdict_are_those_of_its_head_alone():
-    logits, classes = CHANCE.normal(size=(160, 2, 3, 2)), CHANCE.integers(2, size=160).astype(float)
-    full = CHANCE.normal(size=(160, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
+    logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), CHANCE.integers(2, size=400).astype(float)
+    full = CHANCE.normal(size=(400, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
     score = label_score("matthews", classes, 2)
-    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 160, "none")
+    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "none")
     for head in np.ndindex(2, 3):
-        alone = verdicts(changes(score, full, logits[:, head[0], [head[1]]], [None] * 160))
+        alone = verdicts(changes(score, full, logits[:, head[0], [head[1]]], [None] * 400))
         for name in ("low", "high", "p"):
             assert getattr(found, name)[head] == pytest.approx(getattr(alone, name)[0])
     np.testing.assert_allclose(found.delta, found.without - found.full)
@@ -29,10 +29,10 @@ def test_a_change_and_its_verdict_are_those_of_its_head_alone():
 
 
 def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
-    without = np.zeros((24, 1, 3))
-    without[:, 0, 1] = CHANCE.uniform(1, 2, 24)
-    without[:, 0, 2] = CHANCE.normal(size=24) * 1e-3
-    found = effects(losses(without), mean_score("loss"), [None] * 24, "bh")
+    without = np.zeros((120, 1, 3))
+    without[:, 0, 1] = CHANCE.uniform(1, 2, 120)
+    without[:, 0, 2] = CHANCE.normal(size=120) * 1e-3
+    found = effects(losses(without), mean_score("loss"), [None] * 120, "bh")
     assert found.p[0, 0] == 1
     assert found.p[0, 1] == pytest.approx(2 / 10_000)
     assert found.p[0, 1] < found.p[0, 2]
@@ -40,8 +40,8 @@ def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
 
 
 def test_intervals_cover_as_often_as_they_say():
-    values = CHANCE.normal(0.5, 1, size=(40, 20, 50))
-    found = effects(losses(values), mean_score("loss"), [None] * 40, resamples=999)
+    values = CHANCE.normal(0.5, 1, size=(120, 20, 50))
+    found = effects(losses(values), mean_score("loss"), [None] * 120, resamples=999)
     assert 0.94 <= ((found.low <= 0.5) & (found.high >= 0.5)).mean() <= 0.98
 
 
@@ -74,11 +74,11 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
 
 @pytest.mark.parametrize("name", ["accuracy", "matthews", "f1", "loss"])
 def test_a_removed_head_has_no_change_and_is_in_no_correction(name):
-    logits, classes = CHANCE.normal(size=(60, 2, 3, 2)), np.arange(60) % 2.0
-    full, score = CHANCE.normal(size=(60, 2)), label_score(name, classes, 2)
-    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 60, "none")
+    logits, classes = CHANCE.normal(size=(400, 2, 3, 2)), np.arange(400) % 2.0
+    full, score = CHANCE.normal(size=(400, 2)), label_score(name, classes, 2)
+    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "none")
     logits[:, 1, 0] = np.nan
-    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 60, "holm")
+    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, [None] * 400, "holm")
     for field in ("without", "delta", "low", "high", "p", "p_adjusted"):
         assert np.argwhere(np.isnan(getattr(found, field))).tolist() == [[1, 0]]
     left = ~np.isnan(found.p)

@@ -26,6 +26,15 @@ def test_an_order_of_pruning_and_the_range_of_random_ones_lie_at_their_shares():
     assert "order of" not in FIGURES["gate scores"].description
 
 
+def test_runs_over_few_texts_have_no_interval():
+    none = np.full(3, np.nan)
+    figure = gate_scores(replace(CURVE, low=none, high=none), PENALTIES, 12, "accuracy")
+    assert rows(figure, "run")["interval"].tolist() == ["", ""]
+    assert "penalty 0.1: 67% removed, 0.6." in figure.description
+    assert "95% interval" not in str(figure.spec["title"])
+    assert "95% interval" in str(FIGURES["gate scores"].spec["title"])
+
+
 def test_runs_that_all_do_as_well_as_before_leave_the_axis_some_room():
     zero = np.zeros(3)
     flat = replace(CURVE, score=np.full(3, 0.5), delta=zero, low=zero, high=zero)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from importance_figures import COUNTS, SCORES, STEPS, curve
 
 from core.importance.pruning.curves import relative
+from core.importance.pruning.over_steps import StepCurve
 from dashboard.figures.axes import apart
 from dashboard.figures.importance.curves import pruning_curves
 from dashboard.figures.importance.histogram import BINS, score_histogram
@@ -48,6 +49,19 @@ def test_no_two_orders_look_alike():
     )
     assert len({(colour, str(dash)) for colour, dash in zip(colours, dashes)}) == 14
     assert len(set(zip(colours, marks))) == 14
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_curves_with_an_interval_explain_one(known):
+    one = curve("flap", known=known)
+    steps = [StepCurve(step=7, curve=one)]
+    figures = (
+        pruning_curves([one], 6, "accuracy", "flap"),
+        score_over_steps(steps, 6, "accuracy", 3),
+        relative_score(steps, 6),
+    )
+    for figure in figures:
+        assert ("95% interval" in str(figure.spec["title"])) == known
 
 
 def test_a_score_over_steps_has_a_point_for_every_step_and_number_of_heads_removed():

@@ -31,7 +31,7 @@ RIGHT = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0,
 """Whether each of five texts is classified rightly at each of four numbers of heads removed."""
 
 
-def planted(right=RIGHT, order="flap", draw=0, times=25):
+def planted(right=RIGHT, order="flap", draw=0, times=100):
     """A curve over so many copies of the five texts."""
     right = np.tile(right, (times, 1))
     logits = np.stack([1.0 - right, right], axis=-1)  # all texts are of class 1
@@ -41,7 +41,7 @@ def planted(right=RIGHT, order="flap", draw=0, times=25):
 
 def test_a_curve_has_the_interval_of_its_changes_and_none_over_few_texts():
     found = planted()
-    tested = verdicts(changes(*accuracy_with_and_without(25)), RESAMPLES)
+    tested = verdicts(changes(*accuracy_with_and_without(100)), RESAMPLES)
     assert found.low[1:] == pytest.approx(tested.low[1:])
     assert found.high[1:] == pytest.approx(tested.high[1:])
     assert (found.low[0], found.high[0]) == (0, 0)
@@ -61,7 +61,7 @@ def test_a_relative_curve_divides_by_the_steps_own_score_with_all_heads_on():
     assert shares.value == pytest.approx([1, 3 / 4, 3 / 4, 0])
     assert (shares.low[0], shares.high[0]) == (1, 1)
     # Fieller's interval of a ratio of two means, by another path: all shares that Student's t does not reject.
-    full, pruned = np.tile(RIGHT, (25, 1))[:, :2].T
+    full, pruned = np.tile(RIGHT, (100, 1))[:, :2].T
     candidates = np.linspace(0, 1.5, 1_501)
     p = ttest_1samp(pruned[:, None] - candidates * full[:, None], 0).pvalue
     fieller = candidates[p > 0.05]
@@ -82,7 +82,7 @@ def test_the_mean_of_random_curves_has_the_interval_of_their_mean():
     assert (mean.order, mean.draw) == ("random", 0)
     assert mean.score == pytest.approx([4 / 5, 3 / 10, 3 / 5, 3 / 10])
     assert mean.delta == pytest.approx(mean.score - 4 / 5)
-    by_text = np.tile((RIGHT + other) / 2 - RIGHT[:, :1], (25, 1))
+    by_text = np.tile((RIGHT + other) / 2 - RIGHT[:, :1], (100, 1))
     tested = verdicts(Changes(delta=by_text.mean(axis=0), by_unit=by_text, differs=by_text != 0), RESAMPLES)
     assert mean.low[1:] == pytest.approx(tested.low[1:])
     assert mean.high[1:] == pytest.approx(tested.high[1:])

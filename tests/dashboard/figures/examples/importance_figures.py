@@ -19,6 +19,7 @@ def curve(order, draw=0, seed=0, known=True):
     score = 0.9 - np.linspace(0, 0.4, len(COUNTS)) * (1 + np.random.default_rng(seed).random())
     delta = score - score[0]
     spread = np.full(len(COUNTS), 0.02 if known else np.nan)
+    of_units = np.random.default_rng(seed).normal(size=(120 if known else 4, len(COUNTS)))
     return Curve(
         order=order,
         draw=draw,
@@ -28,8 +29,8 @@ def curve(order, draw=0, seed=0, known=True):
         low=delta - spread,
         high=delta + spread,
         drawn=np.tile(delta, (3, 1)) if known else np.full((3, len(COUNTS)), np.nan),
-        by_unit=np.tile(score, (4, 1)),
-        differs=np.tile(delta != 0, (4, 1)),
+        by_unit=score + 0.1 * (of_units - of_units.mean(axis=0)),
+        differs=np.tile(delta != 0, (len(of_units), 1)),
     )
 
 

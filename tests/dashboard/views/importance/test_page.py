@@ -24,7 +24,7 @@ from dashboard.views.importance import wording as words
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3
-MANY = "\n".join([TEXTS] * 7)
+MANY = "\n".join([TEXTS] * 34)
 ROWS = ("the cat sat,no", "a dog ran,yes", "she ate apples,so", "the mat is red,no", "two birds,yes", "a cat,so")
 TABLE = "\n".join(["sentence,label", *ROWS])
 VALUES = [0, 2, 1, 0, 2, 1]
@@ -68,21 +68,36 @@ def test_the_map_and_the_sentence_are_what_core_computes(opened, replaced, repla
     layer, head = np.unravel_index(expected.delta.argmax(), expected.delta.shape)
     assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g}." in shown(at)
     (few,) = (each.value for each in at.info)
-    assert few.startswith("There are 3 texts, and intervals and p-values need at least 20:")
+    assert few.startswith(
+        "There are 3 texts, and intervals and p-values need at least 20, or 100 for changes of different "
+    )
     assert few.endswith(words.FEW)
 
 
 def test_the_loss_of_a_language_model_may_fall_and_is_tested(opened):
-    _, at = opened("MaskedLM", metric=words.LM)
-    assert "At level" not in shown(at)
     folder, at = opened("MaskedLM", metric=words.LM, corpus_text=MANY)
     outcomes = results(loaded(folder), ablation_question("lm"), read_typed(MANY))
-    expected = effects(outcomes, mean_score("loss"), [None] * 21)
+    expected = effects(outcomes, mean_score("loss"), [None] * 102)
     assert (expected.p_adjusted < 0.05).any()
     assert shown_map(at, "loss") == pytest.approx(expected.delta, abs=1e-5)
     differs = expected.p_adjusted < 0.05
     worse, better = (int((differs & (sign * expected.delta > 0)).sum()) for sign in (1, -1))
-    assert f"the score gets worse without {worse} of 6 heads and better without {better}." in shown(at)
+    assert f"the score gets worse without {worse} of 6 tested heads and better without {better}." in shown(at)
+
+
+def test_a_loss_over_fewer_than_a_hundred_texts_is_shown_without_a_word_of_significance(opened):
+    _, at = opened("MaskedLM", metric=words.LM, corpus_text="\n".join([TEXTS] * 7))
+    assert not at.exception
+    assert "Over 21 texts, each of 6 heads was switched off in turn." in shown(at)
+    assert "At level" not in shown(at)
+    assert "(95% interval" not in shown(at)
+    (few,) = (each.value for each in at.info)
+    assert few.startswith(
+        "No change has an interval and a p-value. There are 21 texts, and changes of different sizes "
+    )
+    data = sent(at, words.damage_title(words.SCORE_NAMES["loss"]))
+    assert not data["outline"]
+    assert not any(name in json.dumps(data) for name in (words.INTERVAL, words.P_ADJUSTED, "nan", "NaN"))
 
 
 def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened):
