@@ -22,6 +22,7 @@ from core.finetuning.settings import TrainingSettings
 from core.importance.effects import kept_alone
 from core.importance.metrics import TextOutcomes, label_score
 from core.importance.removal.remove import remove
+from core.importance.verdicts import LEAST_UNITS
 from core.passes.prepare import prepare
 from core.similarity.distances import (
     USUAL_DISTANCES,
@@ -63,6 +64,8 @@ def texts(tmp_path_factory):
     return path
 
 
+ENOUGH = "\n".join(SENTENCES * (LEAST_UNITS // 2))
+"""As many texts as a test of changes needs, also where one of the sentences does not change."""
 MENTIONS = {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]}
 
 
@@ -86,6 +89,9 @@ def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed
     if command == ("coreference",):
         texts = tmp_path / "mentions.jsonl"
         texts.write_text(json.dumps(MENTIONS) + "\n")
+    if command[0] == "ablate":
+        texts = tmp_path / "enough.txt"
+        texts.write_text(ENOUGH)
     off = ",".join(f"{layer}-{head}" for layer, head in GONE)
     tables = []
     for name, checkpoint, more in (("a", folders("bert"), ("--off", off)), ("b", pruned, ())):
@@ -141,7 +147,7 @@ def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing
     replace, pruned, folders, tmp_path, capsys
 ):
     texts = tmp_path / "texts.txt"
-    texts.write_text("\n".join(SENTENCES * 5))  # as many as a test needs
+    texts.write_text(ENOUGH)
     off = ",".join(f"{layer}-{head}" for layer, head in GONE)
     tables = {}
     for name, checkpoint, more in (("gated", folders("bert"), ("--off", off)), ("pruned", pruned, ())):
