@@ -39,7 +39,7 @@ SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
     "held_out": (
         "Validation split",
         "Share of the texts that no gate is trained on. The scores below are of these texts, so a small share makes "
-        "wide intervals.",
+        "wide intervals, or too few texts for any.",
         0.05,
     ),
     "seed": ("Seed", "For the noise of the gates, the order of the texts, and the validation split.", 1),
