@@ -11,7 +11,6 @@ from core.attention.settings import Head, head_name
 from core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
 from core.statistics.documents import documents_note
-from core.statistics.key_matched import LEAST_TIMES
 from dashboard import state
 from dashboard.figures.coreference.table import DESIGN_EFFECT, FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
@@ -36,7 +35,7 @@ from dashboard.views.parsers.coreference.choices import (
 from dashboard.views.parsers.coreference.text import choices_in_a_text
 from dashboard.views.pickers import one_of
 
-NOTES: Final = frame.read_notes(Path(__file__).parent, {"times": f"{LEAST_TIMES:g}"})
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}
 MINUS: Final[dict[str, int | None]] = {
     BASELINES[1]: 1,

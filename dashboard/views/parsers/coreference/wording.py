@@ -8,6 +8,9 @@ from core.statistics.key_matched import LEAST_TIMES
 from dashboard.figures.figure import counted, percent
 from dashboard.wording import FROM_EVERYWHERE
 
+NUMBERS: Final = {"times": f"{LEAST_TIMES:g}"}
+"""What method.md leaves open."""
+
 TITLE: Final = "Coreference"
 SEE: Final = (
     "Words such as *she* or *the bakery* mention someone or something. Does an attention head find where the same one "
