@@ -91,7 +91,7 @@ def with_effect(law: str, values: Values, sign: int) -> Values:
 
 
 def redrawn() -> None:
-    """The issue's own experiment: real changes of the loss, centred, with texts redrawn."""
+    """Real changes of the loss, centred so that no head matters, with texts redrawn."""
     import torch
 
     torch.set_num_threads(1)
