@@ -196,9 +196,9 @@ def test_a_link_with_nonsense_opens_the_page_with_what_it_has_and_says_so(visit)
 
 
 def test_a_misspelt_address_leads_to_its_page_and_an_unknown_one_says_which_pages_there_are(visit, server):
-    page = visit("/Finetune?checkpoint=bundled")
+    page = visit("/Finetune?epochs=2")
     expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
-    expect(page).to_have_url(re.compile(f"^{server}/fine-tune[?]checkpoint=bundled"))
+    expect(page).to_have_url(re.compile(f"^{server}/fine-tune[?]epochs=2"))
     page = visit("/nowhere")
     said = page.locator(".st-key-link-said")
     expect(said.get_by_role("alert")).to_contain_text("There is no page “nowhere”.")

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from playwright.sync_api import expect
-from steps import SUMMARY, give_file, reviews, set_number
+from steps import SUMMARY, give_file, number, reviews, set_number
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +31,15 @@ def test_without_a_second_checkpoint_one_sentence_says_how_to_get_one_and_a_butt
 def test_from_200_texts_to_what_fine_tuning_changed(visit):
     page = visit("/compare")
     page.get_by_role("link", name="Fine-tune on my own texts").click()
-    set_number(page, "Epochs", 1)
-    expect(page).to_have_url(re.compile("epochs=1"))
-    page.keyboard.press("Escape")
     give_file(page, "films.csv", reviews())
     expect(page.get_by_text("200 texts, 2 classes: blame (100), praise (100).")).to_be_visible()
     expect(page.get_by_role("textbox", name="Name of the new checkpoint")).to_have_value("films")
+    expect(number(page, "Batch size")).to_have_value("8")
+    set_number(page, "Epochs", 1)
+    expect(page).to_have_url(re.compile("epochs=1"))
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Start from bundled").click()
-    finished = page.get_by_text("Finished after 12 steps: validation accuracy")
+    finished = page.get_by_text("Finished after 18 steps: validation accuracy")
     expect(finished).to_be_visible()
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_have_count(0)
     listed = page.get_by_text("films, from bundled with films.csv (classes, 200 texts)")
@@ -48,7 +49,7 @@ def test_from_200_texts_to_what_fine_tuning_changed(visit):
     expect(page.get_by_role("textbox", name="Name of the new checkpoint")).to_have_value("films-2")
     page.reload()
     expect(listed).to_be_visible()
-    expect(page.get_by_text("Upload a table of labelled texts to see what is in it")).to_be_visible()
+    expect(page.get_by_text("Going on with films.csv")).to_be_visible()
     page.get_by_role("link", name="Compare with bundled").click()
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
     expect(page.get_by_text(SUMMARY).first).to_have_text(re.compile("^Fine-tuning (took|gave) the .* role"))

@@ -267,7 +267,7 @@ def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_check
     else:
         expect(panel(page)).to_have_count(0)
     if lesson == 4:
-        expect(page.get_by_text("Over 128 texts")).to_be_visible()
+        expect(page.get_by_text("Over 128 texts at tau")).to_be_visible()
 
 
 def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server):
