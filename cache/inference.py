@@ -14,6 +14,7 @@ from cache.serving.background_loading import LoadsBehind
 from cache.serving.batch import output_change_of, prediction_of
 from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
 from cache.serving.looks import Look, Looks, moved_back
+from cache.serving.model_time import STEP_SECONDS
 from cache.serving.models import Models
 from cache.serving.requests import Report, Sender, Status, is_short
 from cache.serving.shares import STOPPED_BYTES, Shares
@@ -306,6 +307,10 @@ class Inference:
         """
         with self._models.use(engine) as checkpoint:
             return checkpoint
+
+    def give_way(self) -> None:
+        """Wait while short texts on screen are passed, for at most a step; for pauses of work outside the workers."""
+        self._urgent.wait(STEP_SECONDS)
 
     def is_loaded(self, engine: Engine) -> bool:
         """Whether a checkpoint is in memory; never waits."""

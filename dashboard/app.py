@@ -12,6 +12,7 @@ import streamlit as st
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
+from core.pauses import pausing
 from dashboard import controls, link, state, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
@@ -61,7 +62,8 @@ if is_led:
         import_module("dashboard.views.lessons.panel").elsewhere()
 controls.sidebar()
 downloads.begin_page()
-page.run()
+with pausing(controls.give_way):
+    page.run()
 link.check_widgets()
 link.show(above)
 if first_screen_is_drawn():

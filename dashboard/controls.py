@@ -59,6 +59,12 @@ def inference() -> Inference:
     return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=_session)
 
 
+def give_way() -> None:
+    """End long work of a page at its next pause if the reader has left or does something else; let typed texts pass."""
+    st.session_state.get("page")  # Streamlit ends a run only when it is called
+    inference().give_way()
+
+
 def _session() -> str | None:
     """Id of the Streamlit session whose script runs in this thread."""
     context = get_script_run_ctx()

@@ -1,20 +1,23 @@
 """Texts with gold mentions: read, cut to windows, run through the checkpoint, and scored."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
 import streamlit as st
 
 from cache.answers import Answers
+from cache.serving.requests import Report, Status
 from cache.store.recent import Recent
 from core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
 from core.coreference.files import read_mentions
 from core.coreference.mentions import MentionText, Windows, windows
 from core.coreference.question import choice_question
+from core.texts.relations import Dependencies
 from core.texts.words import FromWord
 from dashboard import public, samples
+from dashboard import wording as shared_wording
 from dashboard.progress import in_its_place, with_progress
 from dashboard.views.frame import Visit
 from dashboard.views.parsers.coreference import wording
@@ -65,7 +68,7 @@ _results: Final[Recent[Hashable, CoreferenceResults]] = Recent(RECENT)
 
 
 def gold_mentions(*, is_example: bool) -> Gold | None:
-    """The example texts, or those of the reader's file; None while there is no file yet.
+    """The example texts, or those of the reader's file; None while there is none, or where reading was stopped.
 
     Raises: TextError.
     """
@@ -88,17 +91,29 @@ def gold_mentions(*, is_example: bool) -> Gold | None:
         type="tertiary",
         icon=":material/download:",
     )
-    return None if uploaded is None else _read(uploaded.file_id, uploaded.name, uploaded.getvalue)
+    if uploaded is None:
+        st.info(wording.WAIT)
+        return None
+    return _read(uploaded.file_id, uploaded.name, uploaded.getvalue)
 
 
-def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold:
-    """Read once per file."""
+@in_its_place
+def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold | None:
+    """Read once per file; None where the reader has stopped that."""
 
-    def read() -> Gold:
+    def read(report: Report) -> Gold:
+        def counted(trees: Iterable[Dependencies], n_texts: int) -> Iterator[Dependencies]:
+            for n_done, tree in enumerate(trees, start=1):
+                report(Status(done=n_done, total=n_texts, seconds_left=None, n_waiting_before=0))
+                yield tree
+
         file_bytes = content()
-        return Gold(name, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes))
+        return Gold(name, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes, counted))
 
-    return _golds.get_or_put(file_id, read)
+    gold = _golds.get(file_id) or with_progress(("mentions", file_id), read, shared_wording.PARSING)
+    if gold is not None:
+        _golds.put(file_id, gold)
+    return gold
 
 
 @in_its_place

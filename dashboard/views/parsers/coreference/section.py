@@ -61,7 +61,6 @@ def _coreference() -> None:
         settings = _settings()
     gold = gold_mentions(is_example=is_example)
     if gold is None:
-        st.info(wording.WAIT)
         return
     results = coreference_results(visit, gold, settings)
     if results is None:

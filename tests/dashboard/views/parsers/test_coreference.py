@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from made_attention import to_no_antecedent
 from reading import said, sent
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
 
 from cache.inference import Inference
 from core.coreference.accuracy import MentionChoices, coreference_scores
@@ -17,6 +19,7 @@ from dashboard.samples import MENTIONS as MENTION_SAMPLE
 from dashboard.views.parsers import wording as shared_wording
 from dashboard.views.parsers.coreference import wording
 from dashboard.views.parsers.coreference.text import marked_text
+from dashboard.wording import PARSING
 
 TEXT = {"text": "Ann saw *Bo* :red[x]. She fed him.", "clusters": [[[0, 3], [22, 25]], [[9, 11], [30, 33]]]}
 
@@ -156,6 +159,30 @@ def test_a_file_is_asked_for_and_a_bad_one_refused_in_words(section):
     uploader.upload("gold.json", b'{"text": "Ann left."}', "application/json").run()
     assert said(at)[0].startswith("Item 1 has no mentions. Write an object with clusters, such as")
     assert not at.exception
+
+
+def test_parsing_of_an_upload_lets_typed_texts_pass_and_shows_its_progress(section, monkeypatch):
+    at, n_ways, progress = section(**{"mentions from": wording.UPLOAD}), [], []
+    monkeypatch.setattr(Inference, "give_way", lambda inference: n_ways.append(inference))
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda bar, share, label=None: progress.append((share, label)))
+    document = {"text": "Ann saw the old dog. She fed it. " * 400, "clusters": [[[8, 19], [29, 31]]]}
+    content = "\n".join(json.dumps({**document, "name": name}) for name in ("one", "two"))
+    at.get("file_uploader")[0].upload("own.jsonl", content.encode(), "application/json").run()
+    assert not at.exception
+    assert len(n_ways) > 1
+    assert [share for share, label in progress if PARSING in label] == [0.5, 1]
+
+
+def test_a_reader_who_does_something_else_ends_the_parsing_of_an_upload(section, monkeypatch):
+    def leave(inference):
+        raise StopException
+
+    at = section(**{"mentions from": wording.UPLOAD})
+    monkeypatch.setattr(Inference, "give_way", leave)
+    document = {"text": "Ann saw the old dog. She fed it.", "clusters": [[[8, 19], [29, 31]]]}
+    at.get("file_uploader")[0].upload("own.jsonl", json.dumps(document).encode(), "application/json").run()
+    assert not at.exception
+    assert not at.dataframe
 
 
 def read(*items):
