@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class imports lock pages pictures ray samples soak test types units sample-checkpoint sample-tasks
+.PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
@@ -30,11 +30,15 @@ class: $(VENV)/prepared
 # One process a core: another one would have its own imports, server and browser, which cost more than it saves.
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 4))')
 # The unit tests leave the cores idle now and then: imports and types are checked meanwhile, and the pages' samples scored.
-test: $(VENV)/test-installed
+test: $(VENV)/test-installed programs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MAKE) -j4 units imports types samples
 	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) pages
+
+# Chromium and nginx, where they are missing.
+programs: $(VENV)/test-installed
+	$(BIN)/python -m benchmarks.shared.programs
 
 units: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
@@ -52,19 +56,19 @@ samples: $(VENV)/test-installed
 	ATTENTION_SIEVE_CACHE='$(SAMPLES)' HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m dashboard.prepare \
 	    > '$(SAMPLES).log' 2>&1 || { cat '$(SAMPLES).log'; exit 1; }
 
-pages: $(VENV)/test-installed
+pages: $(VENV)/test-installed programs
 	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
 
 # All but two that put under stress rather than measure.
 BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
     $(wildcard benchmarks/*/[a-z]*.py))
-bench: $(VENV)/test-installed
+bench: $(VENV)/test-installed programs
 	for module in $(subst /,.,$(BENCHMARKS:.py=)); do $(BIN)/python -m $$module || exit 1; done
 
 soak: $(VENV)/test-installed
 	$(BIN)/python -m benchmarks.serving.soak
 
-pictures: $(VENV)/test-installed
+pictures: $(VENV)/test-installed programs
 	$(BIN)/python -m pytest -q tests/browser/pictures.py
 
 # After a change of requirements.txt. torch and the parts of CUDA are left out.

@@ -12,10 +12,9 @@ from filelock import FileLock
 from playwright.sync_api import Error
 from steps import PATIENCE, settle, slow_down
 
+from benchmarks.shared.programs import chromium
 from benchmarks.shared.server import DASHBOARD, prepare, serve
 
-CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or "/usr/bin/chromium"
-"""Without windows where that is installed: the whole browser takes twice the processor time for the same pages."""
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -48,7 +47,7 @@ PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args():
-    return {"executable_path": CHROMIUM, "args": ARGUMENTS}
+    return {"executable_path": chromium(), "args": ARGUMENTS}
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ import trustme
 from playwright.sync_api import expect
 from steps import PATIENCE, arcs, settle, type_texts
 
-NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+from benchmarks.shared.programs import NO_NGINX, nginx
+
 EXAMPLE = Path(__file__).parents[3] / "dashboard" / "web" / "nginx.conf"
 LOGIN = {"username": "class", "password": "sieve heads"}
 AROUND = """
@@ -41,18 +42,20 @@ http {{
 @pytest.fixture(scope="module")
 def proxied(served, prepared, tmp_path_factory):
     """Addresses of the proxy, without and with TLS, and its folder."""
+    program = nginx()
+    assert program, NO_NGINX
     folder = tmp_path_factory.mktemp("proxy")
     store = shutil.copytree(prepared, folder / "store")
     with served(store, ATTENTION_SIEVE_PUBLIC="1") as behind:
         plain, tls = _free_port(), _free_port()
         _write(folder, behind.address, plain, tls)
-        nginx = subprocess.Popen([NGINX, "-p", folder, "-c", folder / "nginx.conf"])
+        proxy = subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"])
         try:
             _wait_for(tls)
             yield f"http://localhost:{plain}", f"https://localhost:{tls}", folder
         finally:
-            nginx.terminate()
-            nginx.wait()
+            proxy.terminate()
+            proxy.wait()
 
 
 def _write(folder, behind, plain, tls):

@@ -1,0 +1,64 @@
+"""The set-up: one command installs what the tests need, or says what to install."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.shared.programs import NO_CHROMIUM, is_debian
+
+ROOT = Path(__file__).parents[1]
+NOBODY_LISTENS = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def install(tmp_path):
+    """install(**programs): the set-up on a machine without Chromium and network that has these shell scripts only."""
+    commands = tmp_path / "commands"
+    commands.mkdir()
+
+    def run(**programs):
+        for name, script in programs.items():
+            path = commands / name.replace("_", "-")
+            path.write_text(f"#!/bin/sh\n{script}\n")
+            path.chmod(0o755)
+        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        environment |= {
+            "PATH": str(commands),
+            "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path / "browsers"),
+            "PLAYWRIGHT_DOWNLOAD_HOST": NOBODY_LISTENS,
+        }
+        command = [sys.executable, "-m", "benchmarks.shared.programs"]
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+def test_without_chromium_and_network_the_set_up_ends_with_what_to_install(install):
+    ended = install()
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(NO_CHROMIUM + "\n")
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not is_debian(), reason="the packages are Debian's")
+def test_apt_get_installs_chromium_once(install, tmp_path):
+    asked, installed = tmp_path / "asked", tmp_path / "commands" / "chromium"
+    scripts = {
+        "apt_get": f'echo "$*" >> {asked}; [ "$1" = update ] || /bin/cp /bin/true {installed}',
+        "sudo": 'shift; exec "$@"',
+        "true": "exit 0",
+        "nginx": "exit 0",
+    }
+    expected = ["update", "install --yes --no-install-recommends chromium chromium-headless-shell"]
+    for _ in range(2):
+        assert install(**scripts).returncode == 0
+        assert asked.read_text().splitlines() == expected
+
+
+def test_ci_runs_the_readmes_test_command_and_nothing_else():
+    lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    commands = [line for line in lines if not line.startswith("#")]
+    assert commands == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
