@@ -1,11 +1,14 @@
 """The set-up: one command installs what the tests need, or says what to install."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks.shared.programs import NO_CHROMIUM, is_debian
 
@@ -62,3 +65,40 @@ def test_ci_runs_the_readmes_test_command_and_nothing_else():
     lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
     commands = [line for line in lines if not line.startswith("#")]
     assert commands == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
+
+
+def test_the_version_and_the_works_to_cite_are_the_same_wherever_they_are_named():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    bibliography = (ROOT / "dashboard" / "files" / "references.bib").read_text("utf-8")
+    assert citation["version"] == project["version"]
+    assert re.findall(r"Version ([\d.]+)", bibliography) == [project["version"]]
+    assert citation["license"] == project["license"]
+    works = [work for work in citation["references"] if work["type"] == "conference-paper"]
+    titles = re.findall(r"^  title += \{(.*)\},$", bibliography, re.MULTILINE)
+    assert [work["title"] for work in works] + [citation["title"]] == [re.sub("[{}]", "", title) for title in titles]
+    for field, name in {
+        "start": r"pages += \{(\d+)",
+        "end": r"pages += \{\d+--(\d+)",
+        "year": r"year += \{(\d+)",
+    }.items():
+        assert [str(work[field]) for work in works] == re.findall(name, bibliography)
+    assert [work["doi"] for work in works if "doi" in work] == re.findall(r"doi += \{(.*)\}", bibliography)
+
+
+def test_the_changelog_begins_with_what_is_not_released_or_with_the_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
+    assert newest in ("Unreleased", version)
+
+
+def test_the_contributors_page_names_targets_and_tests_that_are_there():
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {target for line in re.findall(r"`(?:\w+=\S+ )*make ([\w -]+)`", page) for target in line.split()}
+    assert len(named) > 6
+    assert named <= targets
+    paths = re.findall(r"\btests/[\w./]*\w", page) + re.findall(r"`((?:core|cache|dashboard)/[\w./]+\.\w+)`", page)
+    assert len(paths) > 12
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert len(page.encode()) <= 6 * 1024
