@@ -11,7 +11,8 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units sample-checkpoint sample-tasks
+.PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units \
+    sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
