@@ -1,4 +1,7 @@
-"""The command line, `python -m core`: every analysis without a page."""
+"""The analyses of the dashboard, and the work that it has no page for, on the command line.
+
+`python -m core COMMAND --help` lists the options of a command and the columns of the files that it writes.
+"""
 
 import argparse
 import gc
@@ -8,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from core.commands import Parser
 from core.comparison import command as comparison
 from core.coreference import command as coreference
 from core.corpus import command as corpus
@@ -84,7 +88,7 @@ def _option_for(error: AnalysisError) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m core", description=__doc__)
+    parser = Parser(prog="python -m core", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
     for module in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):

@@ -1,14 +1,16 @@
-"""Shared by all commands: options, reading texts, loading a checkpoint, writing a table, a progress bar."""
+"""Shared by all commands: help, options, reading texts, loading a checkpoint, writing a table, a progress bar."""
 
 import argparse
+import inspect
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 from uuid import uuid4
 
 import pandas as pd
@@ -21,7 +23,7 @@ from core.errors import AnalysisError, TextError, quoted, shortened
 from core.passes.prepare import check_settings, prepare_all
 from core.passes.question import Item, Question, Result, answer
 from core.passes.texts import PassText
-from core.texts.text import MAX_BYTES, Text, read_file
+from core.texts.text import MAX_BYTES, SUFFIXES, Text, read_file
 from core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
@@ -31,18 +33,74 @@ INTERRUPTED: Final = 130
 """Exit status of a program that was ended from the keyboard."""
 
 Done = TypeVar("Done")
+TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 NAMED: Final = 100
 """Characters of a file's name that are kept in the name of its unfinished copy."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser of options; its help shows a docstring with its paragraphs and its list of columns."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Docstring, **options)
+
+
+class _Docstring(argparse.HelpFormatter):
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Fill each paragraph, and each entry of a list, which is indented by four spaces, on its own."""
+        blocks = re.split(r"\n(?=\n|    \S)", inspect.cleandoc(text))
+        return "\n".join(
+            textwrap.fill(block.strip(), width, initial_indent="  ", subsequent_indent="      ")
+            if block.startswith("    ")
+            else block[: -len(block.lstrip())] + textwrap.fill(block.strip(), width)
+            for block in (re.sub(r"(?<=\S)\s+", " ", block) for block in blocks)
+        )
+
+
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the checkpoint, device, number format, attention and heads."""
-    parser.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--dtype", default="float32", choices=DTYPES)
-    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
+    add_checkpoint_option(parser)
+    add_device_option(parser)
+    add_dtype_option(parser)
+    add_attention_option(parser)
+    add_off_option(parser)
+
+
+def add_checkpoint_option(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add the option that chooses the checkpoint."""
     parser.add_argument(
-        "--off", type=heads, action="extend", default=[], help="heads to switch off, as layer-head: 3-7,2-5"
+        "--checkpoint",
+        required=required,
+        help="Hugging Face model id, folder of a checkpoint, or bundled for the one that comes with this program",
+    )
+
+
+def add_device_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses the device."""
+    parser.add_argument("--device", default="auto", help="device: auto, cuda, mps or cpu; default: %(default)s")
+
+
+def add_dtype_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses the number format."""
+    parser.add_argument(
+        "--dtype", default="float32", choices=DTYPES, help="number format of the model; default: %(default)s"
+    )
+
+
+def add_attention_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses the kind of attention."""
+    parser.add_argument(
+        "--attention",
+        choices=(*ONE_STACK, *TWO_STACKS),
+        help="attention layers to analyse: encoder, decoder or cross for an encoder-decoder (default: encoder), self "
+        "for any other model",
+    )
+
+
+def add_off_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that switches heads off."""
+    parser.add_argument(
+        "--off", type=heads, action="extend", default=[], help="heads to switch off, as layer-head, such as 3-7,2-5"
     )
 
 
@@ -52,27 +110,86 @@ def add_random_weights_option(parser: argparse.ArgumentParser) -> None:
         "--random-weights",
         type=random_seed,
         metavar="SEED",
-        help="a control: the same shape with weights before any training",
+        help="seed of random weights that replace the trained ones, as a control",
     )
 
 
-def add_texts_options(parser: argparse.ArgumentParser, suffixes: str) -> None:
+def add_text_columns_option(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the option that names the columns of a table that hold the texts."""
+    parser.add_argument(
+        "--text-columns",
+        required=required,
+        help="column of a table that holds the texts, or the two columns of a pair, as first,second",
+    )
+
+
+def add_labelled_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a table of labelled texts to train on."""
+    parser.add_argument("--data", required=True, type=Path, help="table of labelled texts: .csv or .tsv, or gzipped")
+    add_text_columns_option(parser, required=True)
+    parser.add_argument("--label-column", required=True, help="column of the table that holds the labels")
+    parser.add_argument(
+        "--task",
+        choices=("classes", "regression"),
+        help="whether labels are classes to distinguish or numbers to predict; default: decided by the labels",
+    )
+
+
+def add_too_long_option(parser: argparse.ArgumentParser, default: TooLong = "error") -> None:
+    """Add the option that says what becomes of texts that are too long for the checkpoint."""
+    parser.add_argument(
+        "--too-long",
+        default=default,
+        choices=get_args(TooLong),
+        help="what to do with texts that are longer than the model allows: stop with an error, skip them or truncate "
+        "them; default: %(default)s",
+    )
+
+
+def add_output_option(
+    parser: argparse.ArgumentParser, description: str = f"file to write: {' or '.join(TABLES)}"
+) -> None:
+    """Add the option that names the file, or folder, to write."""
+    parser.add_argument("--output", required=True, type=Path, help=description)
+
+
+def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP) -> None:
     """Add the options that choose the texts.
 
     Args:
         parser: parser of the command.
-        suffixes: suffixes of the files that the command reads, for its help.
+        description: help of the option that names the file.
     """
-    parser.add_argument("--texts", required=True, type=Path, help=suffixes)
-    parser.add_argument("--text-columns", help="column or two columns of a table, as a,b")
-    parser.add_argument("--too-long", default="error", choices=("error", "skip", "truncate"))
+    parser.add_argument("--texts", required=True, type=Path, help=description)
+    add_text_columns_option(parser)
+    add_too_long_option(parser)
+
+
+def add_alpha_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the level of tests and intervals."""
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        help="significance level of tests; confidence intervals cover 1 - alpha; default: %(default)s",
+    )
+
+
+def add_correction_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the correction of p-values."""
+    parser.add_argument(
+        "--correction",
+        default="bh",
+        choices=("bh", "holm", "none"),
+        help="correction for multiple testing: Benjamini-Hochberg, Holm or none; default: %(default)s",
+    )
 
 
 def heads(written: str) -> tuple[tuple[int, int], ...]:
     """Heads as `3-7,2-5`: layer and head, both 0-based."""
     matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", name, re.ASCII) for name in written.split(",")]
     if not all(matches):
-        raise argparse.ArgumentTypeError(f"{quoted(written)} does not name heads; write layer-head, as in 3-7,2-5")
+        raise argparse.ArgumentTypeError(f"{quoted(written)} does not name heads; write layer-head, such as 3-7,2-5")
     return tuple((int(head[1]), int(head[2])) for head in matches if head)
 
 
@@ -126,7 +243,7 @@ def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
 def prepared_texts(
     checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
 ) -> dict[int, PassText]:
-    """Tokens of each text by its index; prints to standard error how many texts were left out or cut.
+    """Tokens of each text by its index; prints to standard error how many texts were left out or truncated.
 
     Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded; TextError if no text remains.
     """
@@ -155,17 +272,17 @@ def answers(
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:
-    """Print to standard error how many texts were left out or cut.
+    """Print to standard error how many texts were left out or truncated.
 
     Raises: TextError if no text remains.
     """
     finding = f"{n_left_out} of {n_texts} texts have more than {max_tokens} tokens"
     if n_left_out == n_texts:
-        raise TextError(f"{finding}. Give shorter texts, or cut them with --too-long truncate.")
+        raise TextError(f"{finding}. Give shorter texts, or truncate them with --too-long truncate.")
     if n_left_out:
         print(f"{finding} and were left out.", file=sys.stderr)
     if n_cut:
-        print(f"{n_cut} of {n_texts} texts were cut to {max_tokens} tokens.", file=sys.stderr)
+        print(f"{n_cut} of {n_texts} texts were truncated to {max_tokens} tokens.", file=sys.stderr)
 
 
 def _is_cut(text: PassText) -> bool:
@@ -223,14 +340,14 @@ def _check_path(output: Path, others: Iterable[Path | None]) -> None:
     folder, name_shown = output.resolve().parent, shortened(str(output))
     if not folder.is_dir():
         parent, name = shortened(str(folder)), shortened(output.name)
-        raise AnalysisError(f"There is no folder {parent} to write {name} to. Make it first.")
+        raise AnalysisError(f"{name} cannot be written, because there is no folder {parent}. Create the folder first.")
     if output.is_dir():
         raise AnalysisError(f"{name_shown} is a folder. Name a file in it.")
     if output.is_fifo():
-        raise AnalysisError(f"{name_shown} is a pipe, which takes no whole file. Name a file.")
+        raise AnalysisError(f"{name_shown} is a pipe, and results can only be written to a file. Name a file.")
     if any(_is_same(output, other) for other in others if other):
         raise AnalysisError(
-            f"{name_shown} is another file of this command, which would be overwritten. Name a new one."
+            f"{name_shown} is also another file of this command, and would be overwritten. Choose another name."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.commands import CSV, check_output, write
+from core.commands import CSV, add_output_option, check_output, write
 from core.comparison.differences import ROUNDING, PairedTests, paired_tests
 from core.comparison.tables import comparison_table
 from core.comparison.transitions import busiest_layers, changed_heads
@@ -20,16 +20,31 @@ from core.roles.tables import on_same_texts, read_score_table
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("compare", help="test scores of two checkpoints", description=compare.__doc__)
-    parser.add_argument("a", type=Path, help="Parquet file from the score command, of the reference")
-    parser.add_argument("b", type=Path, help="the same of the compared checkpoint; differences are b - a")
-    parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    parser = commands.add_parser(
+        "compare", help="test how the scores of two checkpoints differ", description=compare.__doc__
+    )
+    parser.add_argument("a", type=Path, help="Parquet file written by the score command for the reference checkpoint")
+    parser.add_argument("b", type=Path, help="the same for the other checkpoint; differences are b - a")
+    add_output_option(parser, "CSV file to write")
     add_criterion_options(parser)
     parser.set_defaults(run=compare)
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
+    """Test how the scores of two checkpoints differ on the same texts; write a row per role, layer and head.
+
+    Columns:
+        role: name of the role
+        layer, head: index of the layer and of the head, from 0
+        texts: number of texts with a score under both checkpoints
+        mean_a, mean_b: mean score under each checkpoint
+        difference: mean of b - a
+        t, p: paired t-test, two-sided
+        p_adjusted: p after correction
+        wilcoxon_p: Wilcoxon signed-rank test, two-sided
+        effect: Cohen's d of the paired differences
+        holds_a, holds_b: whether the head has the role under each checkpoint
+    """
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
     check_output(arguments.output, (CSV,), [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)

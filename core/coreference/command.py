@@ -15,6 +15,7 @@ from core.attention.settings import head_name
 from core.commands import (
     TABLES,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     answers,
     check_output,
@@ -37,36 +38,62 @@ Part = TypeVar("Part")
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     parser = commands.add_parser(
-        "coreference", help="measure antecedent selection by every head", description=coreference.__doc__
+        "coreference", help="measure how well each head finds antecedents", description=coreference.__doc__
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    parser.add_argument("--texts", required=True, type=Path, help=f"texts with gold mentions: {KINDS}")
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument("--texts", required=True, type=Path, help=f"file of texts with annotated coreference: {KINDS}")
+    add_output_option(parser)
     parser.add_argument(
         "--candidates",
         default="mentions",
         choices=get_args(Candidates),
-        help="what a mention may choose: earlier mentions, or all words",
+        help="words among which an antecedent is chosen: the head words of earlier mentions, or all words; default: "
+        "%(default)s",
     )
     parser.add_argument(
-        "--window", type=int, default=WINDOW, help=f"tokens that longer documents are cut to; {WINDOW} unless told"
+        "--window",
+        type=int,
+        default=WINDOW,
+        help="longer documents are split at sentence ends into windows of at most this many tokens; default: "
+        "%(default)s",
     )
-    parser.add_argument("--from-word", default="mean", choices=("mean", "first"), help="pieces of a word that attend")
+    parser.add_argument(
+        "--from-word",
+        default="mean",
+        choices=("mean", "first"),
+        help="attention from a word of several tokens: mean over its tokens, or that of the first; default: "
+        "%(default)s",
+    )
     parser.set_defaults(run=coreference)
 
 
 def coreference(arguments: argparse.Namespace) -> None:
-    """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
-    back to an earlier one), documents (with cases; texts of one name are one document), accuracy (share whose head word
-    attends most to the head word of an antecedent), low and high (95% interval), design_effect (variance of the
-    accuracy with documents as units over that with independent cases), accuracy of the baselines nearest mention, same
-    head word (else the nearest) and random mention, and p_nearest and p_same_head (one-sided tests against two of them,
-    times the number of heads). A control compares the attention to the antecedents with what later words that do not
-    mention the same thing give to the same words: compared (cases), attention, attention_of_others, times_others (their
-    ratio), p_others (corrected likewise), beats_others (significant at .05 and at least twice as much) and
-    from_everywhere (less than twice as much). Documents are the units of intervals and tests: cases of one text are not
-    independent. With one document only, there are none. A summary goes to standard error.
+    """Measure how well each head finds the antecedents of mentions; write a row per group of mentions, layer and head.
+
+    Documents are the units of intervals and tests, because cases of one text are not independent; with a single
+    document there are no intervals or tests. A summary is printed to standard error.
+
+    Columns:
+        group: type of mention: all, pronoun, proper or nominal
+        layer, head: index of the layer and of the head, from 0
+        cases: number of mentions that refer back to an earlier mention
+        documents: number of documents with cases; texts of the same name are one document
+        accuracy: share of the cases whose head word attends most to the head word of an antecedent
+        low, high: 95% confidence interval of the accuracy
+        design_effect: variance of the accuracy with documents as units, divided by that with independent cases
+        nearest mention, same head word, random mention: accuracy of these baselines; same head word falls back on the
+            nearest mention
+        p_nearest, p_same_head: one-sided p-values of the accuracy being above the first two, multiplied by the number
+            of heads
+
+    Columns of a control, which compares the attention to the antecedents with the attention that they get from later
+    words that do not mention the same entity:
+        compared: number of cases that can be compared
+        attention, attention_of_others, times_others: the two means, and their ratio
+        p_others: one-sided p-value of the first being larger, multiplied by the number of heads
+        beats_others: whether it is significant at .05, and at least twice as large
+        from_everywhere: whether it is less than twice as large, so that the head attends to these words from everywhere
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     content = read_bytes(arguments.texts)
@@ -144,7 +171,7 @@ def _summary(scores: CoreferenceScores, n_apart: int) -> str:
             f"({held_out.low[0]:.1%} to {held_out.high[0]:.1%})"
         )
     if n_apart:
-        clauses.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
+        clauses.append(f"{n_apart:,} mentions have their antecedents in earlier windows and do not count as cases")
     if scores.n_unread:
         clauses.append(f"{scores.n_unread:,} mentions without a token of their own were left out")
     return "; ".join(clauses) + "."

@@ -1,4 +1,7 @@
-"""The commands `python -m core corpus parse|plan|run|merge|verify|show|compare`: corpora of any size, in shards."""
+"""Analyse corpora of any size, in shards: parse, plan, run, merge, verify, show and compare.
+
+A run can be stopped at any time; the same command continues it.
+"""
 
 import argparse
 import sys
@@ -8,15 +11,28 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import ONE_STACK, TWO_STACKS
-from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
+from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from core.commands import INTERRUPTED, TABLES, add_random_weights_option, check_output, heads, write_table
+from core.commands import (
+    INTERRUPTED,
+    TABLES,
+    add_attention_option,
+    add_checkpoint_option,
+    add_device_option,
+    add_dtype_option,
+    add_off_option,
+    add_output_option,
+    add_random_weights_option,
+    add_text_columns_option,
+    add_too_long_option,
+    check_output,
+    write_table,
+)
 from core.corpus import plan as planning
 from core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from core.corpus.paired import read_differences, write_differences
@@ -27,92 +43,120 @@ from core.corpus.results import Part, open_results
 from core.corpus.run import Progress, alone, check, merge, named, run
 from core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
 from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
-from core.corpus.texts.inputs import SUFFIXES
+from core.corpus.texts.inputs import HUB, SUFFIXES
 from core.engines.options import add_engine_options, check_engine, engine_of
 from core.errors import AnalysisError
 from core.relations.accuracy import DIRECTIONS
-from core.roles.command import add_criterion_options, criterion_of
+from core.roles.command import add_criterion_options, add_score_options, criterion_of
 from core.roles.hypotheses import Criterion, n_holding
-from core.roles.measures import Direction, Scale
 from core.roles.roles import shown_roles
 from core.roles.tables import head_table
 from core.roles.uncertainty.anytime import as_odds
 from core.roles.uncertainty.stability import few_texts
-from core.texts.tokens import TooLong
 
 EVERY: Final = 30.0
 """Seconds from one line about progress to the next, where standard error is a file."""
-READING_STOPPED: Final = "The texts were still being read, so the same command starts again."
+RESULTS_FOLDER: Final = "folder of the results"
+READING_STOPPED: Final = "The texts were still being read, so the same command starts from the beginning."
 SHOWN_COLUMNS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = commands.add_parser("corpus", help="score corpora of millions of texts, in shards", description=__doc__)
+    parser = commands.add_parser("corpus", help="analyse corpora of millions of texts, in shards", description=__doc__)
     verbs = parser.add_subparsers(required=True)
-    _add_plan(verbs.add_parser("plan", help="split texts into shards", description=plan.__doc__)).set_defaults(run=plan)
-    run_parser = _add_plan(verbs.add_parser("run", help="score the shards", description=run_corpus.__doc__))
+    _add_plan(
+        verbs.add_parser("plan", help="split the texts into shards, without a run", description=plan.__doc__)
+    ).set_defaults(run=plan)
+    run_parser = _add_plan(
+        verbs.add_parser("run", help="analyse all shards and merge the results", description=run_corpus.__doc__)
+    )
     add_engine_options(run_parser)
     run_parser.set_defaults(run=run_corpus)
     for name, function, summary in (
         ("merge", merge_corpus, "merge the statistics of all shards"),
-        ("verify", verify, "check every file"),
+        ("verify", verify, "check that all result files are complete and unchanged"),
     ):
         folder_parser = verbs.add_parser(name, help=summary, description=function.__doc__)
-        folder_parser.add_argument("folder", type=Path, help="of the results")
+        folder_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
         folder_parser.set_defaults(run=function)
-    _add_parse(verbs.add_parser("parse", help="parse texts once for all runs", description=parse.__doc__))
-    compare_parser = verbs.add_parser(
-        "compare", help="compare two results on the same texts", description=compare.__doc__
+    _add_parse(
+        verbs.add_parser(
+            "parse", help="parse the texts once, for runs of several checkpoints", description=parse.__doc__
+        )
     )
-    compare_parser.add_argument("reference", type=Path, help="results folder of the reference")
+    compare_parser = verbs.add_parser(
+        "compare", help="compare the results of two checkpoints on the same texts", description=compare.__doc__
+    )
+    compare_parser.add_argument("reference", type=Path, help="results folder of the reference checkpoint")
     compare_parser.add_argument("compared", type=Path, help="results folder of the other checkpoint")
     compare_parser.set_defaults(run=compare)
-    show_parser = verbs.add_parser("show", help="tell what came out", description=show.__doc__)
-    show_parser.add_argument("folder", type=Path, help="of the results")
-    show_parser.add_argument("--output", type=Path, help="also write all of it: " + " or ".join(TABLES))
-    show_parser.add_argument("--question", choices=QUESTIONS, help="what is told; the first that was asked unless told")
-    show_parser.add_argument("--part", help="such as language=de, length=9 to 16, or data set=news; else all texts")
+    show_parser = verbs.add_parser("show", help="print a summary of the results", description=show.__doc__)
+    show_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
+    show_parser.add_argument("--output", type=Path, help=f"file to write all results to: {' or '.join(TABLES)}")
+    show_parser.add_argument(
+        "--question", choices=QUESTIONS, help="question to show; default: the first of the run's --questions"
+    )
+    show_parser.add_argument(
+        "--part", help="part of the texts, such as language=de, length=9 to 16 or data set=news; default: all texts"
+    )
     add_criterion_options(show_parser)
     show_parser.set_defaults(run=show)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options of a plan; with a folder that is planned already, none of them is needed."""
+    """Add the options of a plan; a folder that already has a plan needs only --output."""
     defaults = CorpusSettings()
-    parser.add_argument("--output", required=True, type=Path, help="folder of the results")
-    parser.add_argument("--checkpoint", help="a hub id, a folder, or: bundled")
-    parser.add_argument("--texts", help=f"a folder or a file ({', '.join(SUFFIXES)}), or hub:name of a data set")
-    parser.add_argument("--text-columns", help="a column or a key of the texts, or two as a,b")
-    parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
-    parser.add_argument("--questions", default=",".join(defaults.questions), help=f"some of {','.join(QUESTIONS)}")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--dtype", default=defaults.dtype, choices=DTYPES)
-    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
-    parser.add_argument("--off", type=heads, action="extend", default=[], help="heads to switch off: 3-7,2-5")
+    add_output_option(parser, RESULTS_FOLDER)
+    add_checkpoint_option(parser, required=False)
+    _add_texts_options(parser, required=False)
+    parser.add_argument(
+        "--questions",
+        default=",".join(defaults.questions),
+        help=f"what to analyse, separated by commas: {','.join(QUESTIONS)}; default: %(default)s",
+    )
+    add_device_option(parser)
+    add_dtype_option(parser)
+    add_attention_option(parser)
+    add_off_option(parser)
     add_random_weights_option(parser)
-    parser.add_argument("--too-long", default=defaults.too_long, choices=get_args(TooLong))
-    parser.add_argument("--direction", default=defaults.direction, choices=get_args(Direction))
-    parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
-    parser.add_argument("--scale", default=defaults.scale, choices=get_args(Scale))
-    parser.add_argument("--no-parser", dest="parses", action="store_false", help="leave syntactic roles out")
-    parser.add_argument("--threads", type=int, default=defaults.n_threads, help="of each process")
+    add_too_long_option(parser, defaults.too_long)
+    add_score_options(parser)
+    parser.add_argument(
+        "--no-parser",
+        dest="parses",
+        action="store_false",
+        help="do not parse texts that have no dependency trees; syntactic roles do not apply to them",
+    )
+    parser.add_argument(
+        "--threads", type=int, default=defaults.n_threads, help="threads per process; default: %(default)s"
+    )
     return parser
 
 
+def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    parser.add_argument(
+        "--texts",
+        required=required,
+        help=f"folder or file of texts ({', '.join(SUFFIXES)}), or {HUB}name for a data set on the Hugging Face Hub",
+    )
+    add_text_columns_option(parser)
+    parser.add_argument(
+        "--shard-size", type=int, default=planning.SHARD_SIZE, help="number of texts per shard; default: %(default)s"
+    )
+
+
 def _add_parse(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--texts", required=True, help="as for run")
-    parser.add_argument("--text-columns", help="as for run")
-    parser.add_argument("--output", required=True, type=Path, help="folder of the parsed texts")
-    parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
+    _add_texts_options(parser, required=True)
+    add_output_option(parser, "folder for the parsed texts")
     add_engine_options(parser)
     parser.set_defaults(run=parse)
 
 
 def parse(arguments: argparse.Namespace) -> None:
-    """Parse texts once, for the runs of any number of checkpoints: give the folder to `run` as --texts.
+    """Parse texts once, for runs of several checkpoints: pass the folder to `corpus run` as --texts.
 
-    Whatever ended it, the same command goes on. Texts that bring trees keep them.
+    If it is interrupted, the same command continues. Texts that already have trees keep them.
     """
     check_engine(arguments)
     engine = engine_of(arguments, "cpu")
@@ -125,14 +169,14 @@ def parse(arguments: argparse.Namespace) -> None:
 
 @dataclass
 class _Shown:
-    """Progress on standard error: a bar in a terminal, and in a file a line now and then."""
+    """Progress on standard error: a bar in a terminal, or occasional lines if it is a file."""
 
     bar: Any
     """Of tqdm."""
     stopped: str
     """What to say after Ctrl+C."""
     next_line: float = 0.0
-    """Time of the next line."""
+    """Earliest time of the next line, where lines are printed."""
 
     def read(self, n_texts: int) -> None:
         """Show how many texts were read for a plan."""
@@ -142,16 +186,16 @@ class _Shown:
     def parsed(self, n_parsed: int, n_texts: int) -> None:
         """Show how many texts are parsed."""
         self.bar.total = n_texts
-        self._show_kept(n_parsed, f"{n_parsed:,} of {n_texts:,} texts are parsed")
+        self._show_done(n_parsed, f"{n_parsed:,} of {n_texts:,} texts are parsed")
 
     def scored(self, progress: Progress) -> None:
         """Show how many shards are done."""
         self.bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
-        self._show_kept(progress.n_texts, f"{progress.n_done:,} of {progress.n_shards:,} shards are done")
+        self._show_done(progress.n_texts, f"{progress.n_done:,} of {progress.n_shards:,} shards are done")
 
-    def _show_kept(self, n_texts: int, kept: str) -> None:
-        self.stopped = f"{kept}; the same command goes on from there."
-        self._show(n_texts, f"{kept}.")
+    def _show_done(self, n_texts: int, done: str) -> None:
+        self.stopped = f"{done}; run the same command again to continue."
+        self._show(n_texts, f"{done}.")
 
     def _show(self, n_texts: int, line: str) -> None:
         self.bar.update(n_texts - self.bar.n)
@@ -162,11 +206,11 @@ class _Shown:
 
 @contextmanager
 def _progress(stopped: str, n_texts: int | None = None) -> Iterator[_Shown]:
-    """Context of work whose progress is shown; after Ctrl+C, says what is done.
+    """Context manager that shows progress; after Ctrl+C, it prints what is done.
 
     Args:
-        stopped: what to say after Ctrl+C before anything is done.
-        n_texts: of the work, where known.
+        stopped: what to print after Ctrl+C if nothing is done yet.
+        n_texts: total number of texts, if known.
     """
     with tqdm(total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
         shown = _Shown(bar, stopped)
@@ -179,23 +223,24 @@ def _progress(stopped: str, n_texts: int | None = None) -> Iterator[_Shown]:
 
 
 def plan(arguments: argparse.Namespace) -> None:
-    """Read all texts once, write them in shards, and write the manifest; nothing is scored."""
+    """Split the texts into shards and write a manifest; no model runs."""
     with alone(arguments.output):
         manifest = _planned(arguments)
     print(f"{manifest.n_texts:,} texts in {len(manifest.shards):,} shards: {arguments.output}")
 
 
 def run_corpus(arguments: argparse.Namespace) -> None:
-    """Score all shards that are not done, and merge their statistics; whatever ended it, the same command goes on.
+    """Analyse all shards that are not done yet, and merge their statistics.
 
-    With a folder that is planned already, the checkpoint and the texts can be left out. Shards that are damaged, or
-    were scored with something else, are named and computed anew. A second run in the same folder is refused.
+    If a run is interrupted, the same command continues it. For a folder that already has a plan, --checkpoint and
+    --texts can be left out. Shards that are damaged, or were computed with other settings, are listed and computed
+    again. Only one run at a time can use a folder.
     """
     check_engine(arguments)
     with alone(arguments.output):
         manifest = _planned(arguments)
         engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
-        with _progress("The same command goes on.", manifest.n_texts) as shown:
+        with _progress("Run the same command again to continue.", manifest.n_texts) as shown:
             run(arguments.output, manifest, engine, partial(print, file=sys.stderr), shown.scored)
     remember_results(arguments.output)
     part = open_results(arguments.output).part()
@@ -203,31 +248,31 @@ def run_corpus(arguments: argparse.Namespace) -> None:
 
 
 def merge_corpus(arguments: argparse.Namespace) -> None:
-    """Merge the statistics of all shards in their order; a run does that at its end."""
+    """Merge the statistics of all shards, in their order, as a run does when it ends."""
     manifest = read_manifest(arguments.folder)
     merge(arguments.folder, manifest)
     print(f"Merged {len(manifest.shards):,} shards.")
 
 
 def verify(arguments: argparse.Namespace) -> None:
-    """Check every file of every shard against what was written; exit code 2 where one is not as it was."""
+    """Check that every file of every shard is complete and unchanged; exits with code 2 if one is not."""
     manifest = read_manifest(arguments.folder)
     states = check(arguments.folder, manifest)
     n_done = sum(state == "done" for state in states.values())
-    print(f"{n_done:,} of {len(states):,} shards are done and sound.")
+    print(f"{n_done:,} of {len(states):,} shards are complete and unchanged.")
     sentences = [
         f"{named(names)}: {problem}."
         for problem in ("missing", "damaged", "foreign")
         if (names := [name for name, state in states.items() if state == problem])
     ]
     if sentences:
-        raise AnalysisError(f"{' '.join(sentences)} Run the corpus: they are computed anew.")
+        raise AnalysisError(f"{' '.join(sentences)} Run the corpus again to compute them.")
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Write the statistics of the differences of two checkpoints' scores, text by text, into the second folder.
+    """Compare the scores of two checkpoints text by text, and write the statistics of their differences.
 
-    The page Compare draws from them; no model runs.
+    They are written to the second folder and shown on the page Compare; no model runs.
     """
     a, b = open_results(arguments.reference), open_results(arguments.compared)
     path = write_differences(a, b)
@@ -238,7 +283,22 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def show(arguments: argparse.Namespace) -> None:
-    """Tell what the statistics of a results folder say: roles by test and by evidence, or how heads look, or parse."""
+    """Print a summary of the results: the number of heads with each role, or the best head for each surface statistic
+    or relation.
+
+    Columns of --output, for the question roles: role, layer, head, and the columns of the `roles` command, with
+    evidence and holds_anytime if the run recorded evidence.
+
+    Columns of --output, for the question surface:
+        statistic, layer, head: as in the `surface` command
+        mean, low, high: mean over texts, and its confidence interval
+
+    Columns of --output, for the question relations:
+        relation, direction, layer, head: as in the `parse-heads` command
+        accuracy, low, high: share of the cases that the head gets right, and its confidence interval
+        cases: number of words with this relation
+        offset, baseline: the best fixed offset in words, and its accuracy
+    """
     results = open_results(arguments.folder)
     part = results.part(_stratum(arguments.part))
     question = arguments.question or results.settings.questions[0]
@@ -323,17 +383,19 @@ def _stratum(part: str | None) -> Stratum:
     word, _, name = part.partition("=")
     kinds = {kind: kind for kind in STRATUM_KINDS[1:]}
     if word not in kinds or not name:
-        raise AnalysisError(f"{part[:60]!r} names no part. Write it as language=de, length=9 to 16 or data set=news.")
+        raise AnalysisError(
+            f"{part[:60]!r} is not a part of the texts. Write it as language=de, length=9 to 16 or data set=news."
+        )
     return Stratum(kinds[word], name)
 
 
 def _planned(arguments: argparse.Namespace) -> Manifest:
-    """The plan of a folder: that which is there, or a new one."""
+    """The plan of a folder: the existing one, or a new one."""
     if arguments.texts is None and arguments.checkpoint is None and (arguments.output / MANIFEST).exists():
         return read_manifest(arguments.output)
     if arguments.texts is None or arguments.checkpoint is None:
         missing = "--texts" if arguments.texts is None else "--checkpoint"
-        raise AnalysisError(f"{arguments.output} is not planned, and {missing} is not given. Add {missing}.")
+        raise AnalysisError(f"{arguments.output} has no plan yet, which needs {missing}. Add {missing}.")
     files = find_checkpoint(arguments.checkpoint)
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
@@ -358,7 +420,7 @@ def _questions(written: str) -> tuple[QuestionName, ...]:
     names = [name.strip() for name in written.split(",")]
     if unknown := [name for name in names if name not in QUESTIONS]:
         known = ", ".join(QUESTIONS)
-        raise AnalysisError(f"Corpora are asked for {known}, got {unknown[0][:40]!r}. Choose among them.")
+        raise AnalysisError(f"There is no question {unknown[0][:40]!r}. Choose among {known}.")
     return tuple(name for name in QUESTIONS if name in names)
 
 

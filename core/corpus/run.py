@@ -59,7 +59,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def check(folder: Path, manifest: Manifest) -> dict[str, Soundness]:
-    """Whether each shard of a corpus is done and sound, by its name; reads all its files."""
+    """Whether each shard of a corpus is complete and unchanged, by its name; reads all its files."""
     return {shard.name: soundness(folder, manifest, shard) for shard in manifest.shards}
 
 

@@ -20,18 +20,28 @@ MOST_WORKERS: Final = 10_000
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--engine", default="local", choices=ENGINES, help="processes of this machine, or Ray")
-    parser.add_argument("--address", help="of a Ray cluster: auto, or host:port; else one is started on this machine")
-    parser.add_argument("--workers", type=int, help="processes; one for each GPU, or for each core, unless told")
+    parser.add_argument(
+        "--engine",
+        default="local",
+        choices=ENGINES,
+        help="where to compute: in processes on this machine, or on a Ray cluster; default: %(default)s",
+    )
+    parser.add_argument(
+        "--address",
+        help="address of the Ray cluster: auto, or host:port; default: a cluster is started on this machine",
+    )
+    parser.add_argument(
+        "--workers", type=int, help="number of processes; default: one per GPU, or per CPU core if there is no GPU"
+    )
 
 
 def check_engine(arguments: argparse.Namespace) -> None:
-    """Raise for options that do not go together, before any work is done.
+    """Raise for options that cannot be combined, before any work is done.
 
     Raises: AnalysisError.
     """
     if arguments.address is not None and arguments.engine != "ray":
-        raise AnalysisError("An address is that of a Ray cluster. Add --engine ray, or leave --address out.")
+        raise AnalysisError("--address only applies to a Ray cluster. Add --engine ray, or leave out --address.")
     if arguments.workers is not None and not 1 <= arguments.workers <= MOST_WORKERS:
         raise AnalysisError(f"The number of workers is {arguments.workers}. Choose 1 to {MOST_WORKERS:,}.")
 

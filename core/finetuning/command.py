@@ -1,4 +1,4 @@
-"""The commands `python -m core finetune` and `python -m core sample-checkpoint`."""
+"""The commands `python -m core finetune` and `python -m core sample-checkpoint`: fine-tune a checkpoint."""
 
 import argparse
 import sys
@@ -14,7 +14,14 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, read_progress
-from core.commands import INTERRUPTED, read_bytes
+from core.commands import (
+    INTERRUPTED,
+    add_checkpoint_option,
+    add_device_option,
+    add_labelled_options,
+    add_output_option,
+    read_bytes,
+)
 from core.finetuning.chance import NOT_ABOVE, against_chance
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
@@ -32,34 +39,38 @@ SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
 
 def add_commands(commands: Any) -> None:
     """Add both commands to the command line's subparsers."""
-    parser = commands.add_parser("finetune", help="fine-tune a checkpoint", description=finetune.__doc__)
-    parser.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
-    parser.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
-    parser.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
-    parser.add_argument("--label-column", required=True)
-    parser.add_argument("--output", required=True, type=Path, help="folder of the run, newly made")
-    for field, kind, summary in (
-        ("epochs", float, "passes over the training texts"),
-        ("learning_rate", float, "highest learning rate"),
-        ("batch_size", int, "texts a step"),
-        ("max_length", int, "tokens of a text; longer ones are cut"),
-        ("seed", int, "of the new head, the order and the validation split"),
-        ("save_steps", int, "steps between two saved checkpoints; the last only where it is not given"),
-        ("held_out", float, "share of the texts to measure on"),
+    parser = commands.add_parser(
+        "finetune", help="fine-tune a checkpoint on labelled texts", description=finetune.__doc__
+    )
+    add_checkpoint_option(parser)
+    add_labelled_options(parser)
+    add_output_option(parser, "new folder for the run")
+    for field, kind, description in (
+        ("epochs", float, "number of epochs"),
+        ("learning_rate", float, "peak learning rate"),
+        ("batch_size", int, "batch size, in texts"),
+        ("max_length", int, "maximum length of a text in tokens; longer texts are truncated"),
+        ("seed", int, "random seed of the new classifier, the order of texts and the validation split"),
+        ("save_steps", int, "save a checkpoint every so many steps"),
+        ("held_out", float, "share of the texts used for validation"),
     ):
-        default = "by the number of texts" if field in BY_NUMBER else str(getattr(TrainingSettings, field))
-        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, help=f"{summary} ({default})")
-    parser.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in the output folder")
+        default = "only the last step is saved" if field == "save_steps" else getattr(TrainingSettings, field)
+        shown = f"{default}, adjusted if there are few texts" if field in BY_NUMBER else default
+        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, help=f"{description}; default: {shown}")
+    add_device_option(parser)
+    parser.add_argument("--resume", action="store_true", help="resume the run in the output folder")
     parser.set_defaults(run=finetune)
-    sample = commands.add_parser("sample-checkpoint", help="make the sample", description=sample_checkpoint.__doc__)
-    sample.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    sample = commands.add_parser(
+        "sample-checkpoint",
+        help="fine-tune the bundled checkpoint on movie reviews, as an example to compare",
+        description=sample_checkpoint.__doc__,
+    )
+    add_device_option(sample)
     sample.set_defaults(run=sample_checkpoint)
 
 
 def finetune(options: argparse.Namespace) -> None:
-    """Fine-tune a checkpoint on the labelled texts of a table, and keep it in a folder."""
+    """Fine-tune a checkpoint on a table of labelled texts, and save it in a folder."""
     columns = tuple(name.strip() for name in options.text_columns.split(","))
     data = read_training_data(
         options.data.name, read_bytes(options.data), columns, options.label_column.strip(), task=options.task
@@ -72,13 +83,14 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def sample_checkpoint(options: argparse.Namespace) -> None:
-    """Fine-tune the bundled checkpoint on movie reviews, or go on with it, so that there is a pair to compare."""
+    """Fine-tune the bundled checkpoint on movie reviews, so that there is a pair of checkpoints to compare.
+
+    If the run was interrupted, the same command resumes it.
+    """
     folder = checkpoints_folder() / SAMPLE
     progress = read_progress(folder)
     if progress is not None and progress.state == "finished":
-        print(
-            f"The sample checkpoint is there already, by the name {SAMPLE}: {_result(progress)}. Its folder: {folder}"
-        )
+        print(f"The sample checkpoint already exists, under the name {SAMPLE}: {_result(progress)}. It is in {folder}")
         return
     step = saved_step(folder, resume=progress is not None)
     with _reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
@@ -108,7 +120,7 @@ def _train(
     for note in progress.notes:
         print(note, file=sys.stderr)
     if progress.state == "finished":
-        print(f"Finished after {progress.steps:,} steps: {_result(progress)}. The checkpoint: {journal.folder}")
+        print(f"Finished after {progress.steps:,} steps: {_result(progress)}. The checkpoint is in {journal.folder}")
     else:
         print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {_saved(journal.folder)}")
 
@@ -135,8 +147,8 @@ def _shown_in(bar: tqdm) -> Callable[[int, int], None]:
 def _saved(folder: Path) -> str:
     progress = read_progress(folder)
     if progress is None or not progress.saved:
-        return "No step is saved; the same command starts again."
-    return f"Step {progress.saved[-1]:,} is saved in {folder}; the same command with --resume goes on from there."
+        return "No step was saved; the same command starts again."
+    return f"Step {progress.saved[-1]:,} is saved in {folder}; to continue from there, add --resume to the command."
 
 
 def _result(progress: Progress) -> str:

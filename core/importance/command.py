@@ -1,6 +1,7 @@
 """The commands `python -m core ablate` and `importance`: how much each head matters for a metric."""
 
 import argparse
+import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.commands import TABLES, check_output, write_table
+from core.commands import TABLES, add_correction_option, add_output_option, check_output, write_table
 from core.errors import AnalysisError, quoted
 from core.importance.agreement import Agreement, agreements
 from core.importance.cheap import allowed_measures, ways_to_measures
@@ -36,43 +37,59 @@ MOST_RESAMPLES: Final = 100_000
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = commands.add_parser("ablate", help="take out each head in turn", description=f"{ablate.__doc__} {NEEDS}")
+    parser = commands.add_parser(
+        "ablate",
+        help="measure the effect of ablating each head",
+        description=f"{inspect.getdoc(ablate)}\n\n{NEEDS}",
+    )
     add_metric_options(parser)
-    _add_ablation_options(parser, RESAMPLES, "resamples of the texts, and sign flips; no p is below 2 / (N + 1)")
-    parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"), help="of p over all heads")
+    _add_ablation_options(
+        parser, RESAMPLES, "number N of bootstrap resamples and of sign flips; the smallest possible p is 2 / (N + 1)"
+    )
+    add_correction_option(parser)
     parser.add_argument(
         "--keep-one",
         type=Path,
-        help="second file to write: each layer with its best head alone, chosen on one half of the texts and judged on "
-        "the other: layer, even_head, odd_head (chosen on every second text from the first or second on), full, "
-        "without, delta, low, high, p, p_adjusted (over the layers)",
+        help="second file to write: the effect of keeping only the best head of each layer, which is chosen on one "
+        "half of the texts and evaluated on the other",
     )
     parser.set_defaults(run=ablate)
     parser = commands.add_parser(
-        "importance", help="measure how much each head matters", description=importance.__doc__
+        "importance",
+        help="measure the importance of each head by ablation, gradients, relevance and others",
+        description=importance.__doc__,
     )
     add_metric_options(parser)
-    _add_ablation_options(parser, CORPORA, "resampled corpora, for intervals of correlations")
+    _add_ablation_options(parser, CORPORA, "number of bootstrap resamples for the intervals of correlations")
     parser.add_argument("--no-ablation", action="store_true", help="leave out ablation, which takes longest")
     parser.add_argument(
         "--normalise", action="store_true", help="divide the gradient measures of each layer by their Euclidean norm"
     )
-    parser.add_argument("--rule", default=RULES[0], choices=RULES, help="how relevance is propagated")
+    parser.add_argument(
+        "--rule",
+        default=RULES[0],
+        choices=RULES,
+        help="how relevance is propagated through attention; default: %(default)s",
+    )
     parser.add_argument(
         "--agreement",
         type=Path,
-        help="second file to write, Spearman's correlation of each measure with ablation: measure, layer (none: all "
-        "heads), spearman, low, high (95%% interval, by bootstrap over texts)",
+        help="second file to write: rank correlation (Spearman) of each measure with ablation",
     )
     parser.set_defaults(run=importance)
 
 
-def _add_ablation_options(parser: argparse.ArgumentParser, resamples: int, what: str) -> None:
-    parser.add_argument("--replace", default="zero", choices=REPLACEMENTS, help="what stands in for the head's output")
+def _add_ablation_options(parser: argparse.ArgumentParser, resamples: int, description: str) -> None:
     parser.add_argument(
-        "--resamples", type=_resamples, default=resamples, metavar="N", help=f"{what}; default: {resamples:,}"
+        "--replace",
+        default="zero",
+        choices=REPLACEMENTS,
+        help="what replaces the output of an ablated head: zero, or its mean over the texts; default: %(default)s",
     )
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--resamples", type=_resamples, default=resamples, metavar="N", help=f"{description}; default: {resamples}"
+    )
+    add_output_option(parser)
 
 
 def _resamples(text: str) -> int:
@@ -85,13 +102,26 @@ def _resamples(text: str) -> int:
 
 
 def ablate(arguments: argparse.Namespace) -> None:
-    """Take out each head in turn and write one row per head: full (metric with all heads on; 0 for output), without
-    (without this head), delta (without - full), low and high (95% interval of delta), p (two-sided, of "no change": the
-    larger one of sign flips and of the bootstrap-t over texts, or over documents where these are known), p_adjusted
-    (corrected over all heads). Where there are too few texts for an interval and p, standard error says so. A larger
-    output or loss is worse, a larger accuracy, matthews, f1 or pearson better. Output cannot fall below 0, so there p
-    only says that a head does anything. A masked language model is asked for 15% of each text's tokens, the same ones
-    whenever the text is; other language models for every token after the first.
+    """Ablate each head in turn and measure how the metric changes; write a row per head.
+
+    A larger output change or loss is worse; a larger accuracy, matthews, f1 or pearson is better. The output change
+    cannot be below 0, so for that metric p only shows that a head has any effect. A masked language model predicts 15%
+    of the tokens of each text, always the same ones; other language models predict every token after the first.
+
+    Columns:
+        layer, head: index of the layer and of the head, from 0
+        full: metric with all heads on; 0 for the metric output
+        without: metric without this head
+        delta: without - full
+        low, high: 95% confidence interval of delta
+        p: two-sided p-value of "no change", the larger of a sign-flip test and a bootstrap-t test over texts, or over
+            documents if these are known
+        p_adjusted: p after correction over all heads
+
+    Columns of --keep-one, with a row per layer:
+        layer: index of the layer, from 0
+        even_head, odd_head: the head that is best on every second text from the first on, and from the second on
+        full, without, delta, low, high, p, p_adjusted: as above, for all other heads of the layer ablated at once
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.keep_one:
@@ -116,18 +146,36 @@ def ablate(arguments: argparse.Namespace) -> None:
 
 
 def importance(arguments: argparse.Namespace) -> None:
-    """Write one row per measure, layer and head: measure, layer, head, value; a larger value is more important.
-    Ablation: how much worse the metric is without the head. Gradient per token, text, batch: the absolute product of
-    output and gradient. Attribution: the estimated rise of the loss without the head. Wanda-sp, flap: from outputs and
-    weights. Confidence: the largest weight of a query. Relevance: share of the layer in the prediction. Measures that a
-    checkpoint does not allow are left out and named on standard error. Prints Spearman's correlation with ablation, and
-    how much of what relevance distributes arrives at the tokens.
+    """Measure the importance of each head in several ways; write a row per measure and head.
+
+    Measures that this checkpoint does not support are left out, with the reason on standard error. The command prints
+    the rank correlation of each measure with ablation, and how much of the relevance arrives at the tokens.
+
+    Columns:
+        measure: name of the measure
+        layer, head: index of the layer and of the head, from 0
+        value: importance of the head; larger is more important
+
+    Measures:
+        ablation: how much worse the metric is without the head
+        gradient per token, text or batch: absolute value of the head's output times its gradient, taken per token, per
+            text or per batch
+        attribution against zero, against mean: first-order estimate of how much the loss rises when the head's output
+            is replaced by zero, or by its mean
+        wanda-sp, flap: pruning scores, computed from outputs and weights
+        confidence: largest attention weight of a query, mean over queries
+        relevance: share of the head in the relevance of its layer, by layer-wise relevance propagation
+
+    Columns of --agreement:
+        measure: name of the measure
+        layer: empty for the correlation over all heads
+        spearman, low, high: rank correlation with ablation, and its 95% bootstrap interval over texts
     """
     check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.agreement:
         check_output(arguments.agreement, TABLES, [arguments.texts, arguments.output])
     if arguments.agreement and arguments.no_ablation:
-        raise AnalysisError("Agreement is that with ablation. Leave out --no-ablation, or --agreement.")
+        raise AnalysisError("Agreement is measured against ablation. Leave out either --no-ablation or --agreement.")
     material = read_material(arguments)
     measures = cheap_measures(material, arguments.normalise, arguments.rule)
     facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "relevance rule": arguments.rule}
@@ -140,7 +188,7 @@ def importance(arguments: argparse.Namespace) -> None:
             write_table(arguments.agreement, agreement_table(correlations), facts)
         measures = [ablation, *measures]
     for conserved in (measure.conserved for measure in measures if measure.conserved is not None):
-        print(f"Of what relevance distributes, {np.median(conserved):.1%} arrives at the tokens (median over texts).")
+        print(f"{np.median(conserved):.1%} of the relevance arrives at the tokens (median over texts).")
     write_table(arguments.output, measures_table(measures, len(material.prepared)), facts)
 
 
@@ -164,7 +212,7 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
 
 
 def _print_agreements(correlations: Sequence[Agreement]) -> None:
-    print(f"Spearman's correlation with {ABLATION}, over all heads (95% interval):")
+    print(f"Spearman's rank correlation with {ABLATION}, over all heads (95% interval):")
     for agreement in correlations:
         value, low, high = (values[0] for values in (agreement.spearman, agreement.low, agreement.high))
         print(f"{agreement.measure:<26}{value:>6.2f} ({low:.2f} to {high:.2f})")

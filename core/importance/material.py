@@ -10,6 +10,7 @@ import numpy as np
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.commands import (
+    TEXTS_HELP,
     add_checkpoint_options,
     add_random_weights_option,
     add_texts_options,
@@ -27,7 +28,7 @@ from core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_questio
 from core.passes.metric import METRICS, Metric
 from core.passes.question import Item, Question, Result
 from core.passes.texts import PassText
-from core.texts.text import SUFFIXES, Text, texts_sha256
+from core.texts.text import Text, texts_sha256
 
 LABEL_SCORES: Final = SCORE_NAMES["labels"]
 
@@ -63,20 +64,21 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the metric, the texts and the checkpoint."""
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES) + "; for labels a table, also gzipped")
+    add_texts_options(parser, f"{TEXTS_HELP}; a table (or gzipped table) for the metric labels")
     parser.add_argument(
         "--metric",
         default="output",
         choices=METRICS,
-        help="output: 1 - cosine between the text's vectors (mean of the last hidden states) with all heads on and "
-        "without this one; lm: loss of the language-model head, in nats per predicted token; labels: score of a "
-        "classifier",
+        help="output: change of the text vector (mean of the last hidden states), as 1 - cosine between those with all "
+        "heads on and without the head; lm: loss of the language model, in nats per predicted token; labels: score of "
+        "a classifier on labelled texts; default: %(default)s",
     )
-    parser.add_argument("--label-column", help="column of a table that holds the labels")
+    parser.add_argument("--label-column", help="column of the table that holds the labels, for the metric labels")
     parser.add_argument(
         "--score",
         choices=LABEL_SCORES,
-        help="for labels; accuracy unless told, pearson for a regression. f1: of the second class of two, mean of more",
+        help="score for the metric labels; f1 is that of the second class if there are two, otherwise the mean over "
+        "classes; default: accuracy, or pearson for a regression",
     )
 
 
@@ -125,12 +127,12 @@ def ablation_outcomes(
 ) -> list[TextOutcomes]:
     """Outcomes of each prepared text, in the order of the texts."""
     question = ablation_question(material.metric, alone=alone, means=means)
-    return results_of(material, question, material.texts, "heads alone" if alone else "heads out")
+    return results_of(material, question, material.texts, "ablating all other heads" if alone else "ablating heads")
 
 
 def outputs_of_heads(material: Material) -> list[TextOutputs]:
     """Sums of the heads' outputs on each prepared text, in the order of the texts."""
-    return results_of(material, HEAD_OUTPUTS, material.texts, "outputs of heads")
+    return results_of(material, HEAD_OUTPUTS, material.texts, "mean outputs of heads")
 
 
 def results_of(material: Material, question: Question[Item, Result], items: Sequence[Item], doing: str) -> list[Result]:

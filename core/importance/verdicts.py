@@ -25,10 +25,10 @@ LEAST_OF_EQUAL_SIZE: Final = 20
 """Fewest texts, or documents, for a test where all that a head changes are changed by the same amount, as an accuracy
 is: McNemar's test, which holds by construction."""
 NEEDS: Final = (
-    f"Intervals and p need at least {LEAST_UNITS} texts, or documents where these are known, whose contribution to the "
-    f"score changes; where all change by the same amount, as in an accuracy, at least {LEAST_OF_EQUAL_SIZE} texts."
+    f"Intervals and p-values need at least {LEAST_UNITS} texts (or documents, if these are known) whose contribution "
+    f"to the score changes, or at least {LEAST_OF_EQUAL_SIZE} if all changes have the same size, as for an accuracy."
 )
-"""What is needed for a verdict, for help."""
+"""What intervals and tests need, for the help of commands."""
 DRAWN_SHARE: Final = 2 / 3
 """Units in a resample, as a share of all. With all of them, lognormal changes of 20 texts are found in 7%, not 5.5%."""
 SAME: Final = 1e-6

@@ -16,6 +16,7 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.commands import (
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     check_name,
@@ -31,7 +32,7 @@ from core.commands import (
 )
 from core.errors import AnalysisError
 from core.passes.texts import PassText
-from core.texts.text import SUFFIXES, Text
+from core.texts.text import Text
 
 CONFIRMED_ABOVE: Final = 10**9
 """Bytes above which maps are written only after confirmation."""
@@ -45,23 +46,23 @@ Maps = Float16[np.ndarray, "layer head query key"]
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("attention", help="write attention maps", description=attention.__doc__)
+    parser = commands.add_parser("attention", help="export attention maps", description=attention.__doc__)
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES))
+    add_texts_options(parser)
+    add_output_option(parser, "an .npz file, or a folder for one safetensors file per text")
     parser.add_argument(
-        "--output", required=True, type=Path, help="an .npz file, or a folder for one safetensors file per text"
+        "--yes", action="store_true", help=f"write more than {CONFIRMED_ABOVE // 10**9} GB without asking"
     )
-    parser.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
     parser.set_defaults(run=attention)
 
 
 def attention(arguments: argparse.Namespace) -> None:
-    """Write the attention of every text, float16, layer x head x query x key, with its tokens.
+    """Export the attention maps of every text (layer x head x query x key, float16), with its tokens.
 
-    A safetensors file holds `attention`, `query ids` and `key ids`, and as metadata `query tokens`, `key tokens`,
-    `segments` (JSON) and where it comes from. An .npz holds `facts` and, for every text after its place in the file,
-    `00000 attention`, `00000 query tokens`, `00000 key tokens` and `00000 segments`.
+    A safetensors file contains `attention`, `query ids` and `key ids`, and as metadata `query tokens`, `key tokens`,
+    `segments` (JSON) and the provenance. An .npz file contains the provenance as `facts` and, for each text, prefixed
+    with its index in the file, `00000 attention`, `00000 query tokens`, `00000 key tokens` and `00000 segments`.
     """
     texts = read_texts(arguments.texts, arguments.text_columns)
     is_npz = arguments.output.suffix.lower() == ".npz"
@@ -84,11 +85,11 @@ def _check_folder(output: Path) -> None:
     check_name(output)
     if output.is_file() or (output.is_dir() and any(output.iterdir())):
         problem = "is a file" if output.is_file() else "is not empty"
-        raise AnalysisError(f"{output} {problem}. Name a new folder, or a file that ends in .npz.")
+        raise AnalysisError(f"{output} {problem}. Choose a new folder, or a file name that ends in .npz.")
     if output.suffix and not output.is_dir():
         raise AnalysisError(
-            f"{output} would be a folder, as only .npz is written as one file. Name a file that ends in .npz, or a "
-            "folder without a suffix."
+            f"{output} would be a folder, because only .npz is written as a single file. Choose a file name that ends "
+            "in .npz, or a folder name without a suffix."
         )
     check_output(output / "a file" if output.is_dir() else output)
 
@@ -103,7 +104,7 @@ def _bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
     if n_entries[largest] * COMPUTED_BYTES > LARGEST_TEXT:
         raise AnalysisError(
             f"A text of {texts[largest].n_tokens:,} tokens has maps of {n_entries[largest] * COMPUTED_BYTES / 1e9:.1f} "
-            f"GB, and at most {LARGEST_TEXT / 1e9:.0f} GB are made at once. Give shorter texts."
+            f"GB, and at most {LARGEST_TEXT / 1e9:.0f} GB can be computed at once. Give shorter texts."
         )
     return sum(n_entries) * WRITTEN_BYTES
 

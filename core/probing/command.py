@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from core.checkpoints.find import load_checkpoint, randomly_initialised
 from core.commands import (
     TABLES,
     add_checkpoint_options,
+    add_output_option,
     add_texts_options,
     check_output,
     checkpoint_facts,
@@ -50,8 +51,15 @@ from core.texts.text import SUFFIXES, Text, texts_sha256
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
-NUMERIC_SETTINGS: Final = tuple(field.name for field in fields(ProbeSettings) if field.type in (int, float))
-"""Names of the numeric settings, each of which is an option."""
+NUMERIC_SETTINGS: Final = {
+    "learning_rate": "learning rate of Adam",
+    "texts_per_step": "batch size, in texts",
+    "epochs": "maximum number of epochs",
+    "patience": "stop after this many epochs without a lower validation loss",
+    "held_out": "share of the training texts used for validation",
+    "seed": "random seed of the splits, the order of texts, the initial vector of ROOT and the random control",
+}
+"""Numeric settings that are options: name of the field, and its help."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,31 +85,58 @@ class _Trained:
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("probe", help="train a probe for dependency heads", description=probe.__doc__)
-    add_checkpoint_options(parser)
-    add_texts_options(parser, f"training texts with trees (else spaCy parses them): {', '.join(SUFFIXES)}")
-    parser.add_argument("--test-texts", type=Path, help="texts to test on; else a share of --texts is")
-    parser.add_argument("--test-share", type=float, default=0.25, help="share of --texts to test on")
-    parser.add_argument(
-        "--words", default=NONE, help="none, embeddings (the checkpoint's own), or a text file of vectors, as GloVe's"
+    parser = commands.add_parser(
+        "probe", help="train a probe that predicts syntactic heads from all attention heads", description=probe.__doc__
     )
-    parser.add_argument("--bias", action="store_true", help="as in the authors' code: a weight that no word changes")
-    for name in NUMERIC_SETTINGS:
+    add_checkpoint_options(parser)
+    add_texts_options(
+        parser, f"training texts: {', '.join(SUFFIXES)}; parsed by spaCy if the file has no dependency trees"
+    )
+    parser.add_argument("--test-texts", type=Path, help="file of test texts; default: a share of --texts is held out")
+    parser.add_argument(
+        "--test-share", type=float, default=0.25, help="share of --texts held out for testing; default: %(default)s"
+    )
+    parser.add_argument(
+        "--words",
+        default=NONE,
+        help="word vectors on which the weight of a head may depend: none, embeddings (those of the checkpoint), or a "
+        "text file in GloVe's format; default: %(default)s",
+    )
+    parser.add_argument(
+        "--bias",
+        action="store_true",
+        help="with --words, add a weight that does not depend on the words, as in the authors' code",
+    )
+    for name, description in NUMERIC_SETTINGS.items():
         default = getattr(ProbeSettings, name)
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
-    parser.add_argument("--memory-mb", type=int, default=1024, help="of attention in memory, at most")
-    parser.add_argument("--random-control", action="store_true", help="train on a checkpoint of random weights too")
-    parser.add_argument("--output", required=True, type=Path, help=".csv or .parquet; a summary is put beside it")
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default),
+            default=default,
+            help=f"{description}; default: %(default)s",
+        )
+    parser.add_argument(
+        "--memory-mb", type=int, default=1024, help="memory limit for attention maps in MB; default: %(default)s"
+    )
+    parser.add_argument(
+        "--random-control", action="store_true", help="train a second probe on the same model with random weights"
+    )
+    add_output_option(parser, f"file to write: {' or '.join(TABLES)}; a summary is written beside it")
     parser.set_defaults(run=probe)
 
 
 def probe(arguments: argparse.Namespace) -> None:
-    """Train a probe for dependency heads and test it against fixed offsets and a random control.
+    """Train a probe that predicts the syntactic head of each word from all attention heads; write a row per head.
 
-    Writes one row per head: layer, head, w (weight of the attention from a candidate to the word) and u (from the word
-    to a candidate), or their norms where they depend on words; control_w and control_u of the random control. The
-    summary beside it, of the same name with .summary.json, holds the scores, the settings, the learning curve, and how
-    many words were left out because they, or their heads, have no tokens.
+    The probe is compared with fixed offsets and, with --random-control, with a probe on a model with random weights.
+    Its scores (UAS), settings and learning curve, and the number of words that were left out because they or their
+    heads have no tokens, are written beside the output, to a file of the same name that ends in .summary.json.
+
+    Columns:
+        layer, head: index of the layer and of the head, from 0
+        w: weight of the attention from a candidate to the word; a norm if it depends on words
+        u: weight of the attention from the word to a candidate, likewise
+        control_w, control_u: the same for the random control
     """
     settings = ProbeSettings(
         words=arguments.words != NONE,

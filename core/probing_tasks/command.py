@@ -14,7 +14,10 @@ from core.checkpoints.checkpoint import Checkpoint
 from core.commands import (
     TABLES,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
+    add_text_columns_option,
+    add_too_long_option,
     check_output,
     checkpoint_facts,
     loaded,
@@ -24,7 +27,7 @@ from core.commands import (
 )
 from core.passes.texts import PassText
 from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.files.labelled import LABEL_COLUMN
+from core.probing_tasks.files.labelled import LABEL_COLUMN, PART_COLUMNS
 from core.probing_tasks.read_task import read_task
 from core.probing_tasks.reconstruction import gain, reconstruct
 from core.probing_tasks.report import TaskReport, code_lengths, corrected, selectivity, task_report, texts_of
@@ -45,11 +48,19 @@ class Probed:
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = add_task_command(commands, "probe-tasks", "what each head's vector alone tells", probe_tasks.__doc__)
-    parser.add_argument("--details", action="store_true", help="baselines, a control task, code length, and p-values")
+    parser = add_task_command(
+        commands, "probe-tasks", "probe the output vector of each head for a task", probe_tasks.__doc__
+    )
+    parser.add_argument(
+        "--details", action="store_true", help="add baselines, a control task, description lengths and p-values"
+    )
     parser.set_defaults(run=probe_tasks)
-    parser = add_task_command(commands, "reconstruct", "what the best heads together tell", reconstruct_tasks.__doc__)
-    parser.add_argument("--every", action="store_true", help="every number of heads; else fewer and fewer")
+    parser = add_task_command(
+        commands, "reconstruct", "probe the best heads together, for more and more heads", reconstruct_tasks.__doc__
+    )
+    parser.add_argument(
+        "--every", action="store_true", help="probe every number of heads; without it, larger numbers in larger steps"
+    )
     parser.set_defaults(run=reconstruct_tasks)
 
 
@@ -59,31 +70,64 @@ def add_task_command(commands: Any, name: str, summary: str, description: str | 
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     parser.add_argument(
-        "--data", required=True, type=Path, help="a task in SentEval's format or a labelled table, or a folder of them"
+        "--data",
+        required=True,
+        type=Path,
+        help="task: a file in SentEval's format, a table of labelled texts, or a folder of such files",
     )
-    parser.add_argument("--text-columns", help="column or two columns of a table, as a,b")
-    parser.add_argument("--label-column", default=LABEL_COLUMN, help="of a table")
-    parser.add_argument("--part-column", help="of a table: train, validation, test; else the rows are split")
+    add_text_columns_option(parser)
+    parser.add_argument(
+        "--label-column",
+        default=LABEL_COLUMN,
+        help="column of a table that holds the labels; default: %(default)s",
+    )
+    parser.add_argument(
+        "--part-column",
+        help=f"column of a table that assigns each row to train, validation or test; default: "
+        f"{', '.join(PART_COLUMNS)} if there is one, otherwise rows are split at random",
+    )
     labels = parser.add_mutually_exclusive_group()
     labels.add_argument(
-        "--classes", dest="is_regression", action="store_false", help="labels are classes, also numbers"
+        "--classes",
+        dest="is_regression",
+        action="store_false",
+        help="treat labels as classes, even if they are numbers",
     )
-    labels.add_argument("--regression", dest="is_regression", action="store_true", help="labels are numbers to predict")
+    labels.add_argument(
+        "--regression", dest="is_regression", action="store_true", help="treat labels as numbers to predict"
+    )
     parser.set_defaults(is_regression=None)
-    parser.add_argument("--pooling", choices=POOLINGS, help="where vectors are read; else as in the paper")
-    parser.add_argument("--too-long", default="error", choices=("error", "skip", "truncate"))
-    parser.add_argument("--output", required=True, type=Path, help=".csv or .parquet")
+    parser.add_argument(
+        "--pooling",
+        choices=POOLINGS,
+        help="vector that represents a text: at [CLS], at the last token, or the mean over tokens; default: as in the "
+        "paper, cls for encoders and last for decoders",
+    )
+    add_too_long_option(parser)
+    add_output_option(parser)
     return parser
 
 
 def probe_tasks(arguments: argparse.Namespace) -> None:
-    """Train a linear probe on the vector of each head and each layer, and test it.
+    """Train and test a linear probe on the output vector of each head, and of each layer; write a row per probe.
 
-    Writes task, layer, head (-1 for the output of the layer), strength (of the penalty, chosen on the validation part),
-    accuracy (on the test part; for a regression Pearson's correlation), its 95% interval low and high, majority
-    (accuracy of the most frequent class), n_train, n_validation and n_test. With --details also validation, the
-    accuracies length and bag_of_words, control (with permuted labels), selectivity, selectivity_low, selectivity_high,
-    bits, compression, p_majority, p_length, p_bag_of_words and p_adjusted (of the first, over heads and tasks).
+    Columns:
+        task: name of the task
+        layer, head: index of the layer and of the head, from 0; head is -1 for the output of the layer
+        strength: strength of the L2 penalty, chosen on the validation part
+        accuracy: accuracy on the test part; for a regression, Pearson's correlation
+        low, high: 95% confidence interval of the accuracy
+        majority: accuracy of always predicting the most frequent class
+        n_train, n_validation, n_test: number of examples in each part
+
+    Additional columns with --details:
+        validation: accuracy on the validation part
+        length, bag_of_words: accuracy of probes on the length, and on the bag of words, of the text
+        control: accuracy on a control task, which has the same labels in random order
+        selectivity, selectivity_low, selectivity_high: accuracy minus control, and its 95% confidence interval
+        bits, compression: online code length of the labels, and how many times shorter it is than a uniform code
+        p_majority, p_length, p_bag_of_words: one-sided p-values of being better than each baseline (McNemar's test)
+        p_adjusted: p_majority, corrected over heads and tasks
     """
     tables = []
     probed, facts = _reports(arguments)
@@ -99,12 +143,20 @@ def probe_tasks(arguments: argparse.Namespace) -> None:
 
 
 def reconstruct_tasks(arguments: argparse.Namespace) -> None:
-    """Train a linear probe on the vectors of the best n heads together, for growing n.
+    """Train and test a linear probe on the vectors of the n best heads together, for increasing n; write a row per n.
 
-    Writes task, n_heads, heads (layer-head, the best on the validation part first), strength, validation, accuracy,
-    low, high, last_layer and best_layer (their accuracies), gain (over the best layer, in percent), gain_low, gain_high
-    (by paired bootstrap), enough (the least number within one standard error of the best on the validation part),
-    n_train, n_validation, n_test.
+    Columns:
+        task: name of the task
+        n_heads: number of heads
+        heads: these heads as layer-head, the best on the validation part first
+        strength: strength of the L2 penalty, chosen on the validation part
+        validation, accuracy: accuracy on the validation part and on the test part
+        low, high: 95% confidence interval of the accuracy
+        last_layer, best_layer: accuracy of probes on the output of the last, and of the best layer
+        gain, gain_low, gain_high: gain in accuracy over the best layer in percent, and its 95% paired bootstrap
+            interval
+        enough: smallest number of heads within one standard error of the best accuracy on the validation part
+        n_train, n_validation, n_test: number of examples in each part
     """
     tables = []
     probed, facts = _reports(arguments)

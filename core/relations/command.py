@@ -4,7 +4,6 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final, get_args
 
 import numpy as np
@@ -12,7 +11,9 @@ import pandas as pd
 
 from core.commands import (
     TABLES,
+    add_alpha_option,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     answers,
@@ -40,11 +41,11 @@ from core.relations.accuracy import (
     beats_baseline,
     relation_accuracies,
 )
-from core.relations.offsets import OFFSETS
+from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS
 from core.relations.question import ParsedText, prediction_question
 from core.statistics.documents import documents_fact, documents_note, n_documents
 from core.texts.relations import dependencies, relations_source
-from core.texts.text import SUFFIXES, Text, texts_sha256
+from core.texts.text import Text, texts_sha256
 from core.texts.words import FromWord
 
 LEAST_CASES: Final = 100
@@ -56,73 +57,109 @@ FARTHEST: Final = 100
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     parser = commands.add_parser(
-        "parse-heads", help="measure heads as parsers of relations", description=parse_heads.__doc__
+        "parse-heads", help="measure how well each head predicts syntactic relations", description=parse_heads.__doc__
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES))
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    add_texts_options(parser)
+    add_output_option(parser)
     parser.add_argument(
-        "--least-cases", type=int, default=LEAST_CASES, help=f"of a relation; {LEAST_CASES} unless told"
+        "--least-cases",
+        type=int,
+        default=LEAST_CASES,
+        help="leave out relations with fewer cases than this; default: %(default)s",
     )
-    parser.add_argument("--alpha", type=float, default=0.05, help="intervals cover 1 - alpha")
+    add_alpha_option(parser)
     parser.add_argument(
         "--by",
         type=float,
         default=VOITA_MARGIN,
-        help=f"margin of beats_baseline, as a share; {VOITA_MARGIN} unless told",
+        help="margin by which the accuracy must exceed the baseline for beats_baseline, as a share; default: "
+        "%(default)s",
     )
     parser.add_argument(
         "--margin",
         default="points",
         choices=get_args(Margin),
-        help="whether beats_baseline adds it to the baseline (points) or takes it as a share of it (relative)",
+        help="whether that margin is added to the baseline (points) or is a share of the baseline (relative); default: "
+        "%(default)s",
     )
     _add_parsing_options(parser)
     parser.set_defaults(run=parse_heads)
 
 
 def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
-    """Options for how predictions are evaluated; by default as in the papers."""
+    """Add the options for how predictions are evaluated; by default as in the papers."""
     parser.add_argument(
         "--reading",
         default="column",
         choices=get_args(Reading),
-        help="head-to-dependent: the word that attends most to the dependent is its head (column), or the word that "
-        "the head attends to most is the dependent (row), as beats_baseline needs to be Voita's rule",
+        help="how head-to-dependent is read: the word that attends most to the dependent is predicted as its head "
+        "(column, as in Clark et al.), or the word that the head attends to most is predicted as its dependent (row, "
+        "as in Voita et al.); default: %(default)s",
     )
     parser.add_argument(
-        "--from-word", choices=get_args(FromWord), help="pieces of a word that attend: mean (unless told), or the first"
+        "--from-word",
+        choices=get_args(FromWord),
+        help="attention from a word of several tokens: mean over its tokens, or that of the first; default: mean",
     )
-    parser.add_argument("--at-clitic", action="store_true", help="read a possessor's prediction at the 's after it")
-    parser.add_argument("--every-word", action="store_true", help='"all" counts punct and root')
     parser.add_argument(
-        "--offsets", type=int, nargs=2, metavar=("FROM", "TO"), help="words of the baseline; -5 5 unless told"
+        "--at-clitic",
+        action="store_true",
+        help="for a possessor, read the prediction at the 's that follows it, as the authors' code does",
+    )
+    parser.add_argument("--every-word", action="store_true", help="include punctuation and roots in the relation all")
+    parser.add_argument(
+        "--offsets",
+        type=int,
+        nargs=2,
+        metavar=("FROM", "TO"),
+        help=f"range of offsets, in words, among which the baseline is chosen; default: {OFFSETS[0]} {OFFSETS[-1]}",
     )
     parser.add_argument(
         "--as-in-code",
         action="store_true",
-        help="as the authors' code: --from-word first --at-clitic --every-word --offsets -3 2, unless told otherwise",
+        help="evaluate as the code of Clark et al. does; the same as --from-word first --at-clitic --every-word "
+        f"--offsets {AUTHORS_OFFSETS[0]} {AUTHORS_OFFSETS[-1]}",
     )
 
 
 def parse_heads(arguments: argparse.Namespace) -> None:
-    """Write one row per relation, direction, layer and head: cases, left_out (words that are no cases, since they or
-    their heads have no tokens), documents (with cases; empty if none is known), accuracy, low and high (its interval),
-    design_effect (variance of the accuracy with documents as units over that with independent cases; empty if none is
-    known), baseline (accuracy of the best fixed offset) and offset (in words), p (of beating the baseline, corrected
-    for all heads and directions), beats_baseline (by --margin and --by; Voita's rule for head-to-dependent needs
-    --reading row); and, the same in all rows of a relation, best (whether the row's head is best on all cases), and
-    held_out, held_out_low, held_out_high and held_out_design_effect (the accuracy of heads chosen on one half of the
-    documents, or of the texts if no document is known, on the other half). A second control compares the attention to
-    the right word with what the text's other words, which no relation joins to it, give to the same word: compared
-    (cases in which both can see it), attention, attention_of_others, times_others (their ratio), p_others (paired by
-    document, or by text; corrected as p), beats_others (significant at alpha and at least twice as much) and
-    from_everywhere (less than twice as much); best and held_out are of heads that beat others, if any; and, the same in
-    all rows of a relation, held_out_times_others and held_out_from_everywhere. Where a CoNLL-U file names documents
-    (# newdoc), these are the units of intervals and tests; else cases count as independent, with Wilson's intervals and
-    McNemar's tests. Standard error says how many documents there are. Relations are those that the file brings, else
-    spaCy's; "all" is all of them but punct and root, unless --every-word is given.
+    """Measure how well each head predicts syntactic relations; write a row per relation, direction, layer and head.
+
+    Relations are taken from the file if it has trees; otherwise spaCy parses the texts. The relation `all` includes
+    every relation except punct and root. If a CoNLL-U file names documents (# newdoc), these are the units of intervals
+    and tests; otherwise cases count as independent, with Wilson's intervals and McNemar's tests. The number of
+    documents is printed to standard error.
+
+    Columns:
+        relation: name of the relation
+        direction: dependent-to-head or head-to-dependent
+        layer, head: index of the layer and of the head, from 0
+        cases: number of words with this relation
+        left_out: words that are not cases, because they or their heads have no tokens
+        documents: number of documents with cases; empty if documents are unknown
+        accuracy: share of the cases in which the head predicts the right word
+        low, high: confidence interval of the accuracy
+        design_effect: variance of the accuracy with documents as units, divided by that with independent cases; empty
+            if documents are unknown
+        baseline, offset: accuracy of the best fixed offset, and that offset in words
+        p: one-sided p-value of the accuracy being above the baseline, corrected for all heads and directions
+        beats_baseline: whether the accuracy exceeds the baseline by the margin of --by and --margin; for Voita et al.'s
+            rule, head-to-dependent needs --reading row
+        best: whether this is the best head of the relation, among those with beats_others if there are any
+        held_out, held_out_low, held_out_high, held_out_design_effect: accuracy of the head that is best on one half of
+            the documents (or texts), evaluated on the other half; the same in all rows of a relation
+
+    Columns of a control, which compares the attention to the right word with the attention that the same word gets from
+    words that no relation joins to it:
+        compared: number of cases in which both can attend to it
+        attention, attention_of_others, times_others: the two means, and their ratio
+        p_others: one-sided p-value of the first being larger, paired by document (or text) and corrected like p
+        beats_others: whether it is significant, and at least twice as large
+        from_everywhere: whether it is less than twice as large, so that the head attends to the word from
+            everywhere
+        held_out_times_others, held_out_from_everywhere: the same for the heads of held_out
     """
     if not 0 < arguments.alpha < 1:
         raise AnalysisError(f"alpha is {arguments.alpha}. Choose a number between 0 and 1, for example 0.05.")

@@ -13,7 +13,10 @@ from core.checkpoints.find import load_checkpoint
 from core.commands import (
     CSV,
     PARQUET,
+    add_alpha_option,
     add_checkpoint_options,
+    add_correction_option,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     answers,
@@ -42,43 +45,67 @@ from core.roles.tables import (
 from core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.roles.uncertainty.stability import few_texts, resamples, stability
-from core.texts.text import SUFFIXES, Text, texts_sha256
+from core.texts.text import Text, texts_sha256
 
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    scoring = commands.add_parser("score", help="score texts under a checkpoint", description=score.__doc__)
+    scoring = commands.add_parser(
+        "score", help="compute the sieve bias score of every head for every role", description=score.__doc__
+    )
     add_checkpoint_options(scoring)
     add_random_weights_option(scoring)
-    add_texts_options(scoring, ", ".join(SUFFIXES))
-    scoring.add_argument("--output", required=True, type=Path, help="Parquet file to write")
-    _add_score_options(scoring)
+    add_texts_options(scoring)
+    add_output_option(scoring, "Parquet file to write")
+    add_score_options(scoring)
     scoring.set_defaults(run=score)
-    counting = commands.add_parser("controls", help="count roles beside chance", description=controls.__doc__)
-    add_checkpoint_options(counting)
-    add_texts_options(counting, ", ".join(SUFFIXES))
-    counting.add_argument("--output", required=True, type=Path, help="CSV file to write")
-    counting.add_argument(
-        "--pairs", type=Path, help="CSV file for every head's syntactic scores beside those of pairs at equal distances"
+    counting = commands.add_parser(
+        "controls",
+        help="compare the number of heads in each role with control conditions",
+        description=controls.__doc__,
     )
-    _add_score_options(counting)
+    add_checkpoint_options(counting)
+    add_texts_options(counting)
+    add_output_option(counting, "CSV file to write")
+    counting.add_argument(
+        "--pairs",
+        type=Path,
+        help="second CSV file to write: the syntactic scores of each head for related pairs of words, and for "
+        "unrelated pairs at the same distance",
+    )
+    add_score_options(counting)
     add_criterion_options(counting)
     counting.set_defaults(run=controls)
-    testing = commands.add_parser("roles", help="test scores for roles", description=roles.__doc__)
-    testing.add_argument("scores", type=Path, help="Parquet file from the score command")
-    testing.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    testing = commands.add_parser("roles", help="test which heads have which roles", description=roles.__doc__)
+    testing.add_argument("scores", type=Path, help="Parquet file written by the score command")
+    add_output_option(testing, "CSV file to write")
     add_criterion_options(testing)
     testing.set_defaults(run=roles)
 
 
-def _add_score_options(parser: argparse.ArgumentParser) -> None:
+def add_score_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the scores."""
-    parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
-    parser.add_argument("--direction", default="dependent-to-head", choices=get_args(Direction))
     parser.add_argument(
-        "--scale", default="score", choices=get_args(Scale), help="times uniform attention, or the share above chance"
+        "--no-block-entropy",
+        dest="block_entropy",
+        action="store_false",
+        help="do not multiply the block score by the entropy of the attention row, as the authors' code does",
+    )
+    parser.add_argument(
+        "--direction",
+        default="dependent-to-head",
+        choices=get_args(Direction),
+        help="syntactic roles: attention from the dependent to its head, from the head to its dependent, or the mean "
+        "of both; default: %(default)s",
+    )
+    parser.add_argument(
+        "--scale",
+        default="score",
+        choices=get_args(Scale),
+        help="attention as a multiple of uniform attention (score), or as a share above chance, from 0 to 1 (share); "
+        "default: %(default)s",
     )
 
 
@@ -87,7 +114,18 @@ def _score_settings(arguments: argparse.Namespace) -> ScoreSettings:
 
 
 def score(arguments: argparse.Namespace) -> None:
-    """Score the texts of a file and write one row per text, role, layer and head."""
+    """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head.
+
+    Columns:
+        text: index of the text in the file, from 0
+        role: name of the role
+        layer, head: index of the layer and of the head, from 0
+        score: sieve bias score, which is 1 for uniform attention, or with --scale share the share above chance; empty
+            where the role does not apply to the text
+        uniform: score of uniform attention on the same text
+        greatest: greatest possible score on the same text
+        tokens: number of tokens of the text, special tokens included
+    """
     settings = _score_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, (PARQUET,), [arguments.texts])
@@ -114,11 +152,29 @@ def _facts(
 
 
 def controls(arguments: argparse.Namespace) -> None:
-    """Count the heads that hold each role, beside the same count under random weights, permuted keys, shuffled words.
+    """Count the heads that have each role, and count them again with random weights, permuted keys and shuffled words.
 
-    A count that is no smaller under a control does not show what the control takes away: training, where heads look,
-    or the order of words. "positional" counts the heads that hold a syntactic role and score no higher on pairs of
-    words that a relation joins than on pairs at the same distance that none joins.
+    If as many heads have a role under a control, the count shows no effect of what that control removes: training
+    (random weights), where heads look (permuted keys) or word order (shuffled words). The counts of the coarse roles
+    are also printed to standard error.
+
+    Columns:
+        control: none for the checkpoint itself
+        seed: random seed of the control
+        role: name of the role
+        heads: number of heads that have the role
+        of: number of all heads
+        positional: of the heads with a syntactic role, how many do not score significantly higher on related pairs of
+            words than on unrelated pairs at the same distance; empty for other roles and for controls
+
+    Columns of --pairs:
+        role: name of the syntactic role
+        layer, head: index of the layer and of the head, from 0
+        texts: number of texts with both kinds of pairs
+        related, control: mean score of related pairs, and of unrelated pairs at the same distance
+        p_control, p_control_adjusted: one-sided p-value of related being above control, and after correction
+        holds: whether the head has the role
+        positional: whether it has the role but does not score significantly higher on related pairs
     """
     settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     criterion = criterion_of(arguments, arguments.scale)
@@ -170,12 +226,25 @@ def _write_pairs(path: Path | None, tests: HeadTests, matched: MatchedTests) -> 
 
 
 def roles(arguments: argparse.Namespace) -> None:
-    """Test a file of scores and write one row per role, layer and head.
+    """Test which heads have which roles, given a file of scores; write a row per role, layer and head.
 
-    "low" and "high" are the ends of the interval of the mean, Student's or, for syntactic roles, by the bootstrap-t.
-    "stability" is the share of corpora, drawn anew from the texts, in which "holds" stays as it is. p-values are valid
-    once, for texts that were chosen before looking; "evidence" (what a bet of 1 against no role has become) and
-    "holds_anytime" stay valid however often texts are added.
+    The p-values are valid for a single test of texts that were chosen in advance. `evidence` and `holds_anytime` remain
+    valid however often texts are added and the command is repeated.
+
+    Columns:
+        role: name of the role
+        layer, head: index of the layer and of the head, from 0
+        texts: number of texts to which the role applies
+        mean, std: mean and standard deviation of the score
+        low, high: confidence interval of the mean (Student's t; bootstrap-t for syntactic roles)
+        t, p: one-sided t-test of the mean being above tau
+        p_uniform: p-value of the mean being clearly above the score of uniform attention
+        p_role: p-value of the role: the larger of the two, or p alone with --rule paper
+        p_adjusted: p_role after correction
+        holds: whether the head has the role
+        stability: share of bootstrap resamples of the texts in which holds is the same
+        evidence: betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1
+        holds_anytime: whether the head has the role by its evidence
     """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, (CSV,), [arguments.scores])
@@ -194,24 +263,38 @@ def roles(arguments: argparse.Namespace) -> None:
 
 def add_criterion_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the criterion for a head to hold a role."""
-    defaults = ", ".join(f"{tau:g} for a {scale}" for scale, tau in USUAL_TAU.items())
-    parser.add_argument("--tau", type=float, help=f"threshold on the mean; by default {defaults}")
-    parser.add_argument("--alpha", type=float, default=0.05)
-    parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"))
+    defaults = ", ".join(f"{tau:g} on the scale {scale}" for scale, tau in USUAL_TAU.items())
+    parser.add_argument("--tau", type=float, help=f"threshold that the mean score must exceed; default: {defaults}")
+    add_alpha_option(parser)
+    add_correction_option(parser)
     parser.add_argument(
         "--family",
         default="role",
         choices=get_args(Family),
-        help="correct over the heads of one role, or of all",
+        help="tests that are corrected together: those of one role, or of all roles; default: %(default)s",
     )
     parser.add_argument(
         "--rule",
         default="role",
         choices=get_args(Rule),
-        help="above tau and uniform attention, or tau alone",
+        help="a head has a role if its mean score is above tau and clearly above that of uniform attention (role), or "
+        "above tau only (paper); default: %(default)s",
     )
-    parser.add_argument("--ddof", type=int, default=1, choices=(0, 1))
-    parser.add_argument("--method", default="test", choices=("test", "mean"))
+    parser.add_argument(
+        "--ddof",
+        type=int,
+        default=1,
+        choices=(0, 1),
+        help="standard deviation of the sample (1), or of the population as in the authors' code (0); default: "
+        "%(default)s",
+    )
+    parser.add_argument(
+        "--method",
+        default="test",
+        choices=("test", "mean"),
+        help="decide by the corrected p-value (test), or only by whether the mean score is above its thresholds "
+        "(mean); default: %(default)s",
+    )
 
 
 def criterion_of(arguments: argparse.Namespace, scale: Scale) -> Criterion:

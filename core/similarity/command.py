@@ -1,7 +1,6 @@
 """The command `python -m core distances`: how far apart all heads of a checkpoint attend."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from core.commands import (
     TABLES,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     answers,
@@ -22,30 +22,41 @@ from core.commands import (
 )
 from core.similarity.distances import ROWS, DistanceSettings, HeadDistances, head_distances
 from core.similarity.question import distance_question
-from core.texts.text import SUFFIXES, texts_sha256
+from core.texts.text import texts_sha256
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("distances", help="compare all heads with each other", description=distances.__doc__)
+    parser = commands.add_parser(
+        "distances", help="measure how differently each pair of heads attends", description=distances.__doc__
+    )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES))
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    add_texts_options(parser)
+    add_output_option(parser)
     parser.add_argument(
-        "--smoothed", action="store_true", help="rows as 0.999 A + 0.001 / keys, as in the authors' code"
+        "--smoothed",
+        action="store_true",
+        help="smooth each row of attention A to 0.999 A + 0.001 / number of keys, as in the authors' code",
     )
     parser.add_argument(
-        "--rows", type=int, default=ROWS, help=f"rows looked at of a longer text, a sample; {ROWS} unless told"
+        "--rows",
+        type=int,
+        default=ROWS,
+        help="maximum number of rows (queries) compared per text; longer texts are sampled; default: %(default)s",
     )
     parser.set_defaults(run=distances)
 
 
 def distances(arguments: argparse.Namespace) -> None:
-    """Write one row per pair of heads of all layers: layer_a, head_a, layer_b, head_b (a before b), divergence
-    (Jensen-Shannon in nats, 0 to ln 2, mean over the rows of a text and then over texts), sum (over all rows of all
-    texts; with --smoothed the authors' figure), and the divergences (Kullback-Leibler, in nats) of a from b and of b
-    from a, which only heads of one layer have.
+    """Measure how differently each pair of heads attends; write a row per pair of heads, within and across layers.
+
+    Columns:
+        layer_a, head_a, layer_b, head_b: the two heads; a comes before b
+        divergence: Jensen-Shannon divergence in nats, 0 to ln 2; mean over the rows of a text, then over texts
+        sum: Jensen-Shannon divergence summed over all rows of all texts; with --smoothed, what the authors report
+        relative_a_b, relative_b_a: Kullback-Leibler divergence in nats of a from b, and of b from a; empty for heads of
+            different layers
     """
     distance_settings = DistanceSettings(smoothed=arguments.smoothed, rows=arguments.rows)
     texts = read_texts(arguments.texts, arguments.text_columns)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from core.commands import (
     TABLES,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     answers,
@@ -37,47 +38,61 @@ from core.surface.statistics import (
     layer_statistics,
     uniform_entropy,
 )
-from core.texts.text import SUFFIXES, texts_sha256
+from core.texts.text import texts_sha256
 
 COLUMNS: Final = ("statistic", "layer", "head", "mean", "low", "high", "texts", "offset", "holds")
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("surface", help="say what each head looks at", description=surface.__doc__)
+    parser = commands.add_parser(
+        "surface", help="measure where each head looks: tokens, distances, entropy", description=surface.__doc__
+    )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES))
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    add_texts_options(parser)
+    add_output_option(parser)
     parser.add_argument(
         "--frequencies",
         type=Path,
-        help="words from the most frequent on, for rare tokens: "
-        + ", ".join(FREQUENCY_SUFFIXES)
-        + "; unless given, of the texts where they are many, else of English",
+        help=f"file of words, the most frequent first, that decides which words are rare: "
+        f"{', '.join(FREQUENCY_SUFFIXES)}; default: counted in the texts if there are enough, otherwise English",
     )
-    signs = "".join(PUNCTUATION)
-    parser.add_argument("--punctuation", default=signs, help=f"signs that count as such; {signs} unless told")
+    parser.add_argument(
+        "--punctuation",
+        default="".join(PUNCTUATION),
+        help="characters that count as punctuation, written together; default: %(default)s",
+    )
     parser.add_argument(
         "--as-in-code",
         action="store_true",
-        help="shares divided and rows smoothed as in the code of Clark et al.",
+        help="compute shares and entropies as the code of Clark et al. does, which departs from their paper",
     )
     parser.add_argument(
         "--gradients",
         type=Path,
-        help="second file to write, of a masked-language model: kind, layer, mean, low, high, texts",
+        help="second file to write, for a masked language model: gradient of the loss with respect to the attention",
     )
     parser.set_defaults(run=surface)
 
 
 def surface(arguments: argparse.Namespace) -> None:
-    """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95% interval over
-    texts), and how many texts; a text without [CLS], [SEP] or punctuation has a share of 0 of it where another has
-    some. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole layer (agreement, output
-    agreement, uniform entropy) have no head. Rows "offset share" say how often the most attended key is at an offset
-    (no offset: further away); "positional" and "rare" say whether a head holds that label: mean is then its share at
-    the offset, or on one of the two rarest words; no offset: no token that counts.
+    """Measure where each head looks, without a syntactic analysis; write a row per statistic, layer and head.
+
+    Columns:
+        statistic: name of the statistic. Shares of attention and confidence are between 0 and 1, entropy is in nats,
+            distance in tokens. `offset share` is how often the most attended key is at that offset. `positional` and
+            `rare` are labels of heads
+        layer, head: index of the layer and of the head, from 0; head is empty for statistics of a whole layer (agreement, output agreement, uniform entropy)
+        mean: mean over texts. For positional, the share of tokens whose most attended key is at the offset; for rare,
+            the share on one of the two rarest words of the text
+        low, high: 95% confidence interval over texts
+        texts: number of texts for which the statistic is defined; a text without [CLS], [SEP] or punctuation counts as
+            a share of 0 if another text has some
+        offset: key minus query, so -1 is the previous token; empty in rows of `offset share` for all keys further away
+        holds: whether the head has the label
+
+    Columns of --gradients: kind (of key), layer, mean, low and high (95% interval over texts), texts.
     """
     from core.surface.gradients import attention_gradients, check_gradients
 

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,9 @@ import pandas as pd
 from core.attention.settings import head_name
 from core.commands import (
     TABLES,
+    add_alpha_option,
     add_checkpoint_options,
+    add_output_option,
     add_random_weights_option,
     add_texts_options,
     answers,
@@ -27,7 +28,7 @@ from core.errors import AnalysisError
 from core.passes.prepare import queries_text
 from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import dependencies, relations_source
-from core.texts.text import SUFFIXES, texts_sha256
+from core.texts.text import texts_sha256
 from core.word_links.on_corpus import PatternLinks, pattern_links
 from core.word_links.pattern import Pattern, PatternText
 from core.word_links.question import WORD_LINKS
@@ -36,30 +37,45 @@ from core.word_links.question import WORD_LINKS
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     parser = commands.add_parser(
-        "word-links", help="measure which heads link two words", description=word_links.__doc__
+        "word-links", help="measure which heads attend from one word to another", description=word_links.__doc__
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_texts_options(parser, ", ".join(SUFFIXES))
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
-    parser.add_argument("--from", dest="query", metavar="WORD", help="the word that looks; any unless told")
-    parser.add_argument("--to", dest="key", metavar="WORD", help="the word that is looked at; any unless told")
-    parser.add_argument("--relation", help="joins the two, such as nsubj; any two words of a text unless told")
+    add_texts_options(parser)
+    add_output_option(parser)
+    parser.add_argument("--from", dest="query", metavar="WORD", help="the word that attends (query); default: any word")
     parser.add_argument(
-        "--from-head", action="store_true", help="of a relation, the head looks at its dependent, not the reverse"
+        "--to", dest="key", metavar="WORD", help="the word that is attended to (key); default: any word"
     )
-    parser.add_argument("--alpha", type=float, default=0.05, help="intervals cover 1 - alpha")
+    parser.add_argument(
+        "--relation", help="syntactic relation between the two, such as nsubj; default: any two words of a text"
+    )
+    parser.add_argument(
+        "--from-head",
+        action="store_true",
+        help="with --relation, attention from the head to its dependent instead of from the dependent to its head",
+    )
+    add_alpha_option(parser)
     parser.set_defaults(run=word_links)
 
 
 def word_links(arguments: argparse.Namespace) -> None:
-    """Write one row per layer and head: texts (with the pattern), pairs (of it, where the first word sees the second),
-    share (attention from the first word to the second, mean over texts), low and high (its interval), even (what evenly
-    spread attention gives), compared_texts (with other words at the distance of a pair), compared (share in these
-    texts), others (attention between those other words), p (paired one-sided t-test that compared is above others,
-    Benjamini-Hochberg over all heads) and beats (p below alpha, and share clearly above even). The head chosen on one
-    half of the texts and judged on the other goes to standard error. Documents are the units of halves, intervals and
-    tests where the file names them; else texts count as independent.
+    """Measure which heads attend from one word to another, over all texts in which both occur; write a row per head.
+
+    If the file names documents, these are the units of intervals and tests; otherwise texts count as independent. The
+    best head of one half of the texts, evaluated on the other half, is printed to standard error.
+
+    Columns:
+        layer, head: index of the layer and of the head, from 0
+        texts: number of texts with the pattern
+        pairs: number of its pairs of words in which the first can attend to the second
+        share: attention from the first word to the second, mean over texts
+        low, high: confidence interval of the share
+        even: share that uniform attention would give
+        compared_texts: number of texts that have other words at the distance of a pair
+        compared, others: in these texts, the share, and the attention between those other words
+        p: one-sided p-value of compared being above others (paired t-test), Benjamini-Hochberg over all heads
+        beats: whether p is below alpha and the share is clearly above even
     """
     if not 0 < arguments.alpha < 1:
         raise AnalysisError(f"alpha is {arguments.alpha}. Choose a number between 0 and 1, for example 0.05.")
@@ -117,7 +133,7 @@ def _summary(links: PatternLinks) -> str:
     size = f"{links.n_pairs:,} pairs in {links.n_texts:,} texts."
     held_out = links.held_out
     if held_out is None:
-        return f"{size} From one text or document there are no intervals, tests and held-out heads. Give more."
+        return f"{size} A single text or document gives no intervals, tests or held-out evaluation. Give more texts."
     names = " or ".join(dict.fromkeys(head_name(*head) for head in held_out.heads))
     return (
         f"{size} {names}, chosen on one half of the texts, gives {held_out.share:.1%} of its attention to the other "

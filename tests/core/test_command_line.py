@@ -527,7 +527,7 @@ def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, cap
     assert "Head L9 H1 cannot be switched off: bundled has 6 layers x 12 heads." in capsys.readouterr().err
     with pytest.raises(SystemExit):
         score(texts_file, tmp_path / "scores.parquet", "--off", "1")
-    assert "does not name heads; write layer-head, as in 3-7,2-5" in capsys.readouterr().err
+    assert "does not name heads; write layer-head, such as 3-7,2-5" in capsys.readouterr().err
 
 
 def test_heads_of_all_off_options_are_switched_off(texts_file, tmp_path, folders):
@@ -587,7 +587,10 @@ def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, mo
     ):
         before = table.read_bytes(), scores.read_bytes()
         assert main(command) == 2
-        assert "is another file of this command, which would be overwritten. Name a new one." in capsys.readouterr().err
+        assert (
+            "is also another file of this command, and would be overwritten. Choose another name."
+            in capsys.readouterr().err
+        )
         assert (table.read_bytes(), scores.read_bytes()) == before
     assert not (tmp_path / "a.csv").exists()
 

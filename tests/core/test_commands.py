@@ -67,7 +67,7 @@ def test_an_output_that_is_an_input_is_refused_under_any_name(link, tmp_path):
     texts, output = tmp_path / "texts.csv", tmp_path / "output.csv"
     texts.write_text("text\n")
     link(texts, output)
-    with pytest.raises(AnalysisError, match="is another file of this command"):
+    with pytest.raises(AnalysisError, match="is also another file of this command"):
         check_output(output, others=[texts])
 
 

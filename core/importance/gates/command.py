@@ -1,4 +1,4 @@
-"""The command `python -m core gates`."""
+"""The command `python -m core gates`: train a gate for every head, so that needless heads close."""
 
 import argparse
 import sys
@@ -11,49 +11,64 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import ONE_STACK, TWO_STACKS, Head
+from core.attention.settings import Head
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
-from core.commands import read_bytes, write
+from core.commands import (
+    add_attention_option,
+    add_device_option,
+    add_labelled_options,
+    add_output_option,
+    read_bytes,
+    write,
+)
 from core.errors import quoted
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import check_agrees, open_run, plan_of
 from core.importance.gates.settings import GateSettings, TrainedGates
 
 GATE_OPTIONS = (
-    ("epochs", float, "passes over the training texts"),
-    ("batch_size", int, "texts a step"),
-    ("max_length", int, "tokens of a text; longer ones are cut"),
-    ("seed", int, "of the noise, the order and the validation split"),
-    ("save_steps", int, "steps between two saved steps; the last only where it is not given"),
-    ("held_out", float, "share of the texts to measure on"),
+    ("epochs", float, "number of epochs"),
+    ("batch_size", int, "batch size, in texts"),
+    ("max_length", int, "maximum length of a text in tokens; longer texts are truncated"),
+    ("seed", int, "random seed of the noise, the order of texts and the validation split"),
+    ("save_steps", int, "save the gates every so many steps"),
+    ("held_out", float, "share of the texts used for validation"),
     ("gate_rate", float, "learning rate of the gates"),
-    ("start", float, "logarithm of alpha with which every gate begins"),
-    ("learning_rate", float, "of the weights, with --with-weights"),
+    ("start", float, "initial value of log alpha for every gate; higher means more open"),
+    ("learning_rate", float, "learning rate of the weights, with --with-weights"),
 )
 """Options of a run: field of the settings, its type, and its help text."""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("gates", help="train gates that close heads", description=gates.__doc__)
-    parser.add_argument("--checkpoint", required=True, help="a classifier: a hub id or a folder")
-    parser.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
-    parser.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
-    parser.add_argument("--label-column", required=True)
-    parser.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
-    parser.add_argument("--output", required=True, type=Path, help="folder of the runs, one for each penalty")
-    parser.add_argument(
-        "--penalty", type=penalties, default=(GateSettings.penalty,), help="lambda, or several: 0.01,0.02,0.05"
+    parser = commands.add_parser(
+        "gates", help="train gates that switch off the heads a task does not need", description=gates.__doc__
     )
-    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
-    parser.add_argument("--with-weights", action="store_true", help="train the weights, too, as in the paper")
-    for field, kind, meaning in GATE_OPTIONS:
+    parser.add_argument("--checkpoint", required=True, help="a classifier: Hugging Face model id or folder")
+    add_labelled_options(parser)
+    add_output_option(parser, "folder of the runs, one for each penalty")
+    parser.add_argument(
+        "--penalty",
+        type=penalties,
+        default=(GateSettings.penalty,),
+        help="weight of the penalty on open gates (lambda), or several, such as 0.01,0.02,0.05; default: "
+        f"{GateSettings.penalty}",
+    )
+    add_attention_option(parser)
+    parser.add_argument(
+        "--with-weights", action="store_true", help="train the weights of the model as well, as in the paper"
+    )
+    for field, kind, description in GATE_OPTIONS:
         default = getattr(GateSettings, field)
-        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{meaning} ({default})")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--resume", action="store_true", help="go on with the runs in the output folder")
+        shown = "only the last step is saved" if default is None else default
+        parser.add_argument(
+            f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{description}; default: {shown}"
+        )
+    add_device_option(parser)
+    parser.add_argument("--resume", action="store_true", help="resume the runs in the output folder")
     parser.set_defaults(run=gates)
 
 
@@ -62,13 +77,24 @@ def penalties(text: str) -> tuple[float, ...]:
     try:
         return tuple(dict.fromkeys(float(part) for part in text.split(",")))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{quoted(text)} names no penalties; write numbers, as in 0.01,0.02") from None
+        raise argparse.ArgumentTypeError(
+            f"{quoted(text)} is not a list of penalties; write numbers, such as 0.01,0.02"
+        ) from None
 
 
 def gates(arguments: argparse.Namespace) -> None:
-    """Train a gate for every head, with a penalty on open ones, and write gates.csv into the output folder: penalty,
-    layer, head, log_alpha, p_zero, p_one and gate (after training, without noise), one row per head and penalty. Each
-    run keeps its steps, and its checkpoint with the gates in its weights, in a folder of its own."""
+    """Train a gate for every head, with a penalty on open gates, so that heads the task does not need are switched off.
+
+    Each penalty is a run with a folder of its own, for its saved steps and the checkpoint with the gates multiplied
+    into its weights. The file gates.csv in the output folder has a row per penalty and head.
+
+    Columns of gates.csv:
+        penalty: weight of the penalty (lambda)
+        layer, head: index of the layer and of the head, from 0
+        log_alpha: trained parameter of the gate
+        p_zero, p_one: probability that the gate is exactly 0, and exactly 1
+        gate: value of the gate without noise, 0 to 1; 0 means that the head is switched off
+    """
     columns = tuple(name.strip() for name in arguments.text_columns.split(","))
     content, label = read_bytes(arguments.data), arguments.label_column.strip()
     data = read_training_data(arguments.data.name, content, columns, label, task=arguments.task)
@@ -115,7 +141,7 @@ def _train(
         ):
             progress = train_gates(files, data, settings, journal, device=arguments.device, on_step=_update(bar))
     if progress.state != "finished":
-        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. The same command with --resume goes on.")
+        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. To continue, add --resume to the command.")
         return None
     trained = trained_gates(saved_checkpoints(folder)[-1], files.removed_of(settings.kind))
     print(_result(settings.penalty, progress, trained))
@@ -135,5 +161,5 @@ def _result(penalty: float, progress: Progress, trained: TrainedGates) -> str:
     quality = f"accuracy {last.accuracy:.3f}" if last.accuracy is not None else f"loss {last.loss:.3f}"
     n_heads = int((~np.isnan(trained.gate)).sum())
     closed = ",".join(f"{layer}-{head}" for layer, head in closed_heads(trained))
-    remove = f" To remove the closed ones: --heads {closed}" if closed else ""
+    remove = f" To remove the closed heads: --heads {closed}" if closed else ""
     return f"Penalty {penalty:g}: {trained.n_open} of {n_heads} heads stay open, {quality} on held-out texts.{remove}"

@@ -1,6 +1,7 @@
 """The command `python -m core prune`: a score against the share of heads removed, in several orders."""
 
 import argparse
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from core.attention.settings import Head
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import SavedRun, find_run
-from core.commands import TABLES, check_output, write_table
+from core.commands import TABLES, add_output_option, check_output, write_table
 from core.engines.options import add_engine_options, check_engine, counted, engine_of
 from core.engines.work import Engine
 from core.errors import AnalysisError
@@ -63,49 +64,78 @@ WITHIN = 0.01
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    description = f"{prune.__doc__} {NEEDS}"
-    parser = commands.add_parser("prune", help="draw pruning curves", description=description)
+    parser = commands.add_parser(
+        "prune",
+        help="remove more and more heads, and measure the metric",
+        description=f"{inspect.getdoc(prune)}\n\n{NEEDS}",
+    )
     add_metric_options(parser)
-    parser.add_argument("--at-least", type=int, default=0, metavar="N", help="heads of each layer that always stay")
-    parser.add_argument("--greedy", action="store_true", help=f"also take ablations anew at each of the {STEPS} steps")
+    parser.add_argument(
+        "--at-least",
+        type=int,
+        default=0,
+        metavar="N",
+        help="never remove the N most important heads of each layer; default: %(default)s",
+    )
+    parser.add_argument(
+        "--greedy",
+        action="store_true",
+        help=f"add a greedy order, which repeats the ablations at each of the {STEPS} steps",
+    )
     parser.add_argument(
         "--within",
         type=float,
         default=WITHIN,
         metavar="X",
-        help=f"how much worse the score may get, of a loss as a share of it; {WITHIN}",
+        help="small cost: how much worse the score may become; for a loss, as a share of it; default: %(default)s",
     )
     parser.add_argument(
         "--over-steps",
         action="store_true",
-        help="draw them of each saved step of a fine-tuning run: --checkpoint is its folder, or its name",
+        help="compute the curves for each saved step of a fine-tuning run; --checkpoint is the folder or name of the "
+        "run",
     )
     parser.add_argument(
-        "--orders",
+        "--orders", type=Path, help="second file to write: the order in which heads are removed, found on all texts"
+    )
+    parser.add_argument(
+        "--rows",
         type=Path,
-        help="second file to write, the orders as found on all texts: order, removed (heads), layer, head (the last of "
-        "these), heads (all of these, as remove --heads takes them)",
-    )
-    parser.add_argument(
-        "--rows", type=Path, help="folder of a Parquet data set: a file for each curve, which is not drawn again"
+        help="folder in which each finished curve is saved as a Parquet file, so that a repeated command skips it",
     )
     add_engine_options(parser)
-    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    add_output_option(parser)
     parser.set_defaults(run=prune)
 
 
 def prune(arguments: argparse.Namespace) -> None:
-    """Write one row per order, draw and step: removed (heads), share (of all heads, 0 to 1), score (of the metric),
-    delta (score minus that with all heads on), low, high (95% interval of delta, as of ablate, the orders as they are;
-    empty with too few texts). Orders: each measure, the least important head first; ablation;
-    reverse (of ablation); greedy; random, of which draw numbers ten. An order is found on one half of the texts, every
-    second one, or every second document where these are known, and judged on the other; each text is judged once.
-    Prints how many heads each order can remove at a small cost; for the random orders on average. With --over-steps the
-    same of each saved step of a fine-tuning run, with a column step (of training; 0 is the checkpoint that the run
-    began from, left out where it cannot be judged), fingerprint (of that step's files), and relative, relative_low,
-    relative_high (score as a share of that with all heads on, with its 95% interval; empty where that score is not
-    above 0).
-    With --workers or --engine ray, each curve is drawn by a process of its own.
+    """Remove more and more heads, in several orders, and measure the metric; write a row per order and step.
+
+    An order is found on one half of the texts (every second text, or document if these are known) and evaluated on the
+    other, so that each text is used once for evaluation. The orders are: by each measure of importance, the least
+    important head first; by ablation; the reverse of that; greedy; and ten random orders. The command prints how many
+    heads each order can remove at a small cost; for random orders, the mean. With --workers or --engine ray, the curves
+    are computed in parallel processes.
+
+    Columns:
+        order: name of the order
+        draw: number of the random order, from 0; 0 for the others
+        removed, share: number of removed heads, and their share of all heads
+        score: value of the metric
+        delta: score minus the score with all heads on
+        low, high: 95% confidence interval of delta, with the orders taken as given; empty if there are too few texts
+
+    Additional columns with --over-steps:
+        step: step of training; 0 is the checkpoint that the run started from, if it can be evaluated
+        fingerprint: SHA-256 of the files of that step
+        relative, relative_low, relative_high: score as a share of the score with all heads on, and its 95% interval;
+            empty if that score is not above 0
+
+    Columns of --orders:
+        order: name of the order
+        removed: number of heads removed so far
+        layer, head: the head that is removed at this point
+        heads: all heads removed so far, as `remove --heads` expects them
     """
     check_engine(arguments)
     check_output(arguments.output, TABLES, [arguments.texts])
@@ -125,9 +155,11 @@ def prune(arguments: argparse.Namespace) -> None:
 def _prune_over_steps(arguments: argparse.Namespace) -> None:
     """Draw the curves of each saved step of the run that --checkpoint names."""
     if arguments.random_weights is not None:
-        raise AnalysisError("With random weights all steps are alike. Leave out --random-weights, or --over-steps.")
+        raise AnalysisError(
+            "With random weights all steps are the same. Leave out either --random-weights or --over-steps."
+        )
     if arguments.orders:
-        raise AnalysisError("Orders are those of one checkpoint. Leave out --over-steps, or --orders.")
+        raise AnalysisError("Orders are written for a single checkpoint. Leave out either --over-steps or --orders.")
     run = find_run(arguments.checkpoint)
     steps = saved_steps(run)
     last = find_checkpoint(steps[-1].checkpoint)
@@ -296,7 +328,9 @@ def _print_removable(arguments: argparse.Namespace, material: Material, curves: 
     n_heads = pruning_of(material, arguments.at_least).n_heads
     unit = " of it" if score.name == "loss" else ""
     allowed = f"{within}{unit} (95% interval)"
-    print(f"Heads, of {n_heads}, that can go before the {score.name} is worse by more than {allowed}:")
+    print(
+        f"Number of heads (of {n_heads}) that can be removed before the {score.name} is worse by more than {allowed}:"
+    )
     for result in removable(curves, score.sign, allowed_loss(score, full, within)):
         interval = "" if np.isnan(result.low) else f" ({result.low:.0f} to {result.high:.0f})"
         print(f"{result.order:<26}{result.n:>5}{interval}")

@@ -22,30 +22,63 @@ BEST: Final = 3
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = add_task_command(commands, "erase", "whether a model uses what its heads carry", erase_tasks.__doc__)
+    parser = add_task_command(
+        commands,
+        "erase",
+        "test whether the model uses the information about a task that its heads encode",
+        erase_tasks.__doc__,
+    )
     selection = parser.add_mutually_exclusive_group()
-    selection.add_argument("--heads", type=heads, help="layer-head, such as 3-7,2-5; else the best ones of each task")
-    selection.add_argument("--best", type=int, default=BEST, help=f"so many of the best heads; {BEST} unless told")
-    parser.add_argument("--metric", choices=("output", "lm"), help="text vector or language-model loss, if it has one")
-    parser.add_argument("--tests", type=int, help="tests that p is corrected for; default: heads times tasks")
+    selection.add_argument(
+        "--heads",
+        type=heads,
+        help="heads to erase from, one at a time, as layer-head, such as 3-7,2-5; default: the best heads of each task",
+    )
+    selection.add_argument(
+        "--best", type=int, default=BEST, help="number of best heads of each task to erase from; default: %(default)s"
+    )
     parser.add_argument(
-        "--random", type=int, help=f"draws of each head; default: {FIRST_DRAWS}, and up to as many for each test"
+        "--metric",
+        choices=("output", "lm"),
+        help="effect to measure: change of the text vector (output), or loss of the language model (lm); default: lm "
+        "if the checkpoint has a language model and is not an encoder-decoder, otherwise output",
+    )
+    parser.add_argument(
+        "--tests", type=int, help="number of tests that p-values are corrected for; default: heads times tasks"
+    )
+    parser.add_argument(
+        "--random",
+        type=int,
+        help=f"number of random erasures per head; default: {FIRST_DRAWS}, and up to {FIRST_DRAWS} per test for heads "
+        "that may be used",
     )
     parser.set_defaults(run=erase_tasks)
 
 
 def erase_tasks(arguments: argparse.Namespace) -> None:
-    """Erase what tells of a task from the output of single heads, and see whether the model's output changes more than
-    where it is changed by as much along as many random directions.
+    """Test whether the model uses the information about a task that single heads encode; write a row per task and head.
 
-    Writes task, layer, head, metric (output: change of the text vector, 1 - cosine; lm: loss in nats), rank (directions
-    erased) of n_channels, n_texts, full, erased and random (mean outcomes; random over all n_draws draws), excess
-    (erased minus random), its 95% interval low and high over the texts, least_effect (below which nothing counts as
-    used), p (share of draws with at least the outcome of the concept, which counts as one; no smaller than 1 / (1 +
-    n_draws)), p_adjusted (by Holm's method over heads and tasks), verdict (used: p_adjusted below .05 and low above the
-    least effect; not used; too small: the effect is below the least; nothing to compare: all directions are erased),
-    is_used, variance (share of the head's variance that is erased, and that each random change has), accuracy and
-    accuracy_erased (of a probe on the head's vectors, before and after).
+    The information is removed from the output of a head (amnesic probing with LEACE). The model uses it if its own
+    output changes more than when the head's output is changed by the same amount along as many random directions.
+
+    Columns:
+        task: name of the task
+        layer, head: index of the layer and of the head, from 0
+        metric: output (change of the text vector, 1 - cosine) or lm (loss in nats)
+        rank, n_channels: number of erased directions, and dimension of the head's vector
+        n_texts: number of test texts
+        full, erased, random: mean of the metric with nothing erased, with the information erased, and with random
+            directions erased
+        n_draws: number of random erasures
+        excess, low, high: erased - random, and its 95% confidence interval over texts
+        least_effect: effects below this do not count as used
+        p: share of all erasures with an effect at least as large, the real one included; at least 1 / (1 + n_draws)
+        p_adjusted: p after Holm's correction over heads and tasks
+        verdict: used (p_adjusted below .05, and low above least_effect), not used, too small (the effect is below
+            least_effect) or nothing to compare (all directions are erased)
+        is_used: whether the verdict is used
+        variance: share of the variance of the head's output that the erasure removes; the same for random erasures
+        accuracy, accuracy_erased: accuracy of a probe on the head's vectors, before and after erasure
     """
     tasks = tasks_of(arguments)
     n_tests = _n_tests(arguments, len(tasks))
@@ -85,11 +118,14 @@ def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
     made = n_tasks * (len(arguments.heads) if arguments.heads else arguments.best)
     n_tests: int = arguments.tests or made
     if n_tests < made:
-        raise AnalysisError(f"--tests is {n_tests}, and {made} tests are made. Leave it out, or give {made} or more.")
+        raise AnalysisError(
+            f"--tests is {n_tests}, but this command makes {made} tests. Leave it out, or give {made} or more."
+        )
     if arguments.random and n_tests / (1 + arguments.random) >= ALPHA:
         print(
-            f"With {arguments.random:,} draws no p is below {1 / (1 + arguments.random):.2g}, so none of {n_tests:,} "
-            f"tests can be significant at {ALPHA}. Leave out --random, or give {draws_needed(n_tests):,}.",
+            f"With {arguments.random:,} random erasures no p-value can be below {1 / (1 + arguments.random):.2g}, so "
+            f"none of {n_tests:,} tests can be significant at {ALPHA}. Leave out --random, or give "
+            f"{draws_needed(n_tests):,}.",
             file=sys.stderr,
         )
     return n_tests

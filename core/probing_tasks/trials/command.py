@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.attention.settings import head_name
-from core.checkpoints.checkpoint import DTYPES
 from core.checkpoints.find import choose_device
-from core.commands import read_bytes
+from core.commands import add_device_option, add_dtype_option, read_bytes
 from core.engines.options import add_engine_options, check_engine, counted, engine_of
 from core.errors import AnalysisError
 from core.json_values import parse_json
@@ -28,27 +27,42 @@ TABLES: Final = (".csv", ".jsonl")
 
 def add_commands(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("trials", help="probe a table of checkpoints and tasks", description=trials.__doc__)
-    parser.add_argument("--table", required=True, type=Path, help=".csv or .jsonl, a trial a line")
-    parser.add_argument("--output", type=Path, help="folder of the rows; the program's own unless told")
-    parser.add_argument("--stages", type=stages_of, default=STAGES, help=f"some of {','.join(STAGES)}; else all")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--dtype", default="float32", choices=DTYPES)
-    parser.add_argument("--journal", type=Path, help="folder for the progress; a file named stop there ends the run")
+    parser = commands.add_parser(
+        "trials", help="probe many checkpoints for many tasks, as listed in a table", description=trials.__doc__
+    )
+    parser.add_argument("--table", required=True, type=Path, help="table with a trial per line: .csv or .jsonl")
+    parser.add_argument("--output", type=Path, help="folder for the results; default: the program's cache folder")
+    parser.add_argument(
+        "--stages",
+        type=stages_of,
+        default=STAGES,
+        help=f"stages to run, separated by commas; default: {','.join(STAGES)}",
+    )
+    add_device_option(parser)
+    add_dtype_option(parser)
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        help="folder in which progress is recorded; to stop the run, create a file named stop in it",
+    )
     add_engine_options(parser)
     parser.set_defaults(run=trials)
 
 
 def trials(arguments: argparse.Namespace) -> None:
-    """Probe each checkpoint for the task that is named beside it, one trial after the other or on an engine.
+    """Probe many checkpoints for many tasks: run each trial of a table, one after the other or in parallel.
 
-    A trial is a line of the table: checkpoint and data (the file of a task), and if wanted pooling, seed, attention,
-    random_weights, text_columns, label_column, part_column, is_regression and too_long. Each becomes a Parquet file
-    with one row; what is there already is not computed again. First all heads and layers are probed alone in every
-    trial (stage heads), then the control tasks and code lengths (controls), then the best heads together (together).
+    A trial is a line of the table, with the columns checkpoint and data (the file of a task), and optionally pooling,
+    seed, attention, random_weights, text_columns, label_column, part_column, is_regression and too_long. The result of
+    each trial is a Parquet file with one row; results that already exist are not computed again.
 
-    With --workers or --engine ray, each process runs all stages of a trial before its next one. A trial that fails is
-    tried once more, then reported.
+    Stages:
+        heads: probe every head and layer on its own
+        controls: control tasks and code lengths
+        together: probe the best heads together
+
+    Each stage is run for all trials before the next one starts. With --workers or --engine ray, each process runs all
+    stages of a trial before its next trial. A trial that fails is retried once, then reported.
     """
     check_engine(arguments)
     table = read_trials(arguments.table.suffix, read_bytes(arguments.table))
@@ -66,7 +80,10 @@ def trials(arguments: argparse.Namespace) -> None:
 
 
 def _stopped(progress: TrialsProgress) -> str:
-    return f"Stopped after {progress.done:,} of {progress.total:,} stages of trials; the same command goes on."
+    return (
+        f"Stopped after {progress.done:,} of {progress.total:,} stages of trials; run the same command again to "
+        "continue."
+    )
 
 
 def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:

@@ -283,7 +283,7 @@ def test_a_run_that_is_stopped_says_what_is_done_and_goes_on(done, checkpoint, t
     assert lines == ["0 of 5 shards are done.\n", "1 of 5 shards are done.\n"]
     n_done = len(list((folder / DONE_FOLDER).glob("*.json")))
     assert 1 <= n_done < 5
-    assert last == f"Stopped. {n_done} of 5 shards are done; the same command goes on from there."
+    assert last == f"Stopped. {n_done} of 5 shards are done; run the same command again to continue."
     assert process.returncode == 130
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert written(folder) == written(done)

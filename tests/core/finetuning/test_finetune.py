@@ -584,7 +584,7 @@ def test_the_sample_checkpoint_is_made_once_and_found_by_its_name(few_reviews, c
     assert (result["texts"], result["texts_held_out"]) == (16, 8)
     assert list_runs()[0].progress.checkpoint == "bundled"
     command("sample-checkpoint")
-    assert "is there already, by the name movie-reviews: accuracy" in capsys.readouterr().out
+    assert "already exists, under the name movie-reviews: accuracy" in capsys.readouterr().out
 
 
 def test_the_sample_checkpoint_goes_on_where_it_stopped(few_reviews, capsys, monkeypatch):

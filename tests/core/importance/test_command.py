@@ -137,7 +137,7 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     assert (over_all["low"] <= over_all["high"]).all()
     said = capsys.readouterr().out
     assert "attribution against zero" in said
-    assert re.search(r"Of what relevance distributes, -?[0-9.]+% arrives at the tokens", said)
+    assert re.search(r"-?[0-9.]+% of the relevance arrives at the tokens", said)
 
 
 def test_what_a_checkpoint_does_not_allow_is_left_out_and_named(files, loaded, capsys):

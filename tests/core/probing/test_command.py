@@ -94,7 +94,7 @@ def test_what_is_read_is_not_written_over(folders, trees, tmp_path, capsys, opti
     own = tmp_path / read
     own.write_bytes(trees.read_bytes())
     assert probe(folders("bert"), trees, tmp_path / output, option, str(own)) == 2
-    assert f"{own} is another file of this command, which would be overwritten" in capsys.readouterr().err
+    assert f"{own} is also another file of this command, and would be overwritten" in capsys.readouterr().err
     assert own.read_bytes() == trees.read_bytes()
 
 

@@ -37,7 +37,7 @@ def test_a_folder_of_tasks_is_written_and_read_again(trees, tmp_path, capsys):
     assert printed[0].split() == ["task", "classes", *PARTS]
     assert ["tense", "2", "266", "68", "66"] in [line.split() for line in printed]
     assert "length is left out: 0 balanced rows were found and at least 300 are needed. Give more texts." in printed
-    assert printed[-1] == f"3 tasks are in {tmp_path / 'new' / 'tasks'}, and what they are in tasks.json there."
+    assert printed[-1] == f"3 tasks were written to {tmp_path / 'new' / 'tasks'}; tasks.json describes them."
 
 
 def test_the_same_texts_and_seed_write_the_same_bytes(trees, tmp_path):
@@ -60,13 +60,15 @@ def test_other_texts_are_parsed_and_the_parser_is_named(tmp_path):
 def test_too_few_sentences_for_any_task_are_said(tmp_path, capsys):
     (tmp_path / "few.conllu").write_text(conllu(flat("a b c d e")))
     assert make(tmp_path / "tasks", tmp_path / "few.conllu") == 2
-    assert capsys.readouterr().err.startswith("No task could be made. length is left out: 0 balanced rows were found")
+    assert capsys.readouterr().err.startswith(
+        "No task could be created. length is left out: 0 balanced rows were found"
+    )
     assert not (tmp_path / "tasks").exists()
 
 
 def test_a_folder_with_files_is_not_overwritten(trees, tmp_path, capsys):
     assert make(tmp_path, trees) == 2
-    assert capsys.readouterr().err == f"{tmp_path} is there already and is not an empty folder. Choose a new one.\n"
+    assert capsys.readouterr().err == f"{tmp_path} already exists and is not an empty folder. Choose a new one.\n"
 
 
 def test_too_few_rows_and_broken_files_are_said(trees, tmp_path, capsys):
@@ -89,5 +91,5 @@ def test_the_sample_is_made_once(tmp_path, monkeypatch, capsys):
     assert read_tasks(folder)[0].source.startswith("400 movie review snippets (Hutto & Gilbert 2014, from vaderSent")
     assert f"tasks are in {folder}, " in capsys.readouterr().out
     assert main(["sample-tasks"]) == 0
-    assert capsys.readouterr().out == f"The sample tasks are there already. Their folder: {folder}\n"
+    assert capsys.readouterr().out == f"The sample tasks already exist. They are in {folder}\n"
     assert asked == [tmp_path / "downloads"]

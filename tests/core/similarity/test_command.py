@@ -80,6 +80,6 @@ def test_the_texts_are_not_overwritten(run, tmp_path, monkeypatch):
     texts.write_text("text\nthe cat sat\nit is\n", "utf-8")
     monkeypatch.chdir(tmp_path)
     for same in ("texts.csv", tmp_path / "elsewhere" / ".." / "texts.csv"):
-        with pytest.raises(AnalysisError, match=r"texts\.csv is another file of this command, which would be over"):
+        with pytest.raises(AnalysisError, match=r"texts\.csv is also another file of this command, and would be over"):
             run(same, "--texts", str(texts))
     assert texts.read_text("utf-8").startswith("text\nthe cat")

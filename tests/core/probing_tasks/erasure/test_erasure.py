@@ -255,11 +255,14 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
     assert (table["is_used"] == (table["verdict"] == "used")).all()
     said = capsys.readouterr()
     assert "cats: L1 H2 accuracy" in said.out
-    assert "With 3 draws no p is below 0.25, so none of 2 tests can be significant at 0.05." in said.err
+    assert (
+        "With 3 random erasures no p-value can be below 0.25, so none of 2 tests can be significant at 0.05."
+        in said.err
+    )
     assert main(["erase", *options, "--best=2"]) == 0
     assert len(pd.read_csv(output, comment="#")) == 2
     assert main(["erase", *options, "--heads=1-2,0-1", "--tests=1"]) == 2
-    assert "--tests is 1, and 2 tests are made." in capsys.readouterr().err
+    assert "--tests is 1, but this command makes 2 tests." in capsys.readouterr().err
     assert main(["erase", *options, "--best=0"]) == 2
     assert "--best is 0. Give 1 or more." in capsys.readouterr().err
     assert main(["erase", *options, "--heads=7-7"]) == 2

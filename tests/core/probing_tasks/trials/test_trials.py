@@ -276,7 +276,7 @@ def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(n_workers, trial,
         _, said = run.communicate(timeout=120)
     progress = read_trials_progress(journal)
     assert run.returncode == 130
-    assert said == f"Stopped after {progress.done} of 40 stages of trials; the same command goes on.\n"
+    assert said == f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
     assert progress.state == "stopped"
     assert 0 < progress.done <= len(list((tmp_path / "rows").glob("*.parquet"))) < 40
 
