@@ -43,7 +43,6 @@ from core.roles.tables import (
     score_table,
 )
 from core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
-from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.roles.uncertainty.stability import few_texts, resamples, stability
 from core.texts.text import Text, texts_sha256
 
@@ -236,7 +235,6 @@ def roles(arguments: argparse.Namespace) -> None:
         layer, head: index of the layer and of the head, from 0
         texts: number of texts to which the role applies
         mean, std: mean and standard deviation of the score
-        low, high: confidence interval of the mean (Student's t; bootstrap-t for syntactic roles)
         t, p: one-sided t-test of the mean being above tau
         p_uniform: p-value of the mean being clearly above the score of uniform attention
         p_role: p-value of the role: the larger of the two, or p alone with --rule paper
@@ -250,7 +248,7 @@ def roles(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, (CSV,), [arguments.scores])
     criterion = criterion_of(arguments, table.scale)
     head_tests = role_tests(table.scores, table.roles, criterion, table.uniform)
-    tests = head_table(with_syntactic_intervals(head_tests, table.scores), ROLE_FIELDS)
+    tests = head_table(head_tests, ROLE_FIELDS)
     tests["stability"] = stability(head_tests, resamples(table.scores, table.uniform)).ravel()
     if table.scale == "score":  # a bet needs values from 0 upwards
         evidence = role_evidence(table.scores, criterion, table.uniform)

@@ -83,7 +83,8 @@ def surface(arguments: argparse.Namespace) -> None:
         statistic: name of the statistic. Shares of attention and confidence are between 0 and 1, entropy is in nats,
             distance in tokens. `offset share` is how often the most attended key is at that offset. `positional` and
             `rare` are labels of heads
-        layer, head: index of the layer and of the head, from 0; head is empty for statistics of a whole layer (agreement, output agreement, uniform entropy)
+        layer, head: index of the layer and of the head, from 0; head is empty for statistics of a whole layer
+            (agreement, output agreement, uniform entropy)
         mean: mean over texts. For positional, the share of tokens whose most attended key is at the offset; for rare,
             the share on one of the two rarest words of the text
         low, high: 95% confidence interval over texts
