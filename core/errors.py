@@ -46,7 +46,7 @@ class FetchNeeded(CheckpointError):
 
     def __init__(self, name: str, n_bytes: int) -> None:
         super().__init__(
-            f"{name} has to be fetched from the Hugging Face hub ({max(1, round(n_bytes / 1e6)):,} MB). Fetch it if "
+            f"{name} has to be downloaded from the Hugging Face Hub ({max(1, round(n_bytes / 1e6)):,} MB). Download it if "
             "you know who made it, or choose another checkpoint."
         )
         self.name, self.n_bytes = name, n_bytes
@@ -89,7 +89,7 @@ class NoTokens(TextError):
 
     def __init__(self, position: int | None) -> None:
         super().__init__(
-            f"{_named(position)} has a segment in which this checkpoint knows no token. Give it at least one word."
+            f"{_named(position)} has a segment without any token of this checkpoint. Give it at least one word."
         )
         self.position = position
 
@@ -129,7 +129,7 @@ class TextTooLong(TextError):
     def __init__(self, position: int | None, n_tokens: int, limit: int) -> None:
         super().__init__(
             f"{_named(position)} has {n_tokens:,} tokens and this checkpoint takes {limit:,}. "
-            "Leave it out, cut it, or choose a checkpoint that takes longer texts."
+            "Leave it out, truncate it, or choose a checkpoint that takes longer texts."
         )
         self.position, self.n_tokens, self.limit = position, n_tokens, limit
 
@@ -149,7 +149,7 @@ class EveryTextTooLong(TextError):
         longest = max(n_tokens for _, n_tokens in texts)
         super().__init__(
             f"Every text is longer than this checkpoint takes (the longest has {longest:,} tokens). "
-            "Cut them, give shorter ones, or choose a checkpoint that takes longer texts."
+            "Truncate them, give shorter ones, or choose a checkpoint that takes longer texts."
         )
         self.texts = texts
 
@@ -196,6 +196,6 @@ def is_panic(error: BaseException) -> bool:
 def panicked(panic: BaseException) -> str:
     """The message for a panic."""
     return (
-        f"The checkpoint's tokenizer broke down ({first_line(panic)}). Save its tokenizer.json again, or choose "
+        f"The checkpoint's tokenizer crashed ({first_line(panic)}). Save its tokenizer.json again, or choose "
         "another checkpoint."
     )

@@ -200,7 +200,7 @@ def ask_to_stop(folder: Path) -> None:
         (folder / STOP).touch()
     except OSError as error:
         raise AnalysisError(
-            f"The run in {folder} cannot be asked to stop ({error.strerror or error}). Make room there, and ask again."
+            f"The run in {folder} cannot be stopped ({error.strerror or error}). Check the free space there, and try again."
         ) from None
 
 
@@ -214,7 +214,7 @@ def delete_run(name: str) -> None:
     """
     run = next((run for run in list_runs() if run.name == name and not run.folder.is_symlink()), None)
     if run is None:
-        raise AnalysisError(f"{name!r} is no run that was fine-tuned here, so nothing was deleted.")
+        raise AnalysisError(f"{name!r} is not a run that was fine-tuned here, so nothing was deleted.")
     if run.progress.state == "running":
         raise AnalysisError(f"{name} is being fine-tuned now, so it cannot be deleted. Stop it first.")
     try:
@@ -246,7 +246,7 @@ def check_is_saved(name: str) -> None:
     problem = f"{run} has no {step}" if step else f"{run} is not finished"
     saved = [_step(path) for path in saved_checkpoints(folder)]
     if not saved:
-        raise CheckpointError(f"{problem}, and none of its steps is saved. Go on with the run first.")
+        raise CheckpointError(f"{problem}, and none of its steps is saved. Continue the run first.")
     steps = f"steps are {', '.join(map(str, saved))}" if len(saved) > 1 else f"step is {saved[0]}"
     raise CheckpointError(f"{problem}; its saved {steps}. Name one, as {run}/checkpoint-{saved[-1]}.")
 
@@ -313,7 +313,7 @@ def find_run(name: str) -> SavedRun:
         if progress is not None:
             return SavedRun(folder.resolve().name, folder.resolve(), progress)
     raise AnalysisError(
-        f"{name} is no fine-tuning run: there is no {PROGRESS} in it. Name the folder that `finetune` wrote, or a run "
+        f"{name} is not a fine-tuning run: there is no {PROGRESS} in it. Name the folder that `finetune` wrote, or a run "
         f"in {checkpoints_folder()}."
     )
 

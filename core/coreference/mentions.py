@@ -126,7 +126,7 @@ def windows(
     Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and ignore the rest; here it is read too.
     """
     if window < SMALLEST_WINDOW:
-        raise AnalysisError(f"A window of {window} tokens holds too little. Choose at least {SMALLEST_WINDOW}.")
+        raise AnalysisError(f"A window of {window} tokens is too short. Choose at least {SMALLEST_WINDOW}.")
     tokenizer, parts = checkpoint.tokenizer, list[MentionText]()
     n_special = tokenizer.num_special_tokens_to_add()
     for text in watched(texts, len(texts)):

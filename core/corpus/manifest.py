@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> Manifest:
         return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
-            f"{folder} is no results folder: it has no {MANIFEST}. Make one with: python -m core corpus run"
+            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m core corpus run"
         ) from None
     except (OSError, ValueError) as error:
         raise AnalysisError(
@@ -148,7 +148,7 @@ def check_versions(manifest: Manifest) -> None:
     if differing:
         raise AnalysisError(
             f"The corpus was planned with {', '.join(differing)}, and scores of two versions do not belong together. "
-            "Install these versions, or plan it anew in another folder."
+            "Install these versions, or plan it again in another folder."
         )
 
 

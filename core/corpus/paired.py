@@ -59,8 +59,8 @@ def check_same_texts(a: Results, b: Results) -> None:
     """
     if a.texts_sha256 != b.texts_sha256:
         raise AnalysisError(
-            f"{a.folder.name} and {b.folder.name} hold other texts, or the same ones in other shards. Run the second "
-            "checkpoint on the same texts with the same shard size."
+            f"{a.folder.name} and {b.folder.name} contain different texts, or the same texts in different shards. "
+            "Run the second checkpoint on the same texts with the same shard size."
         )
     shared = ("direction", "block_entropy", "scale", "parses", "kind")
     if differing := [name for name in shared if getattr(a.settings, name) != getattr(b.settings, name)]:
@@ -94,7 +94,9 @@ def write_differences(a: Results, b: Results) -> Path:
     try:
         write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
     except OSError as error:
-        raise AnalysisError(f"{path} cannot be written ({error.strerror or error}). Make room there.") from None
+        raise AnalysisError(
+            f"{path} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
+        ) from None
     return path
 
 
@@ -103,7 +105,7 @@ def _of_shard(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: 
         read_role_scores(score_path(results.folder, shard), ROLES) for results, shard in ((a, shard_a), (b, shard_b))
     )
     if scores_a.shape != scores_b.shape:
-        raise AnalysisError(f"{a.checkpoint} and {b.checkpoint} have not the same heads. Compare others.")
+        raise AnalysisError(f"{a.checkpoint} and {b.checkpoint} do not have the same heads. Choose two that do.")
     reference, compared = scores_a.astype(np.float64), scores_b.astype(np.float64)
     differences = compared - reference
     differences[np.abs(differences) <= rounding * (1 + np.maximum(np.abs(reference), np.abs(compared)))] = 0

@@ -102,7 +102,9 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
         parsing = replace(expected, n_texts=n_texts, n_shards=n_shards)
         write_parsing(folder, parsing)
     except OSError as error:
-        raise AnalysisError(f"{folder / PARSING} cannot be written ({error.strerror or error}). Make room.") from None
+        raise AnalysisError(
+            f"{folder / PARSING} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
+        ) from None
     return parsing
 
 
@@ -129,7 +131,7 @@ def _parse_shard(folder: Path, shard: str) -> str:
         source.unlink()
     except OSError as error:
         raise AnalysisError(
-            f"Shard {shard} cannot be written in {folder} ({error.strerror or error}). Make room, and run the command "
-            "again: what is parsed stays."
+            f"Shard {shard} cannot be written in {folder} ({error.strerror or error}). Free some space and run the "
+            "command again; what is already parsed is kept."
         ) from None
     return shard

@@ -79,7 +79,9 @@ def plan(
         manifest = replace(planned, shards=shards)
         write_manifest(folder, manifest)
     except OSError as error:
-        raise AnalysisError(f"{folder} cannot be written ({error.strerror or error}). Make room there.") from None
+        raise AnalysisError(
+            f"{folder} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
+        ) from None
     return manifest
 
 

@@ -139,7 +139,7 @@ def open_results(folder: Path) -> Results:
     if not (folder / STATISTICS).is_file():
         manifest = read_manifest(folder)
         raise AnalysisError(
-            f"{folder} has {len(manifest.shards):,} shards and is not finished. Go on with: python -m core corpus run"
+            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m core corpus run"
         )
     file = open_statistics(folder / STATISTICS)
     try:
@@ -176,7 +176,7 @@ class Part:
         if name not in self.statistics.sums:
             question, questions = name.split()[0], self.results.settings.questions
             raise AnalysisError(
-                f"{self.results.folder.name} was not asked for {question}. Run the corpus into another folder with "
+                f"{self.results.folder.name} does not include the question {question}. Run the corpus into another folder with "
                 f"--questions {','.join((*questions, question))} and all other options as they were."
             )
         return self.statistics.sums[name].at(0)
@@ -246,7 +246,9 @@ class Part:
         """
         wealth, scores = self.wealth, self.sums(ROLE_SCORES)
         if wealth is None:
-            raise AnalysisError("A bet needs scores from 0 upwards, and these are shares above chance. Take the test.")
+            raise AnalysisError(
+                "Evidence needs scores of at least 0, but these are shares above chance. Use the test instead."
+            )
         index = _threshold(settings.tau)
         evidence = evidence_of(wealth[index])
         if settings.rule == "role":

@@ -46,7 +46,7 @@ def alone(folder: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         raise AnalysisError(
-            f"Another run is at work in {folder}. Wait until it has ended, or choose another folder by --output."
+            f"Another run is in progress in {folder}. Wait until it has ended, or choose another folder by --output."
         ) from None
     except OSError as error:
         raise AnalysisError(
@@ -84,9 +84,9 @@ def run(
     check_versions(manifest)
     clear_unfinished(folder, (*FOLDERS, "."))
     states = check(folder, manifest)
-    for problem, description in (("damaged", "damaged"), ("foreign", "scored with something else")):
+    for problem, description in (("damaged", "damaged"), ("foreign", "computed with other settings")):
         if names := [name for name, state in states.items() if state == problem]:
-            notify(f"{named(names)}: {description}, and computed anew.")
+            notify(f"{named(names)}: {description}, computed again.")
     missing = [shard for shard in manifest.shards if states[shard.name] != "done"]
     n_done, n_texts = len(manifest.shards) - len(missing), 0
     report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
@@ -122,7 +122,7 @@ def merge(folder: Path, manifest: Manifest) -> Statistics:
         write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
     except OSError as error:
         raise AnalysisError(
-            f"{path} cannot be written ({error.strerror or error}). Make room, and run the command again."
+            f"{path} cannot be written ({error.strerror or error}). Free some space and run the command again."
         ) from None
     return total
 
@@ -133,13 +133,13 @@ def _record(folder: Path, manifest: Manifest, shard: Shard) -> Record:
         raise AnalysisError(f"Shard {shard.name} is not done. Run the corpus before it is merged.")
     if record.tokenizer != manifest.tokenizer:
         raise AnalysisError(
-            f"Shard {shard.name} was scored with another tokenizer than that of {manifest.checkpoint}. Run the corpus: "
-            "the shard is computed anew."
+            f"Shard {shard.name} was scored with another tokenizer than that of {manifest.checkpoint}. Run the corpus "
+            "again to compute it."
         )
     if record.key != manifest.key(shard):
         raise AnalysisError(
-            f"Shard {shard.name} was scored with another checkpoint, other settings or other packages. Run the corpus: "
-            "the shard is computed anew."
+            f"Shard {shard.name} was scored with another checkpoint, other settings or other packages. Run the corpus "
+            "again to compute it."
         )
     return record
 

@@ -123,10 +123,10 @@ def _open(path: Path) -> Any:
     try:
         return parquet.ParquetFile(path)
     except FileNotFoundError:
-        raise AnalysisError(f"There is no file {path}. Run the corpus again: it is computed anew.") from None
+        raise AnalysisError(f"There is no file {path}. Run the corpus again to compute it.") from None
     except (OSError, ValueError, ArrowException) as error:
         raise _damaged(path, error) from None
 
 
 def _damaged(path: Path, error: BaseException) -> AnalysisError:
-    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again: it is computed anew.")
+    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again to compute it.")

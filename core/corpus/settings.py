@@ -70,7 +70,7 @@ class CorpusSettings:
     def __post_init__(self) -> None:
         unknown = [name for name in self.questions if name not in QUESTIONS]
         if unknown or not self.questions:
-            raise AnalysisError(f"Corpora are asked for {', '.join(QUESTIONS)}, got {unknown or 'nothing'}.")
+            raise AnalysisError(f"The questions are {unknown or 'empty'}. Choose some of {', '.join(QUESTIONS)}.")
         if not 1 <= self.n_threads <= 1024:
             raise AnalysisError(f"The number of threads is {self.n_threads}. Choose 1 to 1024.")
 

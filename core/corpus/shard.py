@@ -83,8 +83,8 @@ def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
     files = files if manifest.random_weights is None else randomly_initialised(files, manifest.random_weights)
     if files.fingerprint != manifest.fingerprint:
         raise AnalysisError(
-            f"{manifest.checkpoint} has other files than when the corpus was planned. Bring the old ones back, or plan "
-            "it anew in another folder."
+            f"{manifest.checkpoint} has other files than when the corpus was planned. Restore the old ones, or plan "
+            "the corpus again in another folder."
         )
     checkpoint = load_checkpoint(files, device=settings.device, dtype=settings.dtype)
     check_settings(checkpoint, settings.of_pass)
@@ -106,8 +106,8 @@ def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, sh
         if error.errno not in NO_ROOM:
             raise
         raise AnalysisError(
-            f"There is no room for shard {shard.name} in {folder} ({error.strerror}). Make room, and run the command "
-            "again: what is done stays."
+            f"There is no space left for shard {shard.name} in {folder} ({error.strerror}). Free some space and run the "
+            "command again; finished shards are kept."
         ) from None
 
 
@@ -123,7 +123,7 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
     """
     prepared, n_too_long, n_without_token = _prepared(checkpoint, texts, settings)
     if not prepared:
-        raise AnalysisError("no text has tokens and is short enough. Give other texts, or cut them.")
+        raise AnalysisError("every text is either too long or has no tokens. Give other texts, or truncate them.")
     questions = corpus_questions(settings)
     plain_texts = [text.text for text in texts]
     values: dict[str, np.ndarray] = {}

@@ -90,8 +90,8 @@ def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
     shapes = [{name: sums.n.shape[1:] for name, sums in statistics.sums.items()} for statistics in (a, b)]
     if shapes[0] != shapes[1]:
         raise AnalysisError(
-            "Two shards hold other numbers, or those of other numbers of heads. Merge shards of one checkpoint, scored "
-            "with the same settings."
+            "Two shards contain different statistics, or different numbers of heads. Merge only shards of one "
+            "checkpoint, computed with the same settings."
         )
     strata = tuple(sorted({*a.strata, *b.strata}, key=lambda stratum: stratum.order))
     full_a, full_b = _expanded(a, strata), _expanded(b, strata)
@@ -310,4 +310,4 @@ def open_statistics(path: Path) -> StatisticsFile:
 
 
 def _damaged(path: Path, error: BaseException) -> AnalysisError:
-    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again: it is computed anew.")
+    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again to compute it.")

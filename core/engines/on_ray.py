@@ -68,7 +68,7 @@ def _connected(address: str | None, n_cpus: int) -> Any:
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         location = "on this machine" if address in (None, "auto") else f"at {address}"
         raise AnalysisError(
-            f"There is no Ray {location} that answers ({first_line(error)}). Start one with: ray start --head, or "
+            f"No Ray cluster answers {location} ({first_line(error)}). Start one with: ray start --head, or "
             "leave --address out."
         ) from None
     return ray

@@ -91,7 +91,7 @@ def saving_in(folder: Path) -> Iterator[None]:
         yield
     except (OSError, SafetensorError) as error:
         why = getattr(error, "strerror", None) or error
-        raise AnalysisError(f"Nothing can be saved in {folder} ({why}). Make room on the disk.") from error
+        raise AnalysisError(f"Nothing can be saved in {folder} ({why}). Free some space on the disk.") from error
 
 
 def append_line(path: Path, line: str) -> None:
@@ -225,7 +225,7 @@ def saved_step(folder: Path, *, resume: bool) -> int:
         raise AnalysisError(f"The run in {folder} finished with step {progress.step:,}. Name another folder.")
     if progress.saved and not resume:
         raise AnalysisError(
-            f"The run in {folder} has saved step {progress.saved[-1]:,}. Go on with --resume, or name another folder."
+            f"The run in {folder} has saved step {progress.saved[-1]:,}. Add --resume to continue, or choose another folder."
         )
     return max(progress.saved, default=0)
 
@@ -246,7 +246,7 @@ def check_agrees(folder: Path, plan: Plan) -> None:
         recorded_value = recorded.get("settings", {}).get(field)
         if recorded_value != value:
             raise AnalysisError(
-                f"The run in {folder} began with {field} {recorded_value} and cannot go on with {value}. Give the "
+                f"The run in {folder} began with {field} {recorded_value} and cannot continue with {value}. Give the "
                 "same, or name another folder."
             )
 

@@ -91,7 +91,7 @@ def write_vectors(
             part.unlink(missing_ok=True)
     except OSError as error:
         raise AnalysisError(
-            f"The vectors cannot be written to {folder} ({error.strerror}). Make room, or choose another folder."
+            f"The vectors cannot be written to {folder} ({error.strerror}). Free some space, or choose another folder."
         ) from None
     _make_room(folder, most_bytes, key)
     vectors = read_vectors(folder, key)

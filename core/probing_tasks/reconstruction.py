@@ -97,7 +97,7 @@ def reconstruct(
     labels, ranked = labels_of(task), ranking(report)
     counts = tuple(usual_steps(len(ranked), vectors.shape[1]) if steps is None else steps)
     if not counts or not 1 <= min(counts) <= max(counts) <= len(ranked):
-        raise AnalysisError(f"From 1 to {len(ranked)} heads can be put together, got {counts}. Choose other numbers.")
+        raise AnalysisError(f"The numbers of heads are {counts}. Choose numbers from 1 to {len(ranked)}.")
     heads, _ = features_of(task, vectors)
     ranked_vectors = heads[:, report.layer[ranked], report.head[ranked]]
     probed = growing(ranked_vectors, labels, counts)

@@ -42,7 +42,7 @@ class DistanceSettings:
 
     def __post_init__(self) -> None:
         if self.rows < 1:
-            raise AnalysisError(f"Heads are compared on at least one row of a text, not {self.rows}. Ask for more.")
+            raise AnalysisError(f"The number of rows is {self.rows}. Choose 1 or more.")
 
 
 USUAL_DISTANCES: Final = DistanceSettings()

@@ -63,15 +63,15 @@ def documents_note(n_known: int | None) -> str:
     """
     if n_known is None:
         return (
-            "No documents are known, so sentences count as independent: if several are from one document, intervals "
-            "are too narrow and p-values too small. CoNLL-U files name documents by comments (# newdoc id)."
+            "Documents are unknown, so sentences count as independent: if several are from one document, intervals "
+            "are too narrow and p-values too small. CoNLL-U files name documents in comments (# newdoc id)."
         )
     if n_known < LEAST_DOCUMENTS:
         return (
-            "All texts are from one document, so there are no intervals, tests and held-out accuracies. Give texts of "
+            "All texts are from one document, so there are no intervals, tests or held-out accuracies. Give texts of "
             f"at least {LEAST_DOCUMENTS} documents."
         )
-    return f"The texts are from {n_known:,} documents: halves, intervals and tests take whole documents as units."
+    return f"The texts are from {n_known:,} documents: documents are the units of halves, intervals and tests."
 
 
 def document_sums(

@@ -101,7 +101,7 @@ def pattern_links(
     """
     with_pairs = [index for index, text in enumerate(texts) if text.n_pairs]
     if not with_pairs:
-        raise AnalysisError("No text has this pattern where its first word sees the second. Choose other words.")
+        raise AnalysisError("In no text with this pattern can the first word attend to the second. Choose other words.")
     texts = [texts[index] for index in with_pairs]
     numbers = None if documents is None else document_numbers([documents[index] for index in with_pairs])
     units = np.arange(len(texts)) if numbers is None else numbers

@@ -42,7 +42,7 @@ def broken(folders, tmp_path):
 
 
 def test_a_panic_while_loading_is_a_sentence(broken):
-    with pytest.raises(CheckpointError, match="tokenizer broke down"):
+    with pytest.raises(CheckpointError, match="tokenizer crashed"):
         load_checkpoint(broken(EMPTY), device="cpu")
 
 
@@ -55,7 +55,7 @@ def test_a_panic_on_a_text_is_a_sentence(broken):
 
 def test_an_error_of_the_library_is_a_sentence_and_others_are_left_alone():
     without_unknown = tokenizers.Tokenizer(tokenizers.models.WordPiece({"a": 0}, unk_token="[UNK]"))
-    with pytest.raises(CheckpointError, match=r"broke down \(WordPiece error: Missing \[UNK\] token"), panics_caught():
+    with pytest.raises(CheckpointError, match=r"crashed \(WordPiece error: Missing \[UNK\] token"), panics_caught():
         without_unknown.encode("b")
     with pytest.raises(ZeroDivisionError), panics_caught():
         _ = 1 / 0
@@ -65,7 +65,7 @@ def test_who_waits_for_a_pass_meets_the_sentence_and_the_worker_goes_on(broken, 
     files = broken(GIVES_UP)
     inference = Inference(Store(tmp_path / "store"))
     engine = Engine(files, "cpu", "float32")
-    with pytest.raises(CheckpointError, match="tokenizer broke down"):
+    with pytest.raises(CheckpointError, match="tokenizer crashed"):
         inference.ask(engine, SCORES, [TEXT])
     assert len(inference.ask(engine, SCORES, [Text(("the cat",))]).results) == 1
     inference.store.close()

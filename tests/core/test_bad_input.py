@@ -188,7 +188,7 @@ def test_bytes_of_a_sign_stand_on_the_whole_sign(value, pieces, tokenizers):
 )
 def test_a_text_of_which_nothing_is_left_gets_its_place(value, bundled):
     given_texts = read_typed(f"A cat slept.\n{value}")
-    with pytest.raises(NoTokens, match=r"^Text 2 has a segment in which this checkpoint knows no token\. Give it at"):
+    with pytest.raises(NoTokens, match=r"^Text 2 has a segment without any token of this checkpoint\. Give it at"):
         measured(bundled, *given_texts)
     with pytest.raises(NoTokens, match=r"^The text has a segment"):
         look_at(bundled, given_texts[1])

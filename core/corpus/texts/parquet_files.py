@@ -76,7 +76,7 @@ def _damage_named() -> Iterator[None]:
     except (pa.ArrowException, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the system, not of the library
             raise
-        raise TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it anew.") from None
+        raise TextError(f"This is not a Parquet file that can be read ({first_line(error)}). Write it again.") from None
 
 
 def _check_column(file: Any, name: str) -> None:

@@ -88,7 +88,9 @@ def read_parsing(folder: Path) -> Parsing | None:
         check_format(path, content, FORMAT)
         return typed_json(content, Parsing)
     except (OSError, ValueError) as error:
-        raise AnalysisError(f"{path} is damaged ({first_line(error)}). Parse the texts again, elsewhere.") from None
+        raise AnalysisError(
+            f"{path} is damaged ({first_line(error)}). Parse the texts again into another folder."
+        ) from None
 
 
 def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
@@ -115,25 +117,27 @@ def _check(text: Text, location: str) -> None:
         _check_values(text, location)
     except (TypeError, AttributeError, ValueError) as error:
         raise TextError(
-            f"{location} holds values of another kind ({first_line(error)}). Parse the texts again, elsewhere."
+            f"{location} holds values of another kind ({first_line(error)}). Parse the texts again into another folder."
         ) from None
 
 
 def _check_values(text: Text, location: str) -> None:
     if not text.segments or text_of(text.segments, location).segments != text.segments:
-        raise TextError(f"{location} has no text as it is read from a file. Parse the texts again, elsewhere.")
+        raise TextError(f"{location} has no text as it is read from a file. Parse the texts again into another folder.")
     if text.heads is None or text.relations is None or (text.words is None and text.spans is None):
-        raise TextError(f"{location} has no tree. Parse the texts again, elsewhere.")
+        raise TextError(f"{location} has no tree. Parse the texts again into another folder.")
     spans = text.spans or tuple(
         tuple((start, start + len(word)) for start, word in word_starts(segment, words).items())
         for segment, words in zip(text.segments, text.words or ())
     )
     sides: tuple[Any, ...] = (text.segments, spans, text.heads, text.relations)
     if len({len(side) for side in sides}) > 1:
-        raise TextError(f"{location} has not one tree for each segment. Parse the texts again, elsewhere.")
+        raise TextError(f"{location} has not one tree for each segment. Parse the texts again into another folder.")
     for segment, side_spans, heads, relations in zip(*sides, strict=True):
         checked_tree(heads, relations, len(side_spans), location)
         ends = [0, *(end for _, end in side_spans)]
         is_in_order = all(previous_end <= start < end for previous_end, (start, end) in zip(ends, side_spans))
         if not is_in_order or ends[-1] > len(segment):
-            raise TextError(f"{location} has words that are not in its text. Parse the texts again, elsewhere.")
+            raise TextError(
+                f"{location} has words that are not in its text. Parse the texts again into another folder."
+            )

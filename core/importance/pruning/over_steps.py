@@ -48,7 +48,7 @@ def saved_steps(run: SavedRun) -> tuple[SavedStep, ...]:
             f"The run {run.name} is in progress, so steps are still missing. Wait for its end, or stop it."
         )
     if not run.progress.saved:
-        raise AnalysisError(f"No step of the run {run.name} is saved. Go on with the run, or choose another.")
+        raise AnalysisError(f"No step of the run {run.name} is saved. Continue the run, or choose another.")
     is_found_by_name = run.folder.parent == checkpoints_folder().resolve()
     prefix = run.name if is_found_by_name else str(run.folder)
     return tuple(SavedStep(step, f"{prefix}/checkpoint-{step}") for step in run.progress.saved)
@@ -80,7 +80,7 @@ def check_alike(first: CheckpointFiles, second: CheckpointFiles, metric: Metric)
         )
     if metric == "labels" and _classes(first) != _classes(second):
         raise AnalysisError(
-            f"{first.name} and {second.name} do not know the same classes, so they have no score in common. The saved "
+            f"{first.name} and {second.name} do not have the same classes, so they have no score in common. The saved "
             "steps of one run do: choose one of these."
         )
 

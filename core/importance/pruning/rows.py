@@ -88,6 +88,6 @@ class CurveRows:
     def _path(self, trial: CurveTrial) -> Path:
         """File of a curve, named by a digest of everything that it depends on."""
         if self._folder is None:
-            raise AnalysisError("Curves have no folder. Name one with --rows.")
+            raise AnalysisError("There is no folder for the curves. Choose one with --rows.")
         key = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
         return self._folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"

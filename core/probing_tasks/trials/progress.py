@@ -144,7 +144,9 @@ class Reporter:
             part.write_text(json.dumps(asdict(self.progress) | asdict(self._process)), encoding="utf-8")
             part.replace(self._folder / PROGRESS)
         except OSError as error:
-            raise AnalysisError(f"{self._folder} cannot be written ({error.strerror}). Make room there.") from None
+            raise AnalysisError(
+                f"{self._folder} cannot be written ({error.strerror}). Check the free space and the permissions there."
+            ) from None
 
 
 def read_trials_progress(folder: Path) -> TrialsProgress | None:
@@ -170,4 +172,6 @@ def stop_trials(folder: Path) -> None:
     try:
         (folder / STOP).touch()
     except OSError as error:
-        raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
+        raise AnalysisError(
+            f"{folder} cannot be written ({error.strerror}). Check the free space and the permissions there."
+        ) from None

@@ -95,7 +95,9 @@ def write_result(path: Path, result: TrialResult) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise AnalysisError(f"{path} cannot be written ({error.strerror or error}). Make room on the disk.") from None
+        raise AnalysisError(
+            f"{path} cannot be written ({error.strerror or error}). Free some space on the disk."
+        ) from None
 
 
 def read_result(path: Path) -> TrialResult | None:

@@ -72,7 +72,7 @@ class Trial:
         """
         path = Path(self.data)
         if os.path.isdir(path):  # returns False for too long a name, where Path raises
-            raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Name one of its files.")
+            raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Choose one of its files.")
         columns = tuple(name.strip() for name in self.text_columns.split(",")) if self.text_columns else None
         (task,) = read_tasks(path, columns, self.label_column, self.part_column, is_regression=self.is_regression)
         return task
@@ -153,12 +153,10 @@ def values_of(trial: Trial) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     if name in ("seed", "random_weights"):
         if not WHOLE_NUMBER.fullmatch(str(value)) or int(value) > LARGEST_SEED:
-            raise AnalysisError(
-                f"{name} is a whole number from 0 to {LARGEST_SEED}, got {str(value)[:40]!r}. Correct it."
-            )
+            raise AnalysisError(f"{name} is {str(value)[:40]!r}. Write a whole number from 0 to {LARGEST_SEED}.")
         return int(value)
     if name == "is_regression":
         if str(value).lower() not in ("true", "false"):
-            raise AnalysisError(f"is_regression is true or false, got {str(value)[:40]!r}. Correct it.")
+            raise AnalysisError(f"is_regression is {str(value)[:40]!r}. Write true or false.")
         return str(value).lower() == "true"
     return str(value)

@@ -119,7 +119,7 @@ def test_a_tokenizer_that_blows_up_a_text_ends_the_trial_only(folder, monkeypatc
 def test_a_tokenizer_that_panics_on_some_texts_is_found_on_trial(folder):
     split = {"type": "Split", "pattern": {"Regex": "(.*a){25}b"}, "behavior": "Isolated", "invert": False}
     edit_tokenizer(folder, lambda content: content.update(pre_tokenizer=split))
-    with pytest.raises(CheckpointError, match=r"^The checkpoint's tokenizer broke down"):
+    with pytest.raises(CheckpointError, match=r"^The checkpoint's tokenizer crashed"):
         load(folder)
     assert noted(folder) == []
 

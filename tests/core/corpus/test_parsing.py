@@ -213,7 +213,7 @@ def test_trees_that_do_not_fit_their_texts_are_named(parsed, tmp_path, tree, mat
 
 def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(texts, parsed, tmp_path):
     parse_corpus(tmp_path, str(texts), None, lambda *_: [], SHARD)
-    with files_up_to(100), pytest.raises(AnalysisError, match="Make room, and run the command again"):
+    with files_up_to(100), pytest.raises(AnalysisError, match="Free some space and run the command again"):
         parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
     parse_corpus(tmp_path, str(texts), None, HERE, SHARD)
     assert contents(tmp_path) == contents(parsed)

@@ -209,7 +209,7 @@ def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, tex
     assert corpus("run", "--output", done) == 0
     assert corpus("merge", done) == 0
     assert corpus("verify", done) == 0
-    assert "5 of 5 shards are done and sound" in capsys.readouterr().out
+    assert "5 of 5 shards are complete and unchanged" in capsys.readouterr().out
     assert written(done) == before
 
 
@@ -233,8 +233,8 @@ def test_damaged_and_foreign_shards_are_named_and_computed_anew(done, tmp_path, 
     assert "scored with another checkpoint" in capsys.readouterr().err
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     said = capsys.readouterr().err
-    assert "Shard 000001: damaged, and computed anew." in said
-    assert "Shard 000003: scored with something else, and computed anew." in said
+    assert "Shard 000001: damaged, computed again." in said
+    assert "Shard 000003: computed with other settings, computed again." in said
     assert written(folder) == before
 
 
@@ -303,7 +303,7 @@ def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(do
     folder = copied(done, tmp_path / "r")
     with alone(folder):
         assert corpus("run", "--output", folder) == 2
-    assert f"Another run is at work in {folder}. Wait" in capsys.readouterr().err
+    assert f"Another run is in progress in {folder}. Wait" in capsys.readouterr().err
     assert corpus("run", "--output", folder) == 0
     assert written(folder) == written(done)
 
@@ -317,7 +317,7 @@ def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(done, checkpoint, t
     assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
     with files_up_to(10_000):
         assert corpus("run", "--output", folder, "--workers", 1) == 2
-    assert "There is no room for shard 000000" in capsys.readouterr().err
+    assert "There is no space left for shard 000000" in capsys.readouterr().err
     assert not list(folder.rglob("*.part"))
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert written(folder) == written(done)
@@ -384,13 +384,16 @@ def bad_input(folder, tmp_path, folders):
         ),
         "column": ((*run, "--texts", tmp_path / "a.parquet", *new, "--text-columns", "b"), "There is no column 'b'"),
         "no ray": (("run", "--output", folder, "--address", "auto"), "Add --engine ray"),
-        "nothing": (("show", tmp_path), "is no results folder"),
+        "nothing": (("show", tmp_path), "is not a results folder"),
         "no texts": ((*run, *new), "--texts is not given"),
-        "question": ((*run, "--texts", folder, *new, "--questions", "colour"), "Corpora are asked for"),
+        "question": (
+            (*run, "--texts", folder, *new, "--questions", "colour"),
+            "There is no question 'colour'. Choose among roles",
+        ),
         "workers": (("run", "--output", folder, "--workers", "0"), "number of workers is 0"),
         "shard size": ((*run, "--texts", tmp_path / "a.parquet", *new, "--shard-size", "0"), "A shard has 0 texts"),
-        "part": (("show", folder, "--part", "colour=red"), "names no part"),
-        "not asked": (("show", folder, "--question", "surface"), "was not asked for surface"),
+        "part": (("show", folder, "--part", "colour=red"), "is not a part of the texts"),
+        "not asked": (("show", folder, "--question", "surface"), "does not include the question surface"),
     }
 
 
@@ -411,7 +414,7 @@ def test_shares_above_chance_have_no_bets(checkpoint, texts, tmp_path, capsys):
     assert run_corpus(checkpoint, texts, tmp_path / "r", "--scale", "share") == 0
     part = open_results(tmp_path / "r").part()
     assert part.wealth is None
-    with pytest.raises(AnalysisError, match="Take the test"):
+    with pytest.raises(AnalysisError, match="Use the test instead"):
         part.by_evidence(Criterion(tau=0.5))
     assert corpus("show", tmp_path / "r") == 0
 

@@ -86,7 +86,7 @@ def test_ray_gives_the_same_outcomes(ray, tmp_path):
 
 
 def test_an_address_where_no_ray_is_is_a_sentence():
-    with pytest.raises(AnalysisError, match=r"There is no Ray at 127.0.0.1:9 that answers"):
+    with pytest.raises(AnalysisError, match=r"No Ray cluster answers at 127.0.0.1:9"):
         list(run_on_ray(begin_not, [1], n_workers=1, address="127.0.0.1:9"))
 
 

@@ -375,7 +375,9 @@ def test_a_disk_that_fills_leaves_the_last_saved_step_to_go_on_from(folders, dat
             if step == 9:
                 until_removed.enter_context(files_up_to(n_bytes))
 
-        with pytest.raises(AnalysisError, match=r"Nothing can be saved in .*File too large.*Make room on the disk"):
+        with pytest.raises(
+            AnalysisError, match=r"Nothing can be saved in .*File too large.*Free some space on the disk"
+        ):
             train(folders("bert"), data, folder, settings, on_step=fill_up)
     progress = read_progress(folder)
     assert (progress.state, progress.saved) == ("failed", (5,))
@@ -520,9 +522,9 @@ def test_the_command_stops_and_goes_on(folders, tmp_path, capsys, monkeypatch, f
     monkeypatch.setattr("core.finetuning.command._shown_in", lambda bar: stopping_at(folder, 6))
     command(*words)
     assert "Stopped after step 7 of 18. Step 7 is saved" in capsys.readouterr().out
-    with pytest.raises(AnalysisError, match="Go on with --resume"):
+    with pytest.raises(AnalysisError, match="Add --resume to continue"):
         command(*words)
-    with pytest.raises(AnalysisError, match=r"learning_rate 0\.001 and cannot go on with 0\.01"):
+    with pytest.raises(AnalysisError, match=r"learning_rate 0\.001 and cannot continue with 0\.01"):
         command(*words, "--learning-rate", 1e-2, "--resume")
     command(*words, "--resume")
     assert_same_weights(folder, finished)

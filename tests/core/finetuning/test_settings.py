@@ -315,7 +315,7 @@ def test_only_a_run_in_progress_is_asked_to_stop(tmp_path):
 def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_path):
     journal = Journal(tmp_path, "x")
     (tmp_path / "stop").symlink_to(tmp_path / "no" / "folder")
-    with pytest.raises(AnalysisError, match=r"cannot be asked to stop \(No such file or directory\)\. Make room"):
+    with pytest.raises(AnalysisError, match=r"cannot be stopped \(No such file or directory\)\. Check"):
         ask_to_stop(journal.folder)
 
 
@@ -343,7 +343,10 @@ def test_a_report_without_room_is_left_out_whole(tmp_path):
     journal = Journal(tmp_path, "x")
     journal.training(9)
     size = (tmp_path / "progress.jsonl").stat().st_size
-    with files_up_to(size + 10), pytest.raises(AnalysisError, match=r"Nothing can be saved in .*Make room on the disk"):
+    with (
+        files_up_to(size + 10),
+        pytest.raises(AnalysisError, match=r"Nothing can be saved in .*Free some space on the disk"),
+    ):
         journal.loss(1, 0.5)
     assert (tmp_path / "progress.jsonl").stat().st_size == size
     journal.loss(2, 0.25)
@@ -415,7 +418,7 @@ def test_a_run_goes_on_from_its_last_saved_step_when_asked_to(tmp_path):
     assert open_run(tmp_path, PLAN, resume=True).step == 0
     Journal(tmp_path, "x").end("stopped")
     saved(tmp_path, 9, 10)
-    with pytest.raises(AnalysisError, match=r"has saved step 10\. Go on with --resume"):
+    with pytest.raises(AnalysisError, match=r"has saved step 10\. Add --resume to continue"):
         open_run(tmp_path, PLAN, resume=False)
     record_result(tmp_path, accuracy=0.5)
     assert open_run(tmp_path, replace(PLAN, checkpoint="./same", data="copy.csv"), resume=True).step == 10
@@ -431,7 +434,7 @@ def test_a_run_goes_on_from_its_last_saved_step_when_asked_to(tmp_path):
         ({"text_columns": ("a", "b")}, "the text columns"),
         ({"label_column": "mood"}, "the label column"),
         ({"task": "regression"}, "the task"),
-        ({"settings": replace(SETTINGS, learning_rate=1e-3)}, "learning_rate 5e-05 and cannot go on with 0.001"),
+        ({"settings": replace(SETTINGS, learning_rate=1e-3)}, "learning_rate 5e-05 and cannot continue with 0.001"),
         ({"settings": replace(SETTINGS, save_steps=5)}, "save_steps None"),
     ],
 )
@@ -481,7 +484,7 @@ def test_a_checkpoint_made_here_is_found_by_its_name(tmp_path, monkeypatch):
         ),
         ((63, 250), "reviews", "reviews is not finished; its saved steps are 63, 250. Name one, as reviews/"),
         ((63,), "reviews", "reviews is not finished; its saved step is 63. Name one, as reviews/checkpoint-63."),
-        ((), "reviews", "reviews is not finished, and none of its steps is saved. Go on with the run first."),
+        ((), "reviews", "reviews is not finished, and none of its steps is saved. Continue the run first."),
         ((), "reviews/checkpoint-1", "reviews has no checkpoint-1, and none of its steps is saved."),
     ],
 )

@@ -184,7 +184,7 @@ def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(with_weights
 def test_a_run_resumes_with_its_own_penalty_only(classifier, tmp_path):
     run = tmp_path / "run"
     train(classifier, run, settings_of(), on_step=lambda step, of: ask_to_stop(run) if step == 1 else None)
-    with pytest.raises(AnalysisError, match=r"began with penalty 0\.1 and cannot go on with 0\.3"):
+    with pytest.raises(AnalysisError, match=r"began with penalty 0\.1 and cannot continue with 0\.3"):
         train(classifier, run, settings_of(penalty=0.3), resume=True)
 
 

@@ -95,7 +95,7 @@ def test_all_texts_too_long_make_no_pass(checkpoint, passes):
 
 
 def test_a_text_without_tokens_is_named(checkpoint):
-    with pytest.raises(TextError, match=r"^Text 2 has a segment in which this checkpoint knows no token"):
+    with pytest.raises(TextError, match=r"^Text 2 has a segment without any token of this checkpoint"):
         list(measure(checkpoint, [TEXTS[0], Text(("\u200b",))]))
 
 

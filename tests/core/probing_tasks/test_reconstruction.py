@@ -97,5 +97,5 @@ def test_numbers_of_heads_that_are_tried():
 
 @pytest.mark.parametrize("steps", [(), (0, 1), (3, 7)])
 def test_a_number_of_heads_that_is_not_there_is_refused(steps):
-    with pytest.raises(AnalysisError, match="From 1 to 6 heads can be put together"):
+    with pytest.raises(AnalysisError, match="Choose numbers from 1 to 6"):
         made(steps=steps)

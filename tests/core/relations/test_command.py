@@ -171,7 +171,7 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, su
     assert str(fact) == "3"
     (tmp_path / "none.conllu").write_text(DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
     without = run("none.parquet", texts="none.conllu")
-    assert "No documents are known, so sentences count as independent" in capsys.readouterr().err
+    assert "Documents are unknown, so sentences count as independent" in capsys.readouterr().err
     assert without[["documents", "design_effect", "held_out_design_effect"]].isna().all().all()
     assert without.attrs["documents known"] == "none"
     np.testing.assert_array_equal(without["accuracy"], table["accuracy"])

@@ -144,7 +144,7 @@ def test_a_blank_that_sentencepiece_puts_before_a_segment_stands_on_no_character
 def test_a_text_of_which_no_token_is_left_is_refused(kind, empty):
     if kind == "albert":
         empty = ""
-    sentence = r"^Text 4 has a segment in which this checkpoint knows no token\. Give it at least one word\.$"
+    sentence = r"^Text 4 has a segment without any token of this checkpoint\. Give it at least one word\.$"
     with pytest.raises(NoTokens, match=sentence):
         tokens_of(kind, empty, position=3)
 

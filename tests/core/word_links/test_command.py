@@ -37,7 +37,7 @@ def test_the_table_names_the_planted_head(given, tmp_path, capsys):
     ("options", "sentence"),
     [
         (["--from", "she"], "A pattern needs two words or a relation."),
-        (["--from", "she", "--to", "apple"], "No text has this pattern where its first word sees the second."),
+        (["--from", "she", "--to", "apple"], "In no text with this pattern can the first word attend to the second."),
         (["--relation", "nsubj", "--alpha", "2"], "alpha is 2.0. Choose a number between 0 and 1"),
     ],
 )

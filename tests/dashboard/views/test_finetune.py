@@ -345,7 +345,7 @@ def test_only_the_folder_of_a_run_is_deleted(store, name):
     if not (runs / "link").is_symlink():
         (runs / "link").symlink_to(store / "elsewhere")
     before = sorted(store.rglob("*"))
-    with pytest.raises(AnalysisError, match="is no run that was fine-tuned here"):
+    with pytest.raises(AnalysisError, match="is not a run that was fine-tuned here"):
         delete_run(name)
     assert sorted(store.rglob("*")) == before
 

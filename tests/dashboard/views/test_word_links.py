@@ -125,4 +125,4 @@ def test_over_the_corpus_two_words_or_a_relation_are_judged(app):
     at.selectbox(key=TO).set_value("the").run()
     assert sent(at, "Links from “nurse” to “the” in ")["title"] == "% of attention from “nurse” to “the”"
     at.selectbox(key=TO).set_value("[CLS]").run()
-    assert said(at) == ["No text has this pattern where its first word sees the second. Choose other words."]
+    assert said(at) == ["In no text with this pattern can the first word attend to the second. Choose other words."]

@@ -475,7 +475,7 @@ def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
     assert next(line["texts"] for line in intervals if line["label"] == "interval") == [["none"] * 3] * 2
 
     at, shown = uploaded(f"{CONLLU}\n" * 3)
-    assert "No documents are known, so sentences count as independent" in shown
+    assert "Documents are unknown, so sentences count as independent" in shown
     assert "design_effect" not in table(at)
 
 
