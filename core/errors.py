@@ -46,7 +46,7 @@ class FetchNeeded(CheckpointError):
 
     def __init__(self, name: str, n_bytes: int) -> None:
         super().__init__(
-            f"{name} has to be downloaded from the Hugging Face Hub ({max(1, round(n_bytes / 1e6)):,} MB). Download it if "
+            f"{name} has to be fetched from the Hugging Face Hub ({max(1, round(n_bytes / 1e6)):,} MB). Fetch it if "
             "you know who made it, or choose another checkpoint."
         )
         self.name, self.n_bytes = name, n_bytes

@@ -200,7 +200,8 @@ def ask_to_stop(folder: Path) -> None:
         (folder / STOP).touch()
     except OSError as error:
         raise AnalysisError(
-            f"The run in {folder} cannot be stopped ({error.strerror or error}). Check the free space there, and try again."
+            f"The run in {folder} cannot be stopped ({error.strerror or error}). Check the free space there, and try "
+            "again."
         ) from None
 
 
@@ -313,8 +314,8 @@ def find_run(name: str) -> SavedRun:
         if progress is not None:
             return SavedRun(folder.resolve().name, folder.resolve(), progress)
     raise AnalysisError(
-        f"{name} is not a fine-tuning run: there is no {PROGRESS} in it. Name the folder that `finetune` wrote, or a run "
-        f"in {checkpoints_folder()}."
+        f"{name} is not a fine-tuning run: there is no {PROGRESS} in it. Name the folder that `finetune` wrote, or a "
+        f"run in {checkpoints_folder()}."
     )
 
 

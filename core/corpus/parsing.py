@@ -103,7 +103,8 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
         write_parsing(folder, parsing)
     except OSError as error:
         raise AnalysisError(
-            f"{folder / PARSING} cannot be written ({error.strerror or error}). Check the free space and the permissions there."
+            f"{folder / PARSING} cannot be written ({error.strerror or error}). Check the free space and the "
+            "permissions there."
         ) from None
     return parsing
 

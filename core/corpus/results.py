@@ -139,7 +139,8 @@ def open_results(folder: Path) -> Results:
     if not (folder / STATISTICS).is_file():
         manifest = read_manifest(folder)
         raise AnalysisError(
-            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m core corpus run"
+            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m core corpus "
+            "run"
         )
     file = open_statistics(folder / STATISTICS)
     try:
@@ -176,8 +177,8 @@ class Part:
         if name not in self.statistics.sums:
             question, questions = name.split()[0], self.results.settings.questions
             raise AnalysisError(
-                f"{self.results.folder.name} does not include the question {question}. Run the corpus into another folder with "
-                f"--questions {','.join((*questions, question))} and all other options as they were."
+                f"{self.results.folder.name} does not include the question {question}. Run the corpus into another "
+                f"folder with --questions {','.join((*questions, question))} and all other options as they were."
             )
         return self.statistics.sums[name].at(0)
 

@@ -106,8 +106,8 @@ def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, sh
         if error.errno not in NO_ROOM:
             raise
         raise AnalysisError(
-            f"There is no space left for shard {shard.name} in {folder} ({error.strerror}). Free some space and run the "
-            "command again; finished shards are kept."
+            f"There is no space left for shard {shard.name} in {folder} ({error.strerror}). Free some space and run "
+            "the command again; finished shards are kept."
         ) from None
 
 

@@ -225,7 +225,8 @@ def saved_step(folder: Path, *, resume: bool) -> int:
         raise AnalysisError(f"The run in {folder} finished with step {progress.step:,}. Name another folder.")
     if progress.saved and not resume:
         raise AnalysisError(
-            f"The run in {folder} has saved step {progress.saved[-1]:,}. Add --resume to continue, or choose another folder."
+            f"The run in {folder} has saved step {progress.saved[-1]:,}. Add --resume to continue, or choose another "
+            "folder."
         )
     return max(progress.saved, default=0)
 

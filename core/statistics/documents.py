@@ -71,7 +71,7 @@ def documents_note(n_known: int | None) -> str:
             "All texts are from one document, so there are no intervals, tests or held-out accuracies. Give texts of "
             f"at least {LEAST_DOCUMENTS} documents."
         )
-    return f"The texts are from {n_known:,} documents: documents are the units of halves, intervals and tests."
+    return f"The texts are from {n_known:,} documents, which are the units of halves, intervals and tests."
 
 
 def document_sums(

@@ -52,9 +52,7 @@ def test_a_link_fetches_nothing_before_the_reader_says_so(served, prepared, brow
         with served(store, **environment, HF_HUB_DISABLE_XET="1") as running:
             page = browser.new_page()
             page.goto(f"{running.address}/?checkpoint={hub.name}&text=the+cat+sat")
-            expect(
-                page.get_by_text(re.compile("has to be downloaded from the Hugging Face Hub .1 MB."))
-            ).to_be_visible()
+            expect(page.get_by_text(re.compile("has to be fetched from the Hugging Face Hub .1 MB."))).to_be_visible()
             assert hub.fetched == []
             page.get_by_role("button", name="Fetch it").click()
             expect(page.get_by_role("grid", name=f"Heads of {hub.name}:")).to_be_visible()

@@ -162,7 +162,9 @@ DOCUMENTS = "".join(
 def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, suffix):
     (tmp_path / "docs.conllu").write_text(DOCUMENTS, "utf-8")
     table = run("docs" + suffix, texts="docs.conllu")
-    assert "The texts are from 3 documents: halves, intervals and tests" in capsys.readouterr().err
+    assert (
+        "The texts are from 3 documents, which are the units of halves, intervals and tests" in capsys.readouterr().err
+    )
     assert list(table.columns)[: len(COLUMNS)] == COLUMNS
     assert_same(table, by_library(loaded("bert"), read_file("docs.conllu", DOCUMENTS.encode())))
     assert table["design_effect"].notna().any()

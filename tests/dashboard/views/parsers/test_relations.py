@@ -454,7 +454,7 @@ def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
 
     each_its_own = "".join(f"# newdoc id = {name}\n{CONLLU}\n" for name in "abc")
     at, shown = uploaded(each_its_own)
-    assert "The texts are from 3 documents: halves, intervals and tests take whole documents" in shown
+    assert "The texts are from 3 documents, which are the units of halves, intervals and tests" in shown
     assert wording.table_note("document") in shown
     texts = read_file("gold.conllu", each_its_own.encode())
     accuracies = computed(find_checkpoint(checkpoint), texts)
