@@ -176,7 +176,8 @@ def panics_caught() -> Iterator[None]:
     Its panics are not Exceptions, so neither a page nor a shared thread would survive one; its errors are plain
     Exceptions.
 
-    Raises: CheckpointError for a panic and for a plain Exception; all else passes through, as what a signal raises.
+    Raises: CheckpointError for a panic and for a plain Exception; everything else passes through, such as exceptions
+    raised by signal handlers.
     """
     try:
         yield

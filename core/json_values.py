@@ -35,8 +35,8 @@ def typed_json(content: str | bytes, kind: Any) -> Any: ...
 def typed_json(content: str | bytes, kind: Any) -> Any:
     """The value of a JSON text as a value of a declared type: a dataclass, a tuple, a number, and so on.
 
-    Numbers, strings and truth values are not converted into each other. A field of a dataclass may be missing if it has
-    a default; what is not one of its fields is ignored.
+    Numbers, strings and booleans are not converted into each other. A field of a dataclass may be missing if it has a
+    default; what is not one of its fields is ignored.
 
     Args:
         content: the text, or its bytes in UTF-8.

@@ -196,7 +196,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
 def _attend_unseen(
     current: Pass, attention: _Attention, layer: int | None
 ) -> Float[Tensor, "text query head value_channel"]:
-    """What `_attend` returns, where nobody sees the probabilities: they are never written to memory."""
+    """As `_attend`, but without observers: the probabilities are never written to memory."""
     n_texts, n_heads, n_queries, _ = attention.query.shape
     n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
     of_texts: dict[int, list[Tensor]] = {}
@@ -335,7 +335,7 @@ def _by_kv_head(rows: Float[Tensor, "text head query any"], n_kv_heads: int) -> 
 
 
 def _row_sums(logits: Tensor, probabilities: Tensor, sinks: Float[Tensor, " head"]) -> Float[Tensor, "text head query"]:
-    """What attention sinks leave to each row.
+    """The share of each row that attention sinks leave.
 
     The log-sum-exp of a row comes from its largest entry alone, which avoids an exponential per entry.
     """
@@ -378,10 +378,10 @@ def observe(
             attention, of which the observers see NaN; None in all observes all calls of a model with a single stack.
         gates: factor for the output of each head in the observed layers, the same for all texts of the batch or of each
             one; 0 switches a head off. If it requires gradients, the pass records them.
-        replacements: what takes the place of the output of each head as far as its gate is closed; None for 0.
-        known: outputs of all heads of some layers with their gates open, from an earlier pass over the texts of which
-            the batch holds copies, one behind the other; these layers' attention is not computed, nor observed.
-        backward: what the backward pass takes attention for, in all layers.
+        replacements: replacement of the output of each head, weighted by how far its gate is closed; None for 0.
+        known: outputs of all heads of some layers with their gates open, from an earlier pass over the texts that the
+        batch contains copies of, one after the other; the attention of these layers is neither computed nor observed.
+        backward: how the backward pass treats attention, in all layers.
         on_output: called for every observed layer in order; only for a model that uses the registered function.
         stops: end the pass after the last observed layer, without computing the model's output.
 

@@ -1,4 +1,4 @@
-"""Fetches checkpoints from the Hugging Face hub."""
+"""Fetches checkpoints from the Hugging Face Hub."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from core.errors import CheckpointError, HubOutOfReach
 WAIT_SECONDS: Final = 10
 """Timeout for the hub's answer about one file."""
 GONE: Final = "If it is a fine-tuning run, it was deleted here or made on another machine"
-"""What became of a run that is not on this machine."""
+"""Explanation for a run that is not on this machine."""
 
 
 def fetch(name: str) -> tuple[Path, str]:

@@ -52,7 +52,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Validation:
-    """The validation texts of a run, and what one and the same answer for all of them would get."""
+    """The validation texts of a run, and the result of giving the same answer for all of them."""
 
     n_texts: int
     majority: float | None

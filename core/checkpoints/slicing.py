@@ -156,7 +156,7 @@ def class_without_heads(name: str, auto_class: Any, config: Any, removed: Remove
 def scale_heads(name: str, model: PreTrainedModel, kind: Kind, gates: Float[Tensor, "layer head"]) -> None:
     """Multiply the weights that read the output of each head by its gate, in place: the model computes as if gated.
 
-    Raises: CheckpointError for a model whose weights by head are laid out in an unknown way.
+    Raises: CheckpointError for a model whose weights by head have an unknown layout.
     """
     for layer, attention in enumerate(attention_modules(name, model)[kind]):
         for index, head in enumerate(attention.heads):

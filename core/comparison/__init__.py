@@ -1,1 +1,1 @@
-"""Two or more checkpoints on the same texts: what differs between them."""
+"""Compares two or more checkpoints on the same texts."""

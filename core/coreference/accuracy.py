@@ -41,7 +41,7 @@ class MentionChoices:
     without an antecedent, or where it or the words below cannot look at any."""
     from_others: Float[np.ndarray, "layer head mention"]
     """The same sum of the mean attention that other words give to the head word of an antecedent: the words that come
-    after it, as the mention does, and are in no mention of the same entity. Special tokens are no words."""
+    after it, as the mention does, and are in no mention of the same entity. Special tokens are not words."""
 
     def of(self, candidates: Candidates) -> Int[np.ndarray, "layer head mention"]:
         """The choice among some candidates."""

@@ -1,1 +1,2 @@
-"""Corpora of millions of texts: split into shards, scored anywhere, and told in statistics that can be added."""
+"""Corpora of millions of texts: split into shards, analysed on any number of machines, and summarised as sums that can
+be merged."""

@@ -119,7 +119,7 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
         texts: texts of the shard.
         settings: settings of the corpus.
 
-    Raises: AnalysisError of any stage.
+    Raises: AnalysisError if any stage fails.
     """
     prepared, n_too_long, n_without_token = _prepared(checkpoint, texts, settings)
     if not prepared:

@@ -52,7 +52,7 @@ class Known:
 
 
 def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
-    """What each head mostly does, and what it does otherwise.
+    """What each head mostly does, and what else it does.
 
     First come the targets of most of the head's attention (`is_mostly`), if uniform attention would give them clearly
     less. Next comes the relation that it predicts, selected on one half of the texts, if it is mostly right on the

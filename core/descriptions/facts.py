@@ -127,5 +127,5 @@ class HeadDescription:
     head: Head
     n_texts: int
     facts: tuple[Fact, ...]
-    """What it mostly does, then what it does otherwise; empty if no pattern stands out."""
+    """What it mostly does, then what else it does; empty if no pattern stands out."""
     sight: Sight = "around"

@@ -16,7 +16,7 @@ from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
 from core.errors import AnalysisError
 
 PATIENCE: Final = 5.0
-"""Seconds that a process has to end after it is terminated."""
+"""Seconds within which a process has to end after it is terminated."""
 
 
 def run_local(

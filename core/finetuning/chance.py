@@ -1,4 +1,4 @@
-"""Whether a run is shown to have learned more than to give one and the same answer."""
+"""Whether a run has demonstrably learned more than to give the same answer for every text."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ NOT_ABOVE: Final = "which is not shown to be above chance"
 
 @dataclass(frozen=True)
 class AgainstChance:
-    """A result on the validation texts, beside that of one and the same answer for all texts."""
+    """A result on the validation texts, compared with giving the same answer for all of them."""
 
     step: int
     n_texts: int
@@ -35,7 +35,7 @@ class AgainstChance:
 
     @property
     def in_words(self) -> str:
-        """What stands in brackets behind the value."""
+        """The text in parentheses after the value."""
         interval = (
             "" if self.value is None else f"{1 - ALPHA:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}, "
         )
@@ -45,7 +45,7 @@ class AgainstChance:
 
 
 def against_chance(progress: Progress, step: int | None = None) -> AgainstChance | None:
-    """The last result of a run beside chance.
+    """The last result of a run, compared with chance.
 
     Args:
         progress: of the run.

@@ -41,7 +41,7 @@ from core.texts.tokens import tokenize
 OF_A_HEAD: Final = "pooler"
 """Weights that are named like the body but belong to the head, so that a checkpoint without a head may lack them."""
 MOST_WRONG: Final = 5
-"""Validation texts with wrong answers that a run keeps."""
+"""Maximum number of wrongly predicted validation texts that a run records."""
 
 
 def finetune(
@@ -157,7 +157,7 @@ def _examples(
 
 
 def _one_answer(training: TrainingData, held_out: TrainingData) -> Validation:
-    """What one and the same answer for all validation texts gets."""
+    """The result of giving the same answer for all validation texts."""
     labels = np.array(held_out.labels)
     if held_out.task == "regression":
         return Validation(len(labels), None, float(np.square(labels - np.mean(training.labels)).mean()))
@@ -211,7 +211,8 @@ def _outputs(
 def _most_wrong(
     model: PreTrainedModel, batches: Sequence[Batch], order: Sequence[int], held_out: TrainingData
 ) -> list[WrongText]:
-    """The validation texts with the surest wrong answers, or the largest errors of a regression, the worst first.
+    """The validation texts with the most confident wrong predictions, or the largest errors of a regression, the worst
+    first.
 
     Args:
         model: after training.

@@ -74,7 +74,7 @@ def plan_of(
 
 @dataclass(frozen=True)
 class WrongText:
-    """A validation text, with the label that it has and the one that it gets."""
+    """A validation text, with its label and the predicted one."""
 
     segments: tuple[str, ...]
     label: str

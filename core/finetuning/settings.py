@@ -10,11 +10,11 @@ WARM_UP: Final = 0.1
 """Share of the steps with increasing learning rate (warm-up); it then decreases to 0."""
 WEIGHT_DECAY: Final = 0.01
 LEAST_STEPS: Final = 100
-"""Steps that a run on few texts makes, in as many epochs as that takes."""
+"""Minimum number of steps of a run on few texts; the number of epochs is raised to reach it."""
 LEAST_HELD_OUT: Final = 60
-"""Texts that are held out of few, so that what was learned can be told from chance."""
+"""Number of texts held out if there are few, so that the result can be distinguished from chance."""
 MOST_HELD_OUT: Final = 0.3
-"""Greatest share of few texts that is held out."""
+"""Maximum share held out if there are few texts."""
 FEW_BATCH_SIZE: Final = 8
 """Batch size where 3 epochs of larger batches would be too few steps."""
 
@@ -51,8 +51,8 @@ class TrainingSettings:
 def default_settings(n_texts: int) -> TrainingSettings:
     """Settings for a table of this many labelled texts, unless the user gives others.
 
-    Three epochs of 100 texts are 18 steps, in which a checkpoint hardly learns anything. So of few texts, more are held
-    out, and the others are gone through in small batches, and as often as LEAST_STEPS steps take.
+    Three epochs of 100 texts are 18 steps, in which a checkpoint hardly learns anything. So if there are few texts, a
+    larger share is held out, batches are smaller, and there are as many epochs as LEAST_STEPS steps take.
 
     Source: Mosbach, Andriushchenko and Klakow 2021, On the Stability of Fine-tuning BERT, and Zhang et al. 2021,
     Revisiting Few-sample BERT Fine-tuning: on small data sets, three epochs are too few.

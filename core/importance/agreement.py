@@ -1,4 +1,4 @@
-"""Whether cheap measures order heads as ablation does. Does not import torch."""
+"""Whether cheap measures rank heads as ablation does. Does not import torch."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Agreement:
     spearman: Float[np.ndarray, " group"]
     low: Float[np.ndarray, " group"]
     high: Float[np.ndarray, " group"]
-    """95% interval: percentiles over corpora drawn from the texts; both measures are recomputed on each."""
+    """95% percentile bootstrap interval over texts; both measures are recomputed on each resample."""
 
 
 def agreements(measures: list[Measure], ablation: Measure, draws: Draws) -> list[Agreement]:
@@ -30,7 +30,7 @@ def agreements(measures: list[Measure], ablation: Measure, draws: Draws) -> list
     Args:
         measures: to compare.
         ablation: the measure to compare them with.
-        draws: corpora drawn from the texts of both.
+        draws: bootstrap resamples of the texts of both.
     """
     ones = np.ones((1, draws.weights.shape[1]))
     by_ablation, by_ablation_resampled = ablation.over(ones), ablation.over(draws.weights)

@@ -35,15 +35,15 @@ class Effects:
 
 
 class Draws:
-    """Bootstrap weights: how often each drawn corpus contains each text, the same for all heads and measures.
+    """Bootstrap weights: how often each resample contains each text, the same for all heads and measures.
 
-    For correlations and counts of heads: percentiles over drawn corpora describe how much these vary, and are no test.
+    For correlations and counts of heads: percentiles over resamples describe how much these vary, and are not a test.
 
     Where documents are known, whole documents are drawn, each with all its texts.
     """
 
     def __init__(self, documents: Sequence[str | None], n_drawn: int = CORPORA, seed: int = 0) -> None:
-        """Draw corpora with as many units (texts or documents) as there are."""
+        """Draw resamples of as many units (texts or documents) as there are."""
         numbers = document_numbers(documents)
         unit = np.arange(len(documents)) if numbers is None else numbers
         n_units = int(unit.max()) + 1
@@ -52,7 +52,7 @@ class Draws:
         self.weights: Float[np.ndarray, "corpus text"] = drawn[:, unit].astype(float)
 
     def scores(self, score: Score, outcomes: Float[np.ndarray, "text *cell part"]) -> Float[np.ndarray, "corpus *cell"]:
-        """Score of each drawn corpus."""
+        """Score of each resample."""
         return score.of_sums(np.tensordot(self.weights, score.contributions(outcomes), axes=1))
 
 

@@ -1,6 +1,7 @@
 """Measures of importance as functions of text weights, so that each can be resampled. Does not import torch.
 
-With weights of 1 a measure has its value over the corpus; with the weights of a drawn corpus, its value over that one.
+With weights of 1 a measure has its value over the corpus; with the weights of a bootstrap resample, its value over that
+resample.
 """
 
 from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from core.importance.verdicts import ALPHA
 
 Change = Float[np.ndarray, "layer head"]
 CHUNK = 50
-"""Number of drawn corpora processed at once, to bound memory use."""
+"""Number of bootstrap resamples processed at once, to bound memory use."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,7 +23,7 @@ class Correlation:
     value: float
     """NaN where all heads have the same change on one set."""
     low: float
-    """95% interval: percentiles over corpora drawn independently from the texts of each set; NaN for fewer than two
+    """95% percentile bootstrap interval, with independent resamples of the texts of each set; NaN for fewer than two
     texts, or documents, in one set."""
     high: float
 
@@ -76,7 +76,7 @@ def two_sets(sets: Sequence[Measure], draws: Sequence[Draws], documents: Sequenc
 def _resampled(
     measure: Measure, draws: Draws, is_in_both: Bool[np.ndarray, "layer head"]
 ) -> Float[np.ndarray, "corpus kept"]:
-    """Damage by each head that both checkpoints have, in each drawn corpus."""
+    """Damage by each head that both checkpoints have, in each bootstrap resample."""
     chunks = np.array_split(draws.weights, max(1, len(draws.weights) // CHUNK))
     return np.concatenate([measure.over(weights)[:, is_in_both] for weights in chunks])
 

@@ -18,12 +18,12 @@ ALPHA: Final = 0.05
 RESAMPLES: Final = 9_999
 """The smallest p-value is 2 / 10,000, so that Benjamini-Hochberg and Holm can pass a single one of up to 249 heads."""
 LEAST_UNITS: Final = 100
-"""Fewest texts, or documents, that a head changes for a test, unless it changes them all by the same amount. With
-fewer, real changes of a loss are too skewed: at 64 texts, some head is significant after correction, although none
+"""Minimum number of texts, or documents, that a head must change for a test, unless all changes have the same size.
+With fewer, real changes of a loss are too skewed: at 64 texts, some head is significant after correction, although none
 matters, in 16% of redraws; at 100 texts in 6%."""
 LEAST_OF_EQUAL_SIZE: Final = 20
-"""Fewest texts, or documents, for a test where all that a head changes are changed by the same amount, as an accuracy
-is: McNemar's test, which holds by construction."""
+"""Minimum number of texts, or documents, for a test if all changes have the same size, as for an accuracy: McNemar's
+test, which is valid by construction."""
 NEEDS: Final = (
     f"Intervals and p-values need at least {LEAST_UNITS} texts (or documents, if these are known) whose contribution "
     f"to the score changes, or at least {LEAST_OF_EQUAL_SIZE} if all changes have the same size, as for an accuracy."
@@ -48,7 +48,7 @@ class Changes:
     by_unit: Float[np.ndarray, "unit *cell"]
     """Differences of `pseudo_values`, whose mean is delta. Of a mean over texts: the change of each text."""
     differs: Bool[np.ndarray, "unit *cell"]
-    """Whether any text of the unit contributes something else without the heads."""
+    """Whether the contribution of any text of the unit differs without the heads."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,7 +112,7 @@ def differing(
     without: Float[np.ndarray, "text cell part"],
     documents: Sequence[str | None],
 ) -> Bool[np.ndarray, "unit cell"]:
-    """Whether any text of a unit contributes something else to a score without heads; arguments as of `changes`."""
+    """Whether the contribution of any text of a unit to a score differs without heads; arguments as of `changes`."""
     return _by_unit((score.contributions(without) != score.contributions(full[:, None])).any(axis=-1), documents) > 0
 
 
@@ -123,8 +123,8 @@ def _by_unit(values: np.ndarray, documents: Sequence[str | None]) -> np.ndarray:
 
 
 def verdicts(of_score: Changes, resamples: int = RESAMPLES, seed: int = 0, least: int = LEAST_UNITS) -> Verdicts:
-    """Test each change with two or three tests, of which the largest p-value counts, so that each covers where others
-    do not hold.
+    """Test each change with two or three tests and take the largest p-value, so that each covers cases in which the
+    others are not valid.
 
     Sign flips: exact for changes that are symmetric around 0; the interval inverts the same test. Bootstrap-t, for
     skewed changes: t of resamples of DRAWN_SHARE of the units in place of Student's distribution, equal-tailed. The

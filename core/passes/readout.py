@@ -73,7 +73,7 @@ class Readout:
             self._hide(texts)
 
     def _hide(self, texts: Sequence[PassText]) -> None:
-        """Choose the positions whose tokens are predicted, and mask these if the model does not read in order."""
+        """Choose the positions whose tokens are predicted, and mask them unless the model is causal."""
         masks = self._checkpoint.head == "masked token"
         for row, text in enumerate(texts):
             ids = text.queries.ids

@@ -123,7 +123,7 @@ def train_probes(
         tell: receives the progress; if it raises, the run ends, with the best state so far of the current probe.
         keep: called after each probe with all results so far.
 
-    Raises: AnalysisError of any stage, and what `tell` raises.
+    Raises: AnalysisError if any stage fails, and whatever `tell` raises.
     """
     while not _one_at_a_time.acquire(timeout=WAIT_SECONDS):
         tell(Stand("waiting", 0.0))

@@ -87,8 +87,8 @@ class TaskReport:
     def rivals(self) -> Bool[np.ndarray, " place"]:
         """Heads that may be as good as the best one: on the test part it is not significantly better than they are.
 
-        By McNemar's exact one-sided test at ALPHA; each comparison has to succeed for the best head to be settled, so
-        none is corrected. For a regression, heads whose interval reaches the correlation of the best.
+        By McNemar's exact one-sided test at ALPHA; all comparisons have to be significant for the best head to be
+        settled, so none is corrected. For a regression, heads whose interval reaches the correlation of the best.
         """
         best = self.best_head
         others = self.is_head & ~np.isnan(self.accuracy)

@@ -61,7 +61,8 @@ class ParsingSettings:
 
 AS_IN_PAPER: Final = ParsingSettings()
 AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUTHORS_OFFSETS)
-"""Clark's code, which also lets a word attend by its first piece (`core.relations.observer`)."""
+"""As in Clark's code, which also takes the attention from a word to be that of its first token
+(`core.relations.observer`)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,10 +191,10 @@ def relation_accuracies(
         alpha: the intervals cover 1 - alpha; level of the second control.
 
     Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
-        sentences, without a test. By default as the paper says; AS_IN_CODE counts as their code does, but for the
-        clitic, which it knows by its form, 's or s', where by a slip in operator precedence s' counts after any
-        relation, and looks one word past the sentence's end; here it is what follows and depends on the possessor as
-        `possessive` or `case`.
+        sentences, without a test. The default follows the paper; AS_IN_CODE counts as their code does, except for the
+        clitic. Their code recognises it by its form, 's or s', where a slip in operator precedence lets s' count after
+        any relation, and it looks one word past the end of the sentence; here the clitic is the next word, if it
+        depends on the possessor as `possessive` or `case`.
     """
     if not texts:
         return []

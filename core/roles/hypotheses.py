@@ -272,7 +272,8 @@ def clearly_above(uniform: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*ce
 def _largest(parts: Sequence[OneSided]) -> Float[np.ndarray, "*cell"]:
     """The largest p-value; NaN where all parts are constant.
 
-    Where only some are, one that is above its threshold leaves the decision to the others, and one that is not has 1.
+    Where only some are constant, one that is above its threshold leaves the decision to the others, and one that is not
+    has a p-value of 1.
     """
     p = [np.where(part.constant, np.where(part.constant_above, np.nan, 1), part.p) for part in parts]
     all_constant = np.all([part.constant for part in parts], axis=0)

@@ -163,7 +163,7 @@ def _key_matched(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Group:
-    """Accuracies on one group of cases, of every head or of the best ones of two halves, and how sure they are."""
+    """Accuracies on one group of cases, of every head or of the best ones of two halves, with their uncertainty."""
 
     accuracy: Float[np.ndarray, "*head"]
     low: Float[np.ndarray, "*head"]
@@ -256,7 +256,7 @@ def best_head(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnHalves:
-    """The best head of each half of the texts, and what the cases of the other half say of it."""
+    """The best head of each half of the texts, and its results on the cases of the other half."""
 
     heads: tuple[tuple[int, ...], tuple[int, ...]]
     """Index of the best head on the first half, and on the second."""

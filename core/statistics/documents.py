@@ -1,7 +1,7 @@
 """Shares of cases that come from documents, which are the units of variances, intervals and tests.
 
-Cases of one document are alike, for example in its topic and style, so that many of them say less than as many
-independent ones. Cluster-robust variances allow for any dependence inside a document, and none between documents.
+Cases of one document are alike, for example in topic and style, so they carry less information than the same number of
+independent cases. Cluster-robust variances allow for any dependence inside a document, and none between documents.
 """
 
 from collections.abc import Sequence
@@ -150,10 +150,10 @@ def above_zero(differences: DocumentMeans) -> Float[np.ndarray, "*head"]:
 
 
 def design_effect(shares: DocumentMeans) -> Float[np.ndarray, "*head"]:
-    """Variance of shares with documents as units over that with independent cases.
+    """Design effect: variance of shares with documents as units, divided by that with independent cases.
 
-    So many cases say as much as one independent case. NaN with fewer than LEAST_DOCUMENTS, and for shares of 0 and 1,
-    which have no variance.
+    This many cases carry as much information as one independent case. NaN with fewer than LEAST_DOCUMENTS, and for
+    shares of 0 and 1, which have no variance.
     """
     if shares.n_documents < LEAST_DOCUMENTS:
         return np.full(shares.mean.shape, np.nan)

@@ -1,8 +1,9 @@
 """A control for heads that join two words: the attention that other words of the text give to the same word.
 
 A head that looks at a name from everywhere also looks at it from the pronouns that stand for it, and its accuracy does
-not tell. A head that follows a relation gives the right word more attention from the word that the relation joins to it
-than from other words. The other words are compared over the same cases, so that both sides have the same keys.
+not reveal the difference. A head that follows a relation gives the right word more attention from the word that the
+relation joins to it than from other words. The other words are compared over the same cases, so that both sides have
+the same keys.
 """
 
 import math
@@ -17,8 +18,8 @@ from core.statistics.means import ratio
 
 LEAST_TIMES: Final = 2
 """How many times as much attention as from other words the right word has to get for a head to beat the control. With
-many texts, a head that looks there from everywhere gives a little more significantly; this bound is a choice of this
-project."""
+many texts, even a head that looks there from everywhere can give significantly, if only slightly, more; this bound is a
+choice of this project."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +64,7 @@ class KeyMatched:
     def from_everywhere(self) -> Bool[np.ndarray, "*head"]:
         """Heads that look there from everywhere: the right word gets less than LEAST_TIMES times as much.
 
-        Of others that do not beat the control, the cases are too few for a verdict.
+        For the other heads that do not beat the control, there are too few cases for a verdict.
         """
         return np.asarray(self.to_right < LEAST_TIMES * self.from_others)
 

@@ -23,7 +23,7 @@ _ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name
 
 @cache
 def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
-    """What the heads of a checkpoint attend to on the surface of each text."""
+    """Surface statistics of the attention of each head on each text."""
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings

@@ -88,8 +88,8 @@ def pattern_links(
 ) -> PatternLinks:
     """Means over texts, with intervals and tests.
 
-    Units of intervals and tests are documents where these are known, because texts of one document are similar
-    (core.statistics.documents); else texts count as independent.
+    Documents are the units of intervals and tests where these are known, because texts of one document are similar
+    (core.statistics.documents); otherwise texts count as independent.
 
     Args:
         texts: results of `core.word_links.question.WORD_LINKS`.

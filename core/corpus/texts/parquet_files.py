@@ -1,4 +1,4 @@
-"""Reads columns of texts from a Parquet file, whose few bytes may stand for any amount of text."""
+"""Reads columns of texts from a Parquet file, where a few bytes may expand to any amount of text."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ from core.errors import TextError, first_line, quoted
 BYTES_AT_ONCE: Final = 2**28
 """Decoded bytes that are in memory at once, unless a single row takes more."""
 LARGEST_GROUP: Final = 2**30
-"""Maximum number of bytes of the texts of a row group before repeated ones are written out: the format puts up to as
-many into one page, which is read whole."""
+"""Maximum size of a row group's texts in bytes, before repeated texts are expanded: the format may put all of them into
+one page, which is read as a whole."""
 ROWS_AT_ONCE: Final = 1_000
 
 
@@ -25,7 +25,7 @@ def parquet_columns(path: Path) -> tuple[str, ...]:
 
 
 def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | None]]:
-    """The rows of a file, of which a bounded number of bytes is in memory at once.
+    """The rows of a file, with a bounded number of bytes in memory at once.
 
     A text that is repeated is written once, as an entry of a dictionary, so a row group can hold a thousand times as
     much as it says. No single text is longer than all that its group holds, which limits the rows of a batch.
@@ -68,7 +68,7 @@ def _opened(path: Path) -> Any:
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    """Context that raises TextError for what a damaged file makes the library raise."""
+    """Context manager that turns the library's errors for a damaged file into TextError."""
     import pyarrow as pa
 
     try:

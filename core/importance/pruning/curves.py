@@ -43,9 +43,10 @@ class Curve:
     by_unit: Float[np.ndarray, "unit step"]
     """What each text, or document, contributes to the score: `pseudo_values`."""
     differs: Bool[np.ndarray, "unit step"]
-    """Whether it contributes something else than with no head removed."""
+    """Whether its contribution differs from that with no head removed."""
     drawn: Float[np.ndarray, "corpus step"]
-    """Delta in each resampled corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
+    """Delta in each bootstrap resample, the same resamples for all curves; NaN with fewer than two texts, or
+    documents."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,7 +56,7 @@ class RelativeCurve:
     value: Float[np.ndarray, " step"]
     low: Float[np.ndarray, " step"]
     high: Float[np.ndarray, " step"]
-    """95% interval, as of `verdicts`, of the ratio taken as a line around its value."""
+    """95% interval as of `verdicts`, with the ratio linearised around its value (delta method)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,8 @@ class Removable:
     n: int
     low: float
     high: float
-    """Percentiles over drawn corpora, a description and no test; NaN with fewer than two texts, or documents."""
+    """Percentiles over bootstrap resamples, which describe and do not test; NaN with fewer than two texts, or
+    documents."""
 
 
 def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0) -> Int[np.ndarray, "removed 2"]:

@@ -69,7 +69,7 @@ class Pruning:
 
     @cached_property
     def draws(self) -> Draws:
-        """Corpora drawn from the texts."""
+        """Bootstrap resamples of the texts."""
         return Draws(self.documents)
 
     @property

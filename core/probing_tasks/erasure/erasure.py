@@ -27,11 +27,11 @@ used has as many for each test of the family, so that its p can be below ALPHA o
 MOST_TEXTS: Final = 200
 """Maximum number of test texts for measuring the effect."""
 LEAST_CHANGE: Final = 0.001
-"""Share of its length by which the text vector has to turn, or of itself by which the perplexity has to grow, for an
-effect to count at all. Rounding in float32 is a thousandth of it; in a format that rounds more, its rounding counts."""
+"""Minimum effect to count at all: turn of the text vector, as a share of its length, or relative growth of the
+perplexity. Rounding in float32 is a thousandth of it; in a format that rounds more, its rounding counts."""
 Verdict = Literal["used", "not used", "too small", "nothing to compare"]
-"""Whether the output changes by more than with random directions, or not; or by less than counts; or whether all
-directions of the head are erased, so that there are no others."""
+"""Whether the output changes more than with random directions, or does not; whether the change is too small to count;
+or whether all directions of the head are erased, so that there are no others to compare with."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,7 +91,7 @@ def judged(erasures: Sequence[Erasure], n_tests: int) -> list[Judged]:
 
     Args:
         erasures: of all heads and tasks.
-        n_tests: size of the family, at least the number of erasures; of tests that are not made, p counts as 1.
+        n_tests: size of the family, at least the number of erasures; tests that are not made count with p = 1.
     """
     p_values = np.ones(n_tests)
     p_values[: len(erasures)] = [erasure.p for erasure in erasures]

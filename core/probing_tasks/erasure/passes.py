@@ -18,11 +18,11 @@ from core.probing_tasks.erasure.eraser import Eraser
 from core.probing_tasks.vectors import Pooling, places_to_read
 
 _Replaced = Callable[[Float[Tensor, "row channel"]], Float[Tensor, "row channel"]]
-"""What takes the place of vectors of a head."""
+"""Replacement of the vectors of a head."""
 
 
 def least_effect(checkpoint: Checkpoint, metric: Metric, change: float) -> float:
-    """Change of an outcome below which the model is not said to use anything: 1 - cosine, or nats.
+    """Change of an outcome below which nothing counts as used by the model: 1 - cosine, or nats.
 
     Args:
         checkpoint: sets the number format, whose rounding counts where it is greater.
@@ -137,7 +137,7 @@ class _AtHead:
 
 
 def _erasing(checkpoint: Checkpoint, eraser: Eraser) -> _Replaced:
-    """What an eraser makes of vectors of a pass."""
+    """The result of an eraser for the vectors of a pass."""
     dtype = checkpoint.statistics_dtype
     mean, removed = (torch.from_numpy(part).to(checkpoint.device, dtype) for part in (eraser.mean, eraser.removed))
 

@@ -1,4 +1,4 @@
-"""Makes tasks from a corpus of trees, and reports which could not be made."""
+"""Creates tasks from a corpus of trees, and reports which could not be created."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ BY_WORD_FORM: Final = frozenset((tense, subject_number, object_number))
 
 @dataclass(frozen=True)
 class MadeTask:
-    """A task, or the reason why it could not be made."""
+    """A task, or the reason why it could not be created."""
 
     name: str
     definition: str

@@ -163,7 +163,7 @@ def steps_of(report: TaskReport) -> tuple[int, ...]:
 def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], reporter: Reporter) -> list[TrialResult]:
     """Run a table of trials, stage by stage: the first of all trials, then the second of all.
 
-    A trial that cannot be run is reported and left out, and the others go on.
+    A trial that cannot be run is reported and left out, and the others continue.
 
     Args:
         table: of trials.

@@ -37,7 +37,7 @@ class Trial:
     """Checkpoint, task and settings: plain values that a line of a table can hold and another process can use."""
 
     checkpoint: str
-    """A hub id, a folder, or: bundled."""
+    """Hugging Face model id, folder, or `bundled`."""
     data: str
     """File of the task, in SentEval's format or a labelled table."""
     pooling: Pooling | None = None
@@ -53,7 +53,7 @@ class Trial:
     label_column: str = LABEL_COLUMN
     part_column: str | None = None
     is_regression: bool | None = None
-    """None to decide by the labels."""
+    """None: decided by the labels."""
     too_long: TooLong = "error"
     """How to treat texts with more tokens than the maximum length of the checkpoint."""
 

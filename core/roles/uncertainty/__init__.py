@@ -1,1 +1,1 @@
-"""How sure roles are: when texts are added, drawn anew, or fewer, and at another tau."""
+"""How certain roles are: when texts are added, resampled or left out, and at another tau."""

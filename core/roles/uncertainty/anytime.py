@@ -82,7 +82,7 @@ def holds_by_evidence(
 
 
 def needed_evidence(evidence: Float[np.ndarray, "role layer head"], settings: Criterion) -> tuple[float, float]:
-    """Logarithms of the least evidence with which a head can hold a role, and of that with which it always does.
+    """Logarithms of the smallest evidence with which a head can hold a role, and of that with which it always does.
 
     In between, it depends on how much evidence there is for the other heads of the family; the largest family counts.
     """

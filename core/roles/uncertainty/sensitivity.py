@@ -22,9 +22,9 @@ SIZES: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST_TEXTS: Final = SIZES[0] + 1
 """Below that, there is no smaller corpus to compare with."""
 RESAMPLES: Final = 40
-"""Number of corpora that are drawn for each size."""
+"""Number of bootstrap resamples of each size."""
 BAND: Final = 0.9
-"""Share of these corpora whose counts lie in the band."""
+"""Share of these resamples whose counts lie in the band."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,7 +38,7 @@ class CountsByTau:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountsByTexts:
-    """Heads that hold each role over corpora of several sizes, drawn from the texts with replacement."""
+    """Heads that hold each role over bootstrap resamples of several sizes."""
 
     sizes: tuple[int, ...]
     """In ascending order."""
@@ -72,10 +72,10 @@ def counts_by_tau(
 
 
 def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterion, seed: int = 0) -> CountsByTexts:
-    """Count the heads over corpora of SIZES, and of as many texts as there are.
+    """Count the heads over bootstrap resamples of SIZES, and of as many texts as there are.
 
     Texts are drawn with replacement, so that the band at the full size shows how much the count might differ with
-    other texts of the same kind; a role that holds everywhere or nowhere has no band.
+    other texts of the same kind; a role that every head or no head has, in all resamples, has no band.
 
     Args:
         scored: scores of the texts, at least LEAST_TEXTS.

@@ -10,9 +10,9 @@ from core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided
 from core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
-"""Number of corpora that are drawn."""
+"""Number of bootstrap resamples of the texts."""
 CERTAIN: Final = 0.95
-"""A label that stays in a smaller share of resamples is drawn faint."""
+"""A label that stays the same in a smaller share of resamples is shown faint."""
 FEWEST: Final = 10
 """With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
 the paper's rule, it lost 66% over 5 of them."""
@@ -22,7 +22,7 @@ FEW: Final = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawn:
-    """Moments of the scores of many resampled corpora, as a test needs them."""
+    """Moments of the scores in many bootstrap resamples, as a test needs them."""
 
     texts: Int[np.ndarray, "resample role layer head"]
     """Number of values that are not NaN."""
@@ -38,7 +38,7 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resamples:
-    """Corpora drawn from the texts with replacement; nothing here depends on tau, alpha or the correction."""
+    """Bootstrap resamples of the texts; nothing here depends on tau, alpha or the correction."""
 
     scores: Drawn
     """Of the scores."""
@@ -54,7 +54,7 @@ class Resamples:
 def resamples(
     scores: Float[np.ndarray, "text role layer head"], uniform: Float[np.ndarray, "text role layer"], seed: int = 0
 ) -> Resamples:
-    """Draw RESAMPLES corpora of as many texts as there are.
+    """Draw RESAMPLES bootstrap resamples, each of as many texts as there are.
 
     Args:
         scores, uniform: as for `core.roles.hypotheses.role_tests`.
