@@ -105,7 +105,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--bias",
         action="store_true",
-        help="with --words, add a weight that does not depend on the words, as in the authors' code",
+        help="add a weight that does not depend on the --words, as in the authors' code",
     )
     for name, description in NUMERIC_SETTINGS.items():
         default = getattr(ProbeSettings, name)

@@ -106,7 +106,7 @@ def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-clitic",
         action="store_true",
-        help="for a possessor, read the prediction at the 's that follows it, as the authors' code does",
+        help="read the prediction for a possessor at the 's that follows it, as the authors' code does",
     )
     parser.add_argument("--every-word", action="store_true", help="include punctuation and roots in the relation all")
     parser.add_argument(

@@ -53,7 +53,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--from-head",
         action="store_true",
-        help="with --relation, attention from the head to its dependent instead of from the dependent to its head",
+        help="attention from the head of the --relation to its dependent, instead of from the dependent to its head",
     )
     add_alpha_option(parser)
     parser.set_defaults(run=word_links)

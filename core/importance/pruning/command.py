@@ -87,7 +87,7 @@ def add_command(commands: Any) -> None:
         type=float,
         default=WITHIN,
         metavar="X",
-        help="small cost: how much worse the score may become; for a loss, as a share of it; default: %(default)s",
+        help="largest cost that counts as small: loss of score, or relative increase of a loss; default: %(default)s",
     )
     parser.add_argument(
         "--over-steps",
