@@ -1,1 +1,1 @@
-"""Corpora in shards: how fast, and whether the bytes are the same."""
+"""Corpora in shards: their speed, and whether results are identical to the last byte."""

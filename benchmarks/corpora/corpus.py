@@ -167,7 +167,7 @@ def score_first(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> Non
 
 @dataclass(frozen=True)
 class Moment:
-    """When so many shards were done."""
+    """Time at which a number of shards was done."""
 
     n_done: int
     clock: float

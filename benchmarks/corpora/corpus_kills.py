@@ -1,7 +1,7 @@
-"""Whether a corpus comes out the same to the last bit: on both engines, and when its processes are killed.
+"""Whether the results of a corpus are identical to the last bit: on both engines, and when processes are killed.
 
 20,000 sentences in 20 shards under a small random checkpoint, two workers. Then the same with SIGKILL at 50 random
-moments, to the process that was started, to a worker of it, or to all; the same command goes on each time. Where few
+moments, to the process that was started, to a worker of it, or to all; the same command continues each time. Where few
 shards are left to do, the records of some are removed, so that there is work to be killed in.
 """
 
@@ -92,7 +92,7 @@ def report(what: str, one: dict[str, bytes], other: dict[str, bytes]) -> None:
 
 
 def kill_often(folder: Path, n_kills: int) -> Counter[str]:
-    """Kill runs at random moments, and begin them again."""
+    """Kill runs at random moments, and start them again."""
     chance, killed = random.Random(0), Counter[str]()
     while sum(killed.values()) < n_kills:
         leave_work(folder, chance)

@@ -1,4 +1,4 @@
-"""Opens a results folder in a process that imports what that needs and nothing else; prints seconds and bytes as JSON.
+"""Opens a results folder in a process that imports only what it needs; prints seconds and bytes as JSON.
 
 `python -m benchmarks.corpora.corpus_opening grid FOLDER` reads the statistics and draws the grid and the Venn diagram.
 `... page FOLDER` runs the page Roles as a reader's first visit does, with Streamlit and the sidebar.
@@ -63,7 +63,7 @@ def open_page(folder: Path) -> None:
 
 
 def tell(imported: tuple[float, float], more: dict[str, object]) -> None:
-    """Print seconds by the clock and of the processor, to import and to open, and the most memory so far."""
+    """Print wall-clock and processor seconds, to import and to open, and the peak memory so far."""
     opened = time.perf_counter(), time.process_time()
     told = {
         "to import": [after - before for before, after in zip(STARTED, imported, strict=True)],

@@ -1,4 +1,4 @@
-"""How many of the sentences that describe heads over the samples other corpora refute.
+"""How many of the sentences that describe heads, based on the sample texts, are refuted by other corpora.
 
 A description is a claim about the samples: a share of a head's attention, or how often it is right about a relation, in
 the other half of them. Each share is measured again, the same way and by spaCy's labels, on the English Web Treebank,

@@ -1,4 +1,4 @@
-"""Do a few heads tell more than the best layer? The README's tables, after that of Jo and Myaeng 2020.
+"""Do a few heads predict more than the best layer? Tables modelled on that of Jo and Myaeng 2020.
 
 For the sample checkpoint (made if it is not there), the bundled one, and the same with random weights, on eleven tasks
 made from the English Web Treebank, which lie beside the repository; where they do not, nothing is measured. Vectors are

@@ -1,10 +1,10 @@
-"""Which heads of a small classifier matter: the README's figures, from 500 held-out movie snippets.
+"""Which heads of a small classifier matter: figures from 500 held-out movie snippets.
 
 The sample checkpoint is the bundled one (6 layers x 12 heads), fine-tuned on 2,000 other snippets. Changes by single
 heads, and by all but one of a layer, are tested as by `ablate`. Every other interval is of 95%: percentiles over 1,000
 resamples of the snippets that are judged; the checkpoint, the orders of removal and the trained gates stay as they are.
-What is computed is kept in the store: a second run prints at once, and one that was broken off goes on. A number of
-snippets can be given, for a trial.
+Results are cached in the store: a second run prints at once, and an interrupted run continues. A number of snippets can
+be given, for a short trial.
 """
 
 import sys
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def timed(what: str, work: Callable[[], Done]) -> Done:
-    """Do something, and say on standard error how long it took."""
+    """Run a function, and print on standard error how long it took."""
     start = time.perf_counter()
     done = work()
     print(f"{what}: {(time.perf_counter() - start) / 60:.1f} min", file=sys.stderr, flush=True)
@@ -88,7 +88,7 @@ def timed(what: str, work: Callable[[], Done]) -> Done:
 
 
 def report_effects(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
-    """How many heads change a score, beside what is found where there is nothing to find."""
+    """How many heads change a score, compared with the number found under the null hypothesis."""
     documents, full = [None] * len(outcomes), np.stack([of_text.full for of_text in outcomes])
     draws = Draws(documents)
     header(
@@ -119,7 +119,7 @@ def changed_in_half(reviews: Reviews, outcomes: list[TextOutcomes], name: str, s
 
 
 def n_after_swap(outcomes: list[TextOutcomes], score: Score, seed: int) -> int:
-    """How many heads the same test finds where it is drawn for each text which of both outcomes is that without."""
+    """How many heads the same test finds if the two outcomes of each text are swapped at random."""
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(len(outcomes), 1, 1))
     full, without = (np.stack([getattr(of_text, name) for of_text in outcomes]) for name in ("full", "without"))
     by_head = changes(score, full, without, [None] * len(outcomes))
@@ -167,7 +167,7 @@ def report_curves(
     full: Float[np.ndarray, "text part"],
     draws: Draws,
 ) -> Curves:
-    """Heads that each order can remove, and what is left of the accuracy along its curve."""
+    """Number of heads that each order can remove, and the remaining accuracy along its curve."""
     counts, n_heads = reviews.counts, reviews.n_heads
     print(f"\nSteps: {', '.join(map(str, counts))} of {n_heads} heads removed; a count is that of the last step before")
     print(f"the score is worse by more. Random orders: the mean of {RANDOM_DRAWS} draws.")
@@ -212,7 +212,7 @@ def removable(score: Score, of_draws: list[np.ndarray], counts: np.ndarray, draw
 
 
 def report_gates(reviews: Reviews, curves: Curves, draws: Draws) -> None:
-    """Heads that trained gates keep, and the scores with them, beside orders with as many heads."""
+    """Heads that trained gates keep, and the scores with them, compared with orders that keep as many heads."""
     n_heads, counts, full = reviews.n_heads, reviews.counts, curves[BY_ABLATION][0][:, 0]
     print(f"\nGates alone, trained for {GATE_EPOCHS:g} epochs on the training snippets and judged on those held out.")
     header(
@@ -240,7 +240,7 @@ def report_gates(reviews: Reviews, curves: Curves, draws: Draws) -> None:
 
 
 def report_functions(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
-    """Of the heads with each role, those that are kept, beside what random removal keeps."""
+    """How many heads with each role are kept, compared with random removal."""
     from scipy.stats import hypergeom
 
     from dashboard.samples import read_sample

@@ -1,6 +1,6 @@
 """Heads as parsers on two treebanks, as README's table: the heads of each relation against the best fixed offset.
 
-A head is chosen on every second document and judged on the others, both ways round; two names are those of halves that
+A head is chosen on every second document and evaluated on the others, and vice versa; two names are given if the halves
 choose differently. Documents are the units of intervals. Bold is an accuracy whose interval lies above the best offset.
 The control is the same with random weights of the same shape: the mean of several seeds, and their range. A second
 control is the attention that other words give to the right word: how many times as much it gets along the relation, and
@@ -81,7 +81,8 @@ def without_control(text: TextPredictions) -> TextPredictions:
 
 
 def control_lines(by_both: Sequence[RelationAccuracy], by_accuracy: Sequence[RelationAccuracy]) -> list[str]:
-    """What the second control says of a few heads, and of every relation's heads, chosen with and without it."""
+    """Results of the second control for a few heads, and for the heads of every relation, chosen with and without
+    it."""
     lines = [shown_head(one, layer, head) for name, layer, head in SHOWN for one in by_both if one.relation == name]
     for one, alone in zip(by_both, by_accuracy, strict=True):
         marked = [

@@ -1,11 +1,11 @@
-"""How often the test of a change finds one where there is none, and how often one where there is.
+"""False positive rate and power of the test of a change.
 
 First by simulation: changes of a head that does not matter, by law and number of texts, then of one that does (its mean
 is 3.3 standard errors away from 0, so that a test that knew the variance would find 91%; where most changes are 0, it
 turns nine tenths of the others to one side). Then on real changes: those of the loss of the sample checkpoint by each
-head over held-out snippets, centred, so that no head matters, of which texts are redrawn. Beside it the same test
-without its least number of changed texts, which the redrawn changes settle; Student's t; and the percentile bootstrap
-that this program used before. A number of simulated heads can be given, for a trial.
+head over held-out snippets, centred, so that no head matters, and resampled. It is compared with the same test without
+its minimum number of changed texts, a minimum that these resamples determine; with Student's t; and with the percentile
+bootstrap that this program used before. A number of simulated heads can be given, for a short trial.
 """
 
 import sys
@@ -25,7 +25,7 @@ N_HEADS: Final = 4_000
 REDRAWS: Final = 100
 RESAMPLES: Final = 999
 POOL: Final = 200
-"""Snippets from which texts are redrawn."""
+"""Snippets that are resampled."""
 ERRORS: Final = 3.3
 TO_ONE_SIDE: Final = 0.9
 NO_VERDICT: Final = "no verdict"
@@ -38,7 +38,7 @@ def lognormal(chance: np.random.Generator, shape: tuple[int, int]) -> Values:
 
 
 def mostly_zero(share_of_others: float, of_others: Draw) -> Draw:
-    """All but so many of the changes are 0."""
+    """All changes are 0, except for the given share."""
     return lambda chance, shape: np.where(chance.random(shape) < share_of_others, of_others(chance, shape), 0)
 
 
@@ -91,7 +91,7 @@ def with_effect(law: str, values: Values, sign: int) -> Values:
 
 
 def redrawn() -> None:
-    """Real changes of the loss, centred so that no head matters, with texts redrawn."""
+    """Real changes of the loss, centred so that no head matters, with resampled texts."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,1 +1,1 @@
-"""The dashboard as people meet it: waiting times, a class at once, minutes of mixed work, hostile checkpoints."""
+"""The dashboard in use: waiting times, a whole class at once, minutes of mixed work, malicious checkpoints."""

@@ -1,9 +1,9 @@
 """Waiting times in Chromium: first grid, tau to redrawn grid, click to arcs, typed sentence to redrawn grid.
 
-The first grid is measured in turns with an empty Streamlit page, which says how fast the machine is just then: what
-counts is the ratio of the two. The waits after it are measured inside the page, from the event that the browser gives
-the page to the frame that shows the answer. Their goals are for a machine with nothing else to do; a busy one is best
-judged by the column "best". At the end stands how long the page stands still while somebody looks at a text of
+The first grid is measured alternately with an empty Streamlit page, which shows how fast the machine is at that moment:
+the ratio of the two is what counts. The waits after it are measured inside the page, from the event that the browser
+gives the page to the frame that shows the answer. Their goals are for a machine with nothing else to do; a busy one is
+best judged by the column "best". At the end stands how long the page stands still while somebody looks at a text of
 thousands of tokens, and as many times as long as at one that is shown whole. Before it stands how long the patterns of
 144 heads take to be drawn again.
 """
@@ -107,7 +107,7 @@ LONGEST_TASK = """
   }).observe({ type: "longtask" });
 }
 """
-"""Milliseconds that the page stood still at most; tasks of under 50 ms are not told."""
+"""Longest time that the page was blocked, in milliseconds; tasks of under 50 ms are not reported."""
 
 # `drawn` becomes the time, in milliseconds since 1970, of the first frame with the part waited for. `shifted` is
 # what moves by itself, in shares of the window: the sum of all layout shifts, so never below what is called cumulative
@@ -220,7 +220,7 @@ def click(page: Page, address: str) -> None:
 def preview(page: Page, address: str) -> None:
     open_page(page, f"{address}?head=0-0&patterns=true")
     cells = [page.locator(GRID).nth(7 * number % 72) for number in range(1, REPEATS + 1)]
-    # From cell to cell of a view, "pointerover" is told inside that view only.
+    # From cell to cell of a view, "pointerover" is dispatched inside that view only.
     waits, runs = repeated(page, "pointermove", "preview", [cell.hover for cell in cells])
     report("pointer on a head's pattern to its arcs", 0.1, waits, runs)
 
@@ -300,7 +300,7 @@ def type_text(page: Page, text: str) -> None:
 
 
 def repeated(page: Page, event: str, what: str, acts: Sequence[Callable[[], Any]]) -> tuple[list[float], list[int]]:
-    """Milliseconds of each act, and the script runs it took."""
+    """Milliseconds of each action, and the number of script runs that it took."""
     waits, runs = [], []
     for act in acts:
         page.evaluate("([event, what]) => window.once(event, what)", [event, what])

@@ -2,7 +2,7 @@
 
 Every student is a page of the real dashboard without a browser. All open the same step by a link with the class's
 code, guess a number, go back and guess another one: the second takes the place of the first. Waiting ends when the
-whole page is there. Everybody acts at the same instant, the worst there is; then within five seconds, as when a teacher
+whole page is there. Everybody acts at the same instant, the worst case; then within five seconds, as when a teacher
 asks for a guess; then at their own pace.
 """
 
@@ -26,7 +26,7 @@ from benchmarks.shared.server import prepare, serve
 from benchmarks.shared.visitors import Answer, Visitor, visitor
 
 GOAL: Final = 1.5
-"""Seconds of a step for 95 in 100."""
+"""Maximum number of seconds of a step for 95 in 100."""
 STUDENTS: Final = 32
 STEP: Final = {"lesson": "2", "step": "3"}
 """How many of all heads rest on special tokens: a number is guessed."""
@@ -39,7 +39,7 @@ MOST_SHOWN: Final = 6
 
 @dataclass
 class Lesson:
-    """What came of it."""
+    """Measurements of a lesson."""
 
     waits: list[float] = field(default_factory=list)
     """Seconds of each step."""

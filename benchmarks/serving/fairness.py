@@ -95,8 +95,8 @@ for name, question, items in (
 inference.close()
 print(json.dumps(seconds))
 """
-"""A program that does kinds of work, one after the other, and says how many seconds of a processor each took: other
-programs on the machine change these least."""
+"""A program that does each kind of work in turn and prints the processor time of each, which other programs on the
+machine affect least."""
 
 Abuse = Callable[[str, Sequence[str]], Awaitable[None]]
 """Takes the server's address and many sentences that nobody else types."""
@@ -137,7 +137,7 @@ async def many_tabs(address: str, own: Sequence[str]) -> None:
 
 
 async def pruning(address: str, own: Sequence[str]) -> None:
-    """Ask how many heads can go, which passes every text under many gatings."""
+    """Compute how many heads can be removed, which passes every text under many gatings."""
     async with visitor(address) as page:
         await page.open("importance", corpus="upload a file", **{"importance details": "How many heads can go?"})
         await page.upload("upload", "texts.txt", "\n".join(texts_of(own, 4, 1)).encode())
@@ -208,7 +208,7 @@ async def beside(abuse: Abuse, address: str, typed: Sequence[str], own: Sequence
 
 
 async def all_kinds(address: str, kinds: Sequence[str]) -> bool:
-    """Print the waits beside each kind; whether all goals are met."""
+    """Print the waiting times during each kind of abuse; returns whether all goals are met."""
     texts = sentences(len(KINDS) * 600 + N_TYPED * len(KINDS), seed=1)
     async with visitor(address) as first:
         await first.open()
@@ -242,7 +242,7 @@ def make_another(folder: Path) -> None:
 
 
 def throughput(other: Path) -> bool:
-    """Print what each kind of work takes here and in another folder, in turns; whether the goal is met."""
+    """Print the time of each kind of work here and in another folder, in turns; returns whether the goal is met."""
     seconds: dict[Path, list[dict[str, float]]] = {ROOT: [], other: []}
     for trial in range(TRIALS):
         for root in (ROOT, other) if trial % 2 else (other, ROOT):
@@ -262,8 +262,10 @@ def throughput(other: Path) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Whether one visitor can keep another waiting.")
-    parser.add_argument("--only", default="", help="kinds of abuse with this in their name")
-    parser.add_argument("--against", type=Path, help="folder of another version, whose throughput is the measure")
+    parser.add_argument("--only", default="", help="run only the kinds of abuse whose name contains this word")
+    parser.add_argument(
+        "--against", type=Path, help="folder of another version of this program to compare throughput with"
+    )
     options = parser.parse_args()
     material.print_machine(os.cpu_count() or 1)
     if options.against is not None:

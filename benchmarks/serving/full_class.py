@@ -3,8 +3,8 @@
 Every student is a page of the real dashboard without a browser; students and server share this machine's cores. Waiting
 ends when the whole grid is there; what a browser takes to draw it is measured in browser_speed.py. Kinds of class:
 
-- all at once: everybody types at the same instant, and again when the last one has the grid. The worst there is.
-- at their own pace: everybody looks 5 to 10 seconds at each answer before typing on, and 1 to 3 before moving tau;
+- all at once: everybody types at the same instant, and again when the last one has the grid. The worst case. - at their
+own pace: everybody looks 5 to 10 seconds at each answer before typing on, and 1 to 3 before moving tau;
   the same beside a long corpus, for as long as that is being scored.
 """
 
@@ -83,17 +83,28 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A full class at one server.")
     parser.add_argument("--students", type=int, default=32)
-    parser.add_argument("--at-once", type=int, default=10, help="sentences each types when everybody does")
-    parser.add_argument("--paced", type=int, default=5, help="sentences each types at their own pace")
-    parser.add_argument("--beside", type=int, default=5, help="the same while somebody else scores a long corpus")
-    parser.add_argument("--corpus", type=int, default=1500, help="texts of the long corpus")
+    parser.add_argument(
+        "--at-once",
+        type=int,
+        default=10,
+        help="sentences per student while everybody types at once; default: %(default)s",
+    )
+    parser.add_argument(
+        "--paced", type=int, default=5, help="sentences per student at their own pace; default: %(default)s"
+    )
+    parser.add_argument(
+        "--beside", type=int, default=5, help="sentences per student beside a long corpus; default: %(default)s"
+    )
+    parser.add_argument(
+        "--corpus", type=int, default=1500, help="number of texts of the long corpus; default: %(default)s"
+    )
     return parser.parse_args()
 
 
 async def lesson(
     server: Dashboard, record: Record, asked: argparse.Namespace, typed: Sequence[str], corpora: Sequence[str]
 ) -> tuple[float, tuple[int, int]]:
-    """All that happens at the server.
+    """Everything that happens at the server.
 
     Returns: seconds of the long corpus, and what report_closed says of the one whose page was closed.
     """

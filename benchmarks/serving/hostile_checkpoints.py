@@ -1,6 +1,6 @@
-"""Checkpoints made to do harm, each loaded on trial: what was executed, and the greatest time and memory.
+"""Malicious checkpoints, each loaded on trial: whether code was executed, and the maximum time and memory.
 
-Goals: nothing executed, no sentence that is not ours, at most 30 seconds of a processor and 2 GB each.
+Goals: no code executed, no error message other than this program's, at most 30 seconds of processor time and 2 GB each.
 `python -m benchmarks.serving.hostile_checkpoints 40 7` tries 40, drawn with seed 7.
 """
 
@@ -127,7 +127,7 @@ def _edit(path: Path, change: Callable[[Any], None]) -> None:
 
 
 def change_settings(folder: Path, rng: random.Random, marker: Path) -> None:
-    """Give a setting of the configuration a value that no model has."""
+    """Set an entry of the configuration to a value that no model has."""
 
     def change(content: dict[str, Any]) -> None:
         content[rng.choice(list(content))] = rng.choice((*NUMBERS, *NUMBERS, *VALUES))
@@ -136,7 +136,7 @@ def change_settings(folder: Path, rng: random.Random, marker: Path) -> None:
 
 
 def name_code(folder: Path, rng: random.Random, marker: Path) -> None:
-    """Ask for code that lies beside the weights, and weights that run code where they are unpickled."""
+    """Request code beside the weights, and weights that run code when they are unpickled."""
     (folder / "code.py").write_text(f"open({str(marker)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
     named = {"AutoConfig": "code.Config", "AutoModel": "code.Model", "AutoTokenizer": ["code.Model", "code.Model"]}
     for file in ("config.json", "tokenizer_config.json"):
@@ -149,7 +149,7 @@ def name_code(folder: Path, rng: random.Random, marker: Path) -> None:
 
 
 def disguise_a_pickle(folder: Path, rng: random.Random, marker: Path) -> None:
-    """Give unpickled code the name of sound weights."""
+    """Give a pickle file the name of safetensors weights."""
     (folder / "model.safetensors").write_bytes(pickle.dumps(Executes(marker)))
 
 
@@ -164,7 +164,7 @@ def spoil_bytes(folder: Path, rng: random.Random, marker: Path) -> None:
 
 
 def change_tokenizer(folder: Path, rng: random.Random, marker: Path) -> None:
-    """Give a tokenizer steps that blow up a text, never end, or break down; or a flood of tokens."""
+    """Give a tokenizer steps that expand a text enormously, never end, or crash; or a huge number of tokens."""
 
     def change(content: dict[str, Any]) -> None:
         match rng.choice(("normalizer", "pre_tokenizer", "added", "ids", "words", "none")):

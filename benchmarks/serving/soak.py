@@ -1,5 +1,5 @@
 """A dashboard under mixed work for minutes: sentences, moves of tau, long corpora typed and uploaded, pages that are
-closed in the midst, and other programs that write to the same store and are killed.
+closed in the middle of their work, and other programs that write to the same store and are killed.
 
 `make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.serving.soak --people 8 --minutes 2` for less.
 Each person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer,
@@ -37,7 +37,7 @@ GOAL_TAU: Final = 0.5
 """Seconds of a typed sentence, and of a moved tau, for 95 in 100."""
 FIRST_MINUTE: Final = 60.0
 SAMPLES: Final = 15
-"""Looks at the server's memory in the last third of each minute."""
+"""Number of measurements of the server's memory in the last third of each minute."""
 CORPUS: Final = 200
 """Texts of a corpus that one person types, and waits for or leaves, or uploads."""
 MOVES_TAU, LEAVES, TYPES_CORPUS, UPLOADS = 0.3, 0.1, 0.03, 0.02
@@ -73,7 +73,7 @@ class State:
 
 
 async def person(together: Class, address: str, texts: list[str], until: float, seed: int) -> None:
-    """Come, type, move tau, ask for a corpus, close the page in the midst of an answer and come back."""
+    """Open the page, type, move tau, request a corpus, close the page in the middle of an answer and come back."""
     chance = random.Random(seed)
     while texts and time.monotonic() < until:
         async with visitor(address) as page:
@@ -98,7 +98,7 @@ async def person(together: Class, address: str, texts: list[str], until: float, 
 
 
 async def left_alone(page: Visitor, sentence: str) -> None:
-    """Ask, and close the page before the answer is there."""
+    """Type a sentence, and close the page before the answer arrives."""
     await within(0.05, page.type(sentence))
 
 
@@ -164,7 +164,7 @@ async def states(server: Dashboard, until: float) -> list[State]:
 
 
 async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[list[State], int]:
-    """All that happens at the server; its state in each minute, and how many writers died."""
+    """Everything that happens at the server. Returns its state in each minute, and how many writers were killed."""
     seconds = asked.minutes * 60
     texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
     async with visitor(server.address) as first:

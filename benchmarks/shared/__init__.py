@@ -1,1 +1,1 @@
-"""What several benchmarks use."""
+"""Shared by several benchmarks."""

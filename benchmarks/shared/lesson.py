@@ -1,4 +1,5 @@
-"""What happens in a class: students who type and move tau, a reader of a long corpus, and a page that is closed."""
+"""A simulated class: students who type sentences and move tau, a reader with a long corpus, and a page that is
+closed."""
 
 import asyncio
 import random
@@ -17,28 +18,28 @@ from cache.store.store import Store
 READS, LOOKS = (5.0, 10.0), (1.0, 3.0)
 """Seconds before the next sentence, and before tau is moved."""
 TAU_EVERY: Final = 3
-"""Tau is moved after each sentence but every third."""
+"""Tau is moved after every sentence except each third one."""
 MEMORY_AT: Final = (100, 1000)
 """Interactions after which the server's memory is read."""
 ALL_AT_ONCE, OWN_PACE, BESIDE_CORPUS = "all at once", "at their own pace", "beside a long corpus"
 TAUS: Final = (2.0, 4.5)
 LOOKS_A_SECOND: Final = 5
 QUIET_SECONDS: Final = 3
-"""A store that has not grown for so long has nothing more coming."""
+"""If the store has not grown for this long, nothing more is being written."""
 
 
 @dataclass
 class Record:
-    """What a class has seen."""
+    """Measurements of a class."""
 
     typed: dict[str, list[float]] = field(default_factory=dict)
     """Seconds from typing to scores, by the kind of class."""
     moved: dict[str, list[float]] = field(default_factory=dict)
     """Seconds from tau to the redrawn grid."""
     scores: dict[str, Float[np.ndarray, "role layer head"]] = field(default_factory=dict)
-    """What each sentence's grid showed."""
+    """Scores shown in the grid for each sentence."""
     wrong: list[str] = field(default_factory=list)
-    """Errors on pages, and grids that do not fit what was asked."""
+    """Errors on pages, and grids that do not match the request."""
     memory: list[int] = field(default_factory=list)
     """Bytes of the server after each of MEMORY_AT interactions."""
     n_interactions: int = 0
@@ -49,7 +50,7 @@ class Class:
     """Students at one server.
 
     Attributes:
-        kind: what is going on now; waits that begin are noted under it.
+        kind: the current kind of class, under which waiting times are recorded.
     """
 
     def __init__(self, server: Dashboard, record: Record) -> None:

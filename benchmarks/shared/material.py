@@ -1,4 +1,4 @@
-"""What the benchmarks share: checkpoints, made-up texts, the contestants, and the clock."""
+"""Shared by the benchmarks: checkpoints, artificial texts, the programs that are compared, and timing."""
 
 import copy
 import platform
@@ -30,13 +30,13 @@ from core.texts.tokens import SPECIAL, TokenizedText
 Batches = Sequence[Sequence[PassText]]
 SETTINGS: Final = PassSettings()
 FIRST_ID: Final = 1000
-"""Ids from here on are words in the vocabularies of BERT and of its kin."""
+"""Ids from here on are words in the vocabularies of BERT and related models."""
 TOKENS_PER_RELATION: Final = 3
 FEWEST_ROUNDS: Final = 5
 
 
 def print_machine(n_threads: int = 1, device: str = "auto") -> None:
-    """Settle the number of threads, and say what the figures below are measured on."""
+    """Set the number of threads, and print the machine on which the figures below are measured."""
     torch.set_num_threads(n_threads)
     device = choose_device(device)
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
@@ -79,7 +79,7 @@ def random_model(config: Any, device: str = "auto", dtype: str = "float32") -> C
 
 
 def with_attention(checkpoint: Checkpoint, implementation: str) -> Any:
-    """The same weights behind another attention function."""
+    """The same weights with another attention function."""
     model = checkpoint.model
     twin = copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
     twin.set_attn_implementation(implementation)
@@ -87,7 +87,8 @@ def with_attention(checkpoint: Checkpoint, implementation: str) -> Any:
 
 
 def made_up_texts(checkpoint: Checkpoint, lengths: Sequence[int]) -> list[PassText]:
-    """Pairs of segments of so many tokens between [CLS] and [SEP], and a relation for every third token."""
+    """Pairs of segments of the given lengths in tokens, between [CLS] and [SEP], with a relation for every third
+    token."""
     chance = random.Random(0)
     n_known = checkpoint.model.get_input_embeddings().num_embeddings
     made_up = (_made_up_tokens(length, n_known, chance) for length in lengths)

@@ -1,4 +1,4 @@
-"""Peak memory of a process of its own."""
+"""Peak memory, measured in a separate process."""
 
 import ctypes
 import json
@@ -15,7 +15,7 @@ RESET_PEAK: Final = "5"
 
 
 def is_measurable(device: str) -> bool:
-    """Whether this system says what a process takes; if not, print so."""
+    """Whether this system reports the memory of a process; prints a message if not."""
     measurable = device == "cuda" or STATUS.exists()
     if not measurable:
         print("Peak memory is read from /proc, which this system does not have.")
@@ -23,13 +23,13 @@ def is_measurable(device: str) -> bool:
 
 
 def in_own_process(module: str, *case: str | int) -> Any:
-    """What a benchmark prints when it is run again for one case only."""
+    """Output of a benchmark that is run again, in its own process, for a single case."""
     command = [sys.executable, "-m", module, *map(str, case)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def start_peak(device: str) -> int:
-    """Forget the peak so far; returns the bytes in use."""
+    """Reset the recorded peak; returns the bytes in use."""
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated()
@@ -40,7 +40,7 @@ def start_peak(device: str) -> int:
 
 
 def peak(device: str) -> int:
-    """Most bytes in use since the start."""
+    """Maximum number of bytes in use since `start_peak`."""
     return torch.cuda.max_memory_allocated() if device == "cuda" else in_status("VmHWM")
 
 

@@ -1,4 +1,5 @@
-"""The held-out movie snippets under the sample checkpoint, asked through the store, so that a broken run goes on."""
+"""The held-out movie snippets under the sample checkpoint; answers are cached in the store, so that an interrupted run
+continues."""
 
 import argparse
 from collections.abc import Sequence
@@ -51,7 +52,8 @@ from core.texts.text import Text
 STEPS: Final = (0.1, 0.25, 0.5, 0.75)
 """Shares of heads removed along a curve, between none and all."""
 FEW: Final = 30
-"""Texts of each half on which a greedy order is found, which takes a sweep a step, and heads that stay alone."""
+"""Texts of each half on which the greedy order, which takes a sweep per step, and the single heads to keep are
+determined."""
 GATE_EPOCHS: Final = 2.0
 Order = tuple[str, int]
 """Name and number of a draw."""
@@ -60,7 +62,7 @@ Importance = Float[np.ndarray, "layer head"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reviews:
-    """Labelled snippets and what a checkpoint makes of them."""
+    """Labelled snippets and a checkpoint's results for them."""
 
     inference: Inference
     engine: Engine
@@ -106,7 +108,8 @@ class Reviews:
 
 
 def read_reviews(n_texts: int | None) -> Reviews:
-    """The sample checkpoint, made if it is not there, and its held-out snippets; the first so many, or all."""
+    """The sample checkpoint, which is created if it does not exist, and its held-out snippets: the first of them, or
+    all."""
     progress = read_progress(checkpoints_folder() / SAMPLE)
     if progress is None or progress.state != "finished":
         sample_checkpoint(argparse.Namespace(device="cpu"))
@@ -127,12 +130,12 @@ def read_reviews(n_texts: int | None) -> Reviews:
 
 
 def ablated(reviews: Reviews, places: Sequence[int] | None = None, off: Sequence[Head] = ()) -> list[TextOutcomes]:
-    """Outcomes of each text with every head out in turn."""
+    """Outcomes of each text with each head ablated in turn."""
     return reviews.asked(ablation_question("labels"), places, off)
 
 
 def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> list[Measure]:
-    """Every measure but ablation."""
+    """Every measure except ablation."""
     from core.importance.passes.projections import output_projections
 
     slopes = reviews.asked(slopes_question("labels"), places)
@@ -150,7 +153,7 @@ def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> lis
 
 
 def importances(reviews: Reviews, places: Sequence[int], n_random: int) -> dict[Order, Importance]:
-    """What each order of removal goes by, as found on some of the texts."""
+    """The importance by which each order of removal sorts the heads, measured on some of the texts."""
     n_texts, outcomes = len(places), ablated(reviews, places)
     loss, accuracy = (damage(outcomes, reviews.score(name, places)).values(n_texts) for name in ("loss", "accuracy"))
     found: dict[Order, Importance] = {("ablation, by loss", 0): loss}
@@ -160,7 +163,7 @@ def importances(reviews: Reviews, places: Sequence[int], n_random: int) -> dict[
 
 
 def of_few_texts(reviews: Reviews, places: Sequence[int]) -> dict[Order, Importance]:
-    """The greedy order, as found on a few of the texts, and that of ablation on the same ones."""
+    """The greedy order, determined on a few of the texts, and that of ablation on the same texts."""
     few = places[:FEW]
     once = damage(ablated(reviews, few), reviews.score("loss", few)).values(len(few))
     return {
@@ -170,7 +173,7 @@ def of_few_texts(reviews: Reviews, places: Sequence[int]) -> dict[Order, Importa
 
 
 def greedy(reviews: Reviews, places: Sequence[int], importance: Importance) -> Importance:
-    """Importance by the step at which a head goes, with ablations taken anew at each step of a curve."""
+    """Importance by the step at which a head is removed, with ablations repeated at each step of a curve."""
     rank = np.full(reviews.shape, np.inf)
     for start, stop in zip(reviews.counts[:-1].tolist(), reviews.counts[1:].tolist()):
         gone = [(int(layer), int(head)) for layer, head in np.argwhere(np.isfinite(rank))]
@@ -190,7 +193,7 @@ def curve_outcomes(
 
     Args:
         reviews: the texts.
-        orders: what each half's order goes by.
+        orders: importance that gives each half's order.
         full: outcomes with all heads on, which is the first step.
     """
     counts = reviews.counts
@@ -205,7 +208,7 @@ def curve_outcomes(
 
 
 def alone_by_half(reviews: Reviews) -> Int[np.ndarray, "half layer"]:
-    """The head of each layer that does best alone, by the loss of a few texts of each half."""
+    """The best single head of each layer, by the loss of a few texts of each half."""
     best = []
     for side in (0, 1):
         few = np.flatnonzero(reviews.half == side)[:FEW].tolist()

@@ -1,4 +1,4 @@
-"""English sentences of 6 to 30 words, as many as are asked for and no two alike; the same ones for the same seed."""
+"""Generates distinct English sentences of 6 to 30 words; the same seed gives the same sentences."""
 
 import random
 from typing import Final
@@ -17,7 +17,7 @@ ENDINGS: Final = (".", ".", ".", "!", "?", " ...")
 
 
 def sentences(n: int, seed: int = 0) -> list[str]:
-    """So many different sentences."""
+    """A number of distinct sentences."""
     chance = random.Random(seed)
     made: dict[str, None] = {}
     while len(made) < n:

@@ -1,4 +1,4 @@
-"""The dashboard as a process of its own, for benchmarks and for the tests in a browser."""
+"""The dashboard in a separate process, for benchmarks and for the tests in a browser."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ from urllib.request import urlopen
 ROOT: Final = Path(__file__).parents[2]
 DASHBOARD: Final = ROOT / "dashboard" / "server.py"
 ANSWERS_WITHIN: Final = 180
-"""Seconds that a start may take: on a machine with other work to do."""
+"""Maximum number of seconds for a start, on a busy machine."""
 BETWEEN_ASKS: Final = 0.01
 """Seconds."""
 
@@ -34,12 +34,12 @@ class Dashboard:
         return 1024 * int(shown.stdout)
 
     def tracebacks(self) -> int:
-        """How many times the log tells of an error that nobody caught."""
+        """Number of uncaught errors in the log."""
         return self.log.read_text("utf-8").count("Traceback (most recent call last)")
 
 
 def prepare(folder: Path) -> None:
-    """Put into a folder what set-up leaves behind: the samples and the example, scored."""
+    """Prepare a folder as set-up does: with the samples and the example, scored."""
     command = [sys.executable, "-m", "dashboard.prepare"]
     subprocess.run(command, cwd=ROOT, env=_environment(folder), check=True, stdout=subprocess.DEVNULL)
 
@@ -78,7 +78,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "ATTENTION_SIEVE_CACHE": str(folder),
         "HF_HUB_OFFLINE": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
-        "PYTHONDONTWRITEBYTECODE": "",  # else each start compiles the project anew, but not what it installs
+        "PYTHONDONTWRITEBYTECODE": "",  # otherwise each start compiles the project again, though not its dependencies
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": "",
     }

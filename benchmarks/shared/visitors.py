@@ -1,4 +1,4 @@
-"""Readers of the dashboard without a browser: they speak Streamlit's own protocol to a server of their own.
+"""Simulated readers of the dashboard without a browser: they speak Streamlit's own protocol to a server.
 
 A visitor does what Streamlit's page in a browser does as far as the server can tell: it sends the state of its widgets
 and the address, remembers large messages, and is sent only a reference to those it has. It sends the widgets that it
@@ -47,18 +47,18 @@ class Grid:
 
 @dataclass(kw_only=True)
 class Answer:
-    """What the server sent back to one act."""
+    """The server's response to one action."""
 
     grid: Grid | None = None
     to_grid: float = float("nan")
-    """Seconds from the act to the grid."""
+    """Seconds from the action to the grid."""
     to_end: float = float("nan")
-    """Seconds from the act to the end of the script."""
+    """Seconds from the action to the end of the script."""
     n_bytes: int = 0
     complaints: list[str] = field(default_factory=list)
     """Errors and exceptions that the page shows."""
     bars: list[str] = field(default_factory=list)
-    """What stands at its bars."""
+    """Labels of its progress bars."""
 
 
 Stop = Callable[[Element], bool]
@@ -83,11 +83,11 @@ class Visitor:
 
     @property
     def link(self) -> str:
-        """What the address asks for now."""
+        """Query of the current address."""
         return urlencode(self._link)
 
     async def open(self, page: str = "", **link: str) -> Answer:
-        """The first run of a page: its address, and what its link asks for."""
+        """The first run of a page: its address, and the query of its link."""
         self._page, self._link = page, dict(link)
         return await self._run()
 
@@ -132,7 +132,7 @@ class Visitor:
         return await self._touch(box, "")
 
     async def rest(self) -> Answer:
-        """What is still to come of a run that was not read to its end."""
+        """Read the rest of a run that was not read to its end."""
         return await self._read(time.perf_counter(), None)
 
     async def _set(self, key: str, *, string_value: str, until: Stop | None = None) -> Answer:
@@ -169,7 +169,7 @@ class Visitor:
         del self._states[FIRST_SCREEN], self.elements[FIRST_SCREEN]
 
     async def _read(self, sent: float, until: Stop | None) -> Answer:
-        """Read to the end of the script, through runs that the page asks for by itself, or to what was asked for."""
+        """Read to the end of the script, including runs that the page starts by itself, or to the requested element."""
         answer = Answer()
         while True:
             content = await self._connection.recv(decode=False)
@@ -191,7 +191,7 @@ class Visitor:
                 return answer
 
     def _whole(self, message: ForwardMsg) -> ForwardMsg:
-        """The message itself, where the server sent but a reference to one that is remembered."""
+        """The message itself, if the server sent only a reference to a remembered one."""
         if message.WhichOneof("type") == "ref_hash":
             message = self._remembered[message.ref_hash][0]
         elif not message.metadata.cacheable:
@@ -220,7 +220,7 @@ class Visitor:
 
 
 def complaint_of(element: Element) -> str:
-    """What an error or an exception on the page says; empty for anything else."""
+    """Text of an error or an exception on the page; empty for anything else."""
     kind = element.WhichOneof("type")
     if kind == "exception":
         return f"{element.exception.type}: {element.exception.message}"
@@ -228,7 +228,7 @@ def complaint_of(element: Element) -> str:
 
 
 def is_progress(element: Element) -> bool:
-    """Whether an element is a bar that says that some texts are done."""
+    """Whether an element is a progress bar that reports finished texts."""
     return element.WhichOneof("type") == "progress" and element.progress.value > 0
 
 
@@ -261,7 +261,7 @@ def _grid(data: dict[str, Any]) -> Grid:
 
 @asynccontextmanager
 async def visitor(address: str) -> AsyncIterator[Visitor]:
-    """Someone new at a dashboard; leaving the context closes the page."""
+    """A new visitor of a dashboard; leaving the context closes the page."""
     stream = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
     async with connect(stream, subprotocols=["streamlit"], max_size=None, open_timeout=ANSWERS_WITHIN) as connection:
         yield Visitor(connection, address)

@@ -1,1 +1,1 @@
-"""How long something takes, as a ratio to what it is measured against in the same run."""
+"""Running times, as ratios to a baseline measured in the same run."""

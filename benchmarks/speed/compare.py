@@ -1,4 +1,4 @@
-"""A comparison of two checkpoints: in step against one after the other, and from the store against computing.
+"""A comparison of two checkpoints: in parallel against one after the other, and from the store against computing.
 
 Goals: 1,000 texts under two checkpoints a second time, from the store and tested, in under 1 s.
 """
@@ -81,7 +81,7 @@ def compared(folder: Path, engines: tuple[Engine, Engine], texts: list[Text]) ->
 
 
 def kept_and_tested(folder: Path, engines: tuple[Engine, Engine], texts: list[Text]) -> None:
-    """What a page does with a comparison that is kept: look it up, test each side, and test the differences."""
+    """What a page does with a stored comparison: look it up, test each side, and test the differences."""
     kept = Inference(Store(folder)).kept_comparison(engines, texts)
     if kept is None:
         raise RuntimeError("The store has not kept the comparison.")

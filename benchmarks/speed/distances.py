@@ -1,7 +1,7 @@
 """Time of comparing all heads with each other inside the pass, over the model's output alone (SDPA) on the same texts.
 
-Goal: 144 heads on 200 texts of 64 tokens at no more than 2.5 times the bare pass on a CPU. Beside it what the authors
-do: every map stored, and the divergence of each two heads in numpy, on a sample of the texts.
+Goal: 144 heads on 200 texts of 64 tokens at no more than 2.5 times the bare pass on a CPU. For comparison, the authors'
+way: every map stored, and the divergence of each pair of heads in numpy, on a sample of the texts.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""Time of taking out every head in turn, over as many full passes; of the gradient family, over forward and backward.
+"""Time of ablating each head in turn, over that of as many full passes; and of the gradient measures, over that of a
+forward and a backward pass.
 
 Full passes go through the same batches with one head off, through the same attention function. The gradient family's
 baseline runs the model with SDPA on the same batches, forward and backward to its input, or to its weights.
@@ -80,7 +81,7 @@ def report_gradients(name: str, checkpoint: Checkpoint, lengths: list[int], case
 
 
 def bare(checkpoint: Checkpoint, model: Any, texts: list[PassText], to_weights: bool) -> None:
-    """Forward and backward without looking at a head."""
+    """Forward and backward pass without observing a head."""
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
         inputs = model_inputs(checkpoint, [texts[place] for place in batch.positions])
         embedded = model.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_()

@@ -1,7 +1,7 @@
 """Long texts: time and peak memory of scoring every head, of the output alone (SDPA), and of `output_attentions`.
 
-Two layers with random weights, one text; each measurement in a process of its own. What the machine has left bounds
-`output_attentions`: it gets MOST_MEMORY above the loaded model, and nothing is computed from its maps.
+Two layers with random weights, one text; each measurement in a process of its own. `output_attentions` is limited by
+the machine's memory: it gets MOST_MEMORY above the loaded model, and nothing is computed from its maps.
 """
 
 import json

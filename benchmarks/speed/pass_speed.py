@@ -16,7 +16,7 @@ from core.passes.prepare import window_at
 from core.roles.scores import score_batch
 
 CASES = (("40", [40]), ("16 x 128", [128] * 16), ("16 x 98-128", list(range(98, 130, 2))), ("2 x 512", [512] * 2))
-"""What the texts are called, and their tokens. The third case needs padding."""
+"""Name of each case, and the lengths of its texts in tokens. The third case needs padding."""
 GOALS = {"16 x 128": 1.0, "2 x 512": 1.25}
 DRAWN = (40, 128)
 SECONDS = 8

@@ -1,7 +1,7 @@
-"""Time of scoring the samples and of what is said of the scores, over the time of the model's output alone (SDPA).
+"""Time of scoring the samples and of the tests that follow, over the time of the model's output alone (SDPA).
 
-"scoring" is all of it from texts to measures: tokens, words' relations, sieves, references, pass. What follows takes no
-pass: the tests of roles, and how stable they are when the texts are drawn anew, which is kept while tau moves.
+"scoring" is all of it from texts to measures: tokens, words' relations, sieves, references, pass. The tests that follow
+need no pass: those of roles, and their stability over bootstrap resamples, which stays in memory while tau moves.
 """
 
 from collections.abc import Callable

@@ -108,7 +108,7 @@ def print_against_computing(folder: Path) -> None:
 
 
 def corpus() -> list[Text]:
-    """The sample texts, and as many of them in other words as are missing."""
+    """The sample texts, filled up with variants of them in other words."""
     samples = read_sample("both")
     varied = [Text((f"Once more: {text.segments[0]}", *text.segments[1:])) for text in samples]
     return [*samples, *varied][:N_TEXTS]
@@ -138,7 +138,7 @@ def in_new_process(measure: Callable[[Path], dict[str, float]], folder: Path) ->
 
 
 def forget_file(folder: Path) -> None:
-    """Ask the system to drop the file from memory, so that it is read from the disk again."""
+    """Ask the system to drop the file from its page cache, so that it is read from the disk again."""
     descriptor = os.open(folder / "results.sqlite", os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -6,7 +6,7 @@ from core.passes.collect import collect
 from core.surface.observer import surface_collector
 
 CASES = (("1 x 40", [40]), ("16 x 128", [128] * 16), ("2 x 512", [512] * 2))
-"""What the texts are called, and their tokens."""
+"""Name of each case, and the lengths of its texts in tokens."""
 GOALS = {"16 x 128": 1.15}
 SECONDS = 8
 
