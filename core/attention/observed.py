@@ -398,7 +398,7 @@ def observe(
     wants_outputs = replacements is not None or any(observer.wants_outputs for observer in observers)
     if wants_outputs and not has_attention_interface(model):
         raise AnalysisError(
-            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
+            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be observed. "
             "Choose a checkpoint of another family, such as BERT."
         )
     layers = None if calls is None else {call: layer for layer, call in enumerate(calls) if call is not None}
@@ -442,7 +442,7 @@ def check_heads_are_seen(model: PreTrainedModel, instead: str = "Choose") -> Non
     """
     if not has_attention_interface(model):
         raise AnalysisError(
-            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
+            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be observed. "
             f"{instead} a checkpoint of another family, such as BERT."
         )
 

@@ -111,7 +111,8 @@ def _load_tokenizer(files: CheckpointFiles) -> Any:
         ) from error
     if not tokenizer.is_fast:
         raise CheckpointError(
-            f"The tokenizer of {files.name} cannot tell which characters a token stands for. Save it as tokenizer.json."
+            f"The tokenizer of {files.name} does not report which characters a token stands for. Save it as "
+            "tokenizer.json."
         )
     return tokenizer
 
@@ -154,8 +155,8 @@ def _check_kind(files: CheckpointFiles, config: Any) -> None:
     auto_class, architecture = _head(config)[0], next(iter(config.architectures or ()), files.model_type)
     if type(config) not in getattr(transformers, auto_class)._model_mapping:
         raise CheckpointError(
-            f"{files.name} is a {architecture}, and transformers has no {auto_class} of this kind: models of pictures "
-            "or sound cannot be used here. Choose a checkpoint of a text model, such as BERT."
+            f"{files.name} is a {architecture}, and transformers has no {auto_class} of this kind: image and audio "
+            "models cannot be used here. Choose a checkpoint of a text model, such as BERT."
         )
     n_heads, n_kv_heads = (getattr(config, f"num_{name}_heads", None) for name in ("attention", "key_value"))
     if getattr(config, "kv_lora_rank", None) and n_kv_heads not in (None, n_heads):

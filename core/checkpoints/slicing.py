@@ -96,9 +96,9 @@ def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[Atte
     uneven = any(len({layer.n_heads for layer in of_one_kind}) != 1 for of_one_kind in modules.values())
     if is_shared or uneven or not type(model)._can_set_attn_implementation():
         raise CheckpointError(
-            f"Heads cannot be removed from {name} ({type(model).__name__}): the weights of its heads are laid out in "
-            "another way than those of BERT, GPT-2, T5, BART or Llama, or layers share them. Switch heads off instead, "
-            "which works for every checkpoint."
+            f"Heads cannot be removed from {name} ({type(model).__name__}): the layout of its heads' weights differs "
+            "from those of BERT, GPT-2, T5, BART and Llama, or layers share weights. Switch heads off instead, which "
+            "works for every checkpoint."
         )
     return modules
 

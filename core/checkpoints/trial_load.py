@@ -101,8 +101,8 @@ def _raise_reported_error(files: CheckpointFiles, code: int, output: bytes) -> N
         report: dict[str, Any] = json.loads(output)
     except ValueError:
         raise CheckpointError(
-            f"{files.name} ended the process in which it was loaded on trial (exit status {code}), so it is not used. "
-            "Save the checkpoint again, or choose another."
+            f"{files.name} crashed the process in which it was loaded on trial (exit status {code}), so it is not "
+            "used. Save the checkpoint again, or choose another."
         ) from None
     if error := report["error"]:
         raise CheckpointError(error.replace(str(files.folder), files.name))
@@ -129,7 +129,7 @@ def _check_tokenizer(name: str, tokenizer: Any) -> None:
         n_tokens, n_bytes = len(tokenizer(text)["input_ids"]), len(text.encode())
         if n_tokens > MOST_TOKENS_PER_BYTE * (n_bytes + 10):
             raise CheckpointError(
-                f"The tokenizer of {name} makes {n_tokens:,} tokens of a text of {n_bytes:,} bytes. "
+                f"The tokenizer of {name} splits a text of {n_bytes:,} bytes into {n_tokens:,} tokens. "
                 "Save its tokenizer again, or choose another checkpoint."
             )
 

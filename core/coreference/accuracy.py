@@ -187,8 +187,8 @@ def coreference_scores(
     cases = cases_of(texts, [choice.is_read for choice in choices])
     if not len(cases.text):
         raise AnalysisError(
-            f"All {cases.n_unread:,} mentions that refer back have a head word without a token of its own: beyond what "
-            "the checkpoint takes, or a part of a token. Give shorter texts, or mark whole words."
+            f"All {cases.n_unread:,} mentions that refer back have a head word without a token of its own: it is "
+            "beyond the checkpoint's maximum length, or only part of a token. Give shorter texts, or mark whole words."
         )
     right = right_choices(texts, choices, candidates, cases)
     absent = np.any([(choice.of(candidates) == REMOVED).any(axis=-1) for choice in choices], axis=0)

@@ -141,7 +141,7 @@ def _gap_texts(value: str) -> Iterator[MarkedText]:
     header = next(rows)[1].rstrip("\n").split("\t")
     missing = [name for name in GAP_COLUMNS if name not in header]
     if missing and (header[0].startswith("#") or len(header) == CONLLU_COLUMNS):
-        raise TextError(f"This looks like CoNLL-U, which names no mentions. Choose {KINDS}.")
+        raise TextError(f"This looks like CoNLL-U, which does not mark mentions. Choose {KINDS}.")
     if missing:
         raise TextError(f'This is not JSON, and the first line names no column "{missing[0]}". Choose {KINDS}.')
     for line, row in rows:

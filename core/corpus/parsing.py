@@ -80,8 +80,8 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
     if existing is not None:
         if replace(existing, texts=texts, n_texts=0, n_shards=0) != expected:
             raise AnalysisError(
-                f"{folder} holds other texts, or the same in other shards or by another parser ({existing.parser}). "
-                "Name another folder."
+                f"{folder} contains different texts, or the same texts in different shards or from another parser "
+                f"({existing.parser}). Choose another folder."
             )
         n_files = sum(1 for name in (PARSED_FOLDER, UNPARSED_FOLDER) for _ in (folder / name).glob("*"))
         if existing.n_shards > n_files:

@@ -156,7 +156,7 @@ def _existing_plan(folder: Path, planned: Manifest) -> Manifest:
     existing = read_manifest(folder)
     if existing.tokenizer != planned.tokenizer:
         raise AnalysisError(
-            f"{folder} holds shards of another tokenizer, that of {existing.checkpoint}. Give its checkpoint, or "
+            f"{folder} contains shards for another tokenizer, that of {existing.checkpoint}. Use that checkpoint, or "
             "another folder."
         )
     differing = [
@@ -172,7 +172,7 @@ def _existing_plan(folder: Path, planned: Manifest) -> Manifest:
     ]
     if differing:
         raise AnalysisError(
-            f"{folder} holds a corpus with another {' and '.join(differing)}. Name another folder, or leave the texts "
-            "and settings out to go on with this one."
+            f"{folder} holds a corpus with another {' and '.join(differing)}. Choose another folder, or leave out the "
+            "texts and settings to continue with this one."
         )
     return existing

@@ -346,6 +346,6 @@ def _threshold(tau: float) -> int:
     indices = [index for index, threshold in enumerate(TAUS) if threshold >= tau]
     if not indices:
         raise AnalysisError(
-            f"Bets were placed up to a threshold of {TAUS[-1]:g}, and tau is {tau:g}. Choose a lower tau."
+            f"Evidence was recorded for thresholds up to {TAUS[-1]:g}, and tau is {tau:g}. Choose a lower tau."
         )
     return indices[0]

@@ -89,6 +89,6 @@ class Names:
             names.add(name)
             if len(names) > MOST_NAMES:
                 raise AnalysisError(
-                    f"The corpus has more than {MOST_NAMES} {word}, among them {name[:40]!r}. Statistics are kept of "
-                    f"each: put its texts into fewer folders, or take the column with the {word} out."
+                    f"The corpus has more than {MOST_NAMES} {word}, among them {name[:40]!r}. Each gets its own "
+                    f"statistics: use fewer folders, or remove the column with the {word}."
                 )

@@ -136,7 +136,7 @@ def table_of(name: str, content: bytes) -> tuple[bytes, str]:
         raise TextError(f'"{name}" is not a table. Choose a file that ends in .csv, .tsv, .csv.gz or .tsv.gz.')
     table = unpacked(content) if kind[2] else content
     if not table.strip():
-        raise TextError("The file is empty. Choose a table with a header and one row a text.")
+        raise TextError("The file is empty. Choose a table with a header and one row per text.")
     return table, kind[1].lower()
 
 

@@ -122,7 +122,7 @@ def _finished(journal: Journal, **facts: object) -> Progress:
 def _progress(journal: Journal) -> Progress:
     progress = read_progress(journal.folder)
     if progress is None:
-        raise AnalysisError(f"The reports in {journal.folder} are gone. Start again in another folder.")
+        raise AnalysisError(f"The reports in {journal.folder} were deleted. Start again in another folder.")
     return progress
 
 
@@ -297,7 +297,7 @@ def _tokenizer(files: CheckpointFiles, model: PreTrainedModel) -> PreTrainedToke
     if padding is None:
         raise CheckpointError(
             f"The tokenizer of {files.name} names neither a padding nor an end token, so texts of different lengths "
-            "cannot be one batch. Name one in its tokenizer_config.json."
+            "cannot be batched. Name one in its tokenizer_config.json."
         )
     model.config.pad_token_id = padding
     tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)

@@ -136,7 +136,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / STOP).unlink(missing_ok=True)
         except OSError as error:
-            raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
+            raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Choose another folder.") from None
         process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
         self._write("start", step=step, steps=0, checkpoint=checkpoint, message=message, **process)
 
@@ -217,12 +217,14 @@ def saved_step(folder: Path, *, resume: bool) -> int:
         if resume:
             raise AnalysisError(f"There is no run in {folder} to resume. Start one without --resume.")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise AnalysisError(f"{folder} holds something other than a run. Name a folder that does not exist yet.")
+            raise AnalysisError(
+                f"{folder} contains something other than a run. Choose a folder that does not exist yet."
+            )
         return 0
     if progress.state == "running":
         raise AnalysisError(f"The run in {folder} is in progress. Wait for its end, or stop it.")
     if progress.state == "finished":
-        raise AnalysisError(f"The run in {folder} finished with step {progress.step:,}. Name another folder.")
+        raise AnalysisError(f"The run in {folder} finished with step {progress.step:,}. Choose another folder.")
     if progress.saved and not resume:
         raise AnalysisError(
             f"The run in {folder} has saved step {progress.saved[-1]:,}. Add --resume to continue, or choose another "
@@ -241,14 +243,14 @@ def check_agrees(folder: Path, plan: Plan) -> None:
         if recorded.get(field) != planned[field]:
             raise AnalysisError(
                 f"The run in {folder} began with other values for {description}: {recorded.get(field)!r}, now "
-                f"{planned[field]!r}. Give the same, or name another folder."
+                f"{planned[field]!r}. Use the same, or choose another folder."
             )
     for field, value in planned["settings"].items():
         recorded_value = recorded.get("settings", {}).get(field)
         if recorded_value != value:
             raise AnalysisError(
-                f"The run in {folder} began with {field} {recorded_value} and cannot continue with {value}. Give the "
-                "same, or name another folder."
+                f"The run in {folder} began with {field} {recorded_value} and cannot continue with {value}. Use the "
+                "same, or choose another folder."
             )
 
 
@@ -271,9 +273,9 @@ def read_record(folder: Path) -> dict[str, Any]:
     try:
         record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise AnalysisError(f"{folder / RECORD} cannot be read ({error}). Name another folder.") from None
+        raise AnalysisError(f"{folder / RECORD} cannot be read ({error}). Choose another folder.") from None
     if not isinstance(record, dict):
-        raise AnalysisError(f"{folder / RECORD} does not describe a run. Name another folder.")
+        raise AnalysisError(f"{folder / RECORD} does not describe a run. Choose another folder.")
     return record
 
 

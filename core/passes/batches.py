@@ -53,7 +53,7 @@ def check_length(attention: AttentionLayers, n_tokens: int) -> None:
     if per_pair * n_tokens**2 > MOST_ENTRIES:
         raise AnalysisError(
             f"A text has {n_tokens:,} tokens, and gradients of this checkpoint's attention take too much memory beyond "
-            f"{int((MOST_ENTRIES / per_pair) ** 0.5):,}. Leave the text out, or cut it."
+            f"{int((MOST_ENTRIES / per_pair) ** 0.5):,}. Leave the text out, or truncate it."
         )
 
 

@@ -46,7 +46,7 @@ class ProbeSettings:
             if value < 1:
                 raise AnalysisError(f"A probe needs at least 1 as its {name}, got {value:g}. Give a larger number.")
         if not 0 < self.learning_rate <= 1:
-            raise AnalysisError(f"The learning rate is {self.learning_rate:g}. Give one above 0 and at most 1.")
+            raise AnalysisError(f"The learning rate is {self.learning_rate:g}. Choose a number above 0 and at most 1.")
         if not 0 < self.held_out < 1:
             raise AnalysisError(f"The validation split is {self.held_out:g}. Give one between 0 and 1.")
         if not 0 <= self.seed <= LARGEST_SEED:

@@ -47,7 +47,7 @@ def train(
     n_held_out = max(LEAST_TEXTS, round(settings.held_out * len(texts)))
     if len(texts) - n_held_out < LEAST_TEXTS:
         raise AnalysisError(
-            f"A probe needs at least {LEAST_TEXTS} training texts beside its validation texts; of {len(texts)}, "
+            f"A probe needs at least {LEAST_TEXTS} training texts besides its validation texts; of {len(texts)}, "
             f"{n_held_out} are for validation. Give more texts with trees."
         )
     training_texts, validation_texts = (

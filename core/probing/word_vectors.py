@@ -102,7 +102,9 @@ def _entries(
     for number, line in enumerate(lines, start=1):
         where = f"Line {number:,} of {name}"
         if len(line) > MAX_LINE_BYTES:
-            raise AnalysisError(f"{where} has more than {MAX_LINE_BYTES:,} bytes. Choose a file with one word a line.")
+            raise AnalysisError(
+                f"{where} has more than {MAX_LINE_BYTES:,} bytes. Choose a file with one word per line."
+            )
         fields = line.rstrip().split(b" ")
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue

@@ -117,7 +117,7 @@ def _create(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> l
     if sum(sizes) > most_bytes:
         raise AnalysisError(
             f"The vectors of {shapes[0][0]:,} texts take {sum(sizes) / 2**30:.1f} GB and at most "
-            f"{most_bytes / 2**30:.1f} GB are kept. Give fewer texts."
+            f"{most_bytes / 2**30:.1f} GB can be cached. Give fewer texts."
         )
     ends = np.cumsum([0, *sizes]).tolist()
     header = json.dumps(

@@ -67,8 +67,8 @@ def check_pooling(texts: Sequence[PassText], pooling: Pooling) -> None:
     """
     if pooling == "cls" and not all(text.queries.is_cls.any() for text in texts):
         raise AnalysisError(
-            "This checkpoint puts no [CLS] before a text, so there is no vector to read there. Read vectors at the "
-            "last token, or their mean."
+            "This checkpoint does not add [CLS] to a text, so there is no vector at that token. Use the last token, or "
+            "the mean over tokens."
         )
 
 

@@ -108,14 +108,14 @@ def read_frequencies(name: str, content: bytes) -> FrequencyList:
         word = word.strip().lower()
         if not word or len(word) > MAX_CHARACTERS or word.split() != [word]:
             raise TextError(
-                f"Line {line:,} holds no single word of at most {MAX_CHARACTERS} characters. Write one word a line."
+                f"Line {line:,} holds no single word of at most {MAX_CHARACTERS} characters. Write one word per line."
             )
         # Of "Apple" and "apple", the more frequent one decides.
         ranked[word] = min(rank, ranked.get(word, rank))
         if len(ranked) > MAX_WORDS:
             raise TextError(f"The file holds more than {MAX_WORDS:,} words. Keep the most frequent ones.")
     if not ranked:
-        raise TextError("The file holds no word. Choose one with a word a line, the most frequent first.")
+        raise TextError("The file holds no word. Choose one with one word per line, the most frequent first.")
     return FrequencyList(
         f"{PurePath(name).name} ({len(ranked):,} words)", _ranked(sorted(ranked, key=ranked.__getitem__))
     )
@@ -164,7 +164,7 @@ def _table(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
     if missing := [column for column in COLUMNS if column not in header]:
         raise TextError(
             f'The first line names no column "{missing[0]}". Write a header with the columns rank and word, separated '
-            "by tabs, or give a .txt file with a word a line."
+            "by tabs, or give a .txt file with one word per line."
         )
     indices = [header.index(column) for column in COLUMNS]
     for line, row in lines:

@@ -74,8 +74,8 @@ def check_gradients(checkpoint: Checkpoint) -> None:
         )
     if not has_attention_interface(checkpoint.model):
         raise AnalysisError(
-            f"{type(checkpoint.model).__name__} has its own attention code, so gradients of single heads cannot "
-            "be seen. Choose a checkpoint of another family, such as BERT."
+            f"{type(checkpoint.model).__name__} has its own attention code, so gradients of single heads cannot be "
+            "observed. Choose a checkpoint of another family, such as BERT."
         )
 
 

@@ -82,7 +82,7 @@ def _holds_lists(item: dict[str, Any]) -> bool:
 def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
     """One object per text, from an object of lists."""
     columns = {key: item[key] for keys in (*KINDS, TREE) for key in keys if key in item}
-    lengths = {key: len(_list(value, key, "The object", "one entry a text")) for key, value in columns.items()}
+    lengths = {key: len(_list(value, key, "The object", "one entry per text")) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
         raise TextError(f"The lists in the object differ in length: {counts}. Give each text an entry in every list.")

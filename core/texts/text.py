@@ -62,7 +62,7 @@ def read_typed(value: str) -> tuple[Text, ...]:
     """
     return _collected(
         typed_lines(io.StringIO(value, newline=None)),
-        "There is no text yet. Type one text a line; for a pair put ||| between the two.",
+        "There is no text yet. Type one text per line; for a pair put ||| between the two.",
     )
 
 
@@ -108,7 +108,7 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
         return _collected(map(text_as_written, read_json(value)), none_found)
     if suffix == ".conllu":
         return _collected(map(text_as_written, read_conllu(value)), "The file holds no sentence.")
-    return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row a text.")
+    return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row per text.")
 
 
 def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:

@@ -308,7 +308,7 @@ def test_a_padding_token_outside_the_embedding_does_no_harm(folders, loaded, tmp
 @pytest.mark.parametrize("stated", ["512", float("nan"), -5, 0, 2])
 def test_a_tokenizer_that_leaves_no_place_for_a_text_is_refused(folder, stated):
     edit_json(folder / "tokenizer_config.json", model_max_length=stated)
-    with pytest.raises(CheckpointError, match=r"leaves no place for a text.*Correct model_max_length"):
+    with pytest.raises(CheckpointError, match=r"leaves no room for a text.*Correct model_max_length"):
         load(folder)
 
 

@@ -136,7 +136,10 @@ def _attentions(
     for kind, calls in probe.calls.items():
         heads = set(calls.values())
         if len(heads) > 1:
-            raise CheckpointError(f"The layers of {name} differ in heads ({sorted(heads)}); a grid needs equal ones.")
+            raise CheckpointError(
+                f"The layers of {name} have different numbers of heads ({sorted(heads)}), "
+                "and equal numbers are needed. Choose another checkpoint."
+            )
         n_heads, by_layer = heads.pop(), tuple(calls) if two_stacks else _by_own_layer(probe, tuple(calls), model)
         missing = [layer for layer, call in enumerate(by_layer) if call is None]
         layers[kind] = AttentionLayers(
@@ -172,8 +175,8 @@ def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
         reaches = tuple(UNLIMITED if mask is None else mask.reach() for mask in masks)
     except ValueError as error:
         raise CheckpointError(
-            f"{name} lets queries see keys in a pattern that is not a window ({error}), so its scores would have no "
-            "meaning. Choose a checkpoint of another family."
+            f"{name} restricts attention to a pattern other than a window ({error}), so its scores would be "
+            "meaningless. Choose a checkpoint of another family."
         ) from error
     return () if set(reaches) == {UNLIMITED} else reaches
 

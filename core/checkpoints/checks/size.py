@@ -42,8 +42,8 @@ def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: tor
         ) from None
     except Exception as error:  # what a broken configuration makes the library raise is open-ended
         raise CheckpointError(
-            f"config.json of {name} describes no model that can be made ({first_line(error)}). Save the checkpoint "
-            "again."
+            f"config.json of {name} does not describe a model that can be built ({first_line(error)}). Save the "
+            "checkpoint again."
         ) from error
     weights = dict([*model.named_parameters(), *model.named_buffers()])
     n_described = sum(values.numel() for values in weights.values())

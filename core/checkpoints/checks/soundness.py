@@ -147,8 +147,8 @@ def stated_length(name: str, tokenizer: Any) -> int | None:
     n_special = tokenizer.num_special_tokens_to_add(pair=False)
     if not isinstance(stated, int | float) or not isfinite(stated) or stated <= n_special:
         raise CheckpointError(
-            f"The tokenizer of {name} takes at most {stated!r} tokens, which leaves no place for a text beside "
-            f"{n_special} special ones. Correct model_max_length in its tokenizer_config.json."
+            f"The tokenizer of {name} takes at most {stated!r} tokens, which leaves no room for a text besides "
+            f"{n_special} special tokens. Correct model_max_length in its tokenizer_config.json."
         )
     return int(stated)
 

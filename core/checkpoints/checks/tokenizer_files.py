@@ -64,8 +64,8 @@ def _check_tokenizer_json(name: str, path: Path, content: dict[str, Any]) -> Non
         _check_count(name, path, "tokens", model.get("vocab"), MAX_ENTRIES)
         if model.get("dropout"):
             raise CheckpointError(
-                f"The tokenizer of {name} drops merges at random (dropout {str(model['dropout'])[:20]}), so that no "
-                "result could be repeated. Set dropout to null in its tokenizer.json."
+                f"The tokenizer of {name} drops merges at random (dropout {str(model['dropout'])[:20]}), so results "
+                "would not be reproducible. Set dropout to null in its tokenizer.json."
             )
     added = content.get("added_tokens")
     _check_count(name, path, "added tokens", added, MAX_ADDED)

@@ -191,7 +191,7 @@ def _of_hub(name: str, columns: Sequence[str] | None) -> Iterator[CorpusText]:
         from datasets import load_dataset
     except ImportError:
         raise AnalysisError(
-            "The package datasets is not installed, and data sets of the hub are read with it. Install it with: pip "
+            "The package datasets, which reads data sets from the hub, is not installed. Install it with: pip "
             "install datasets"
         ) from None
     name, _, split = name.partition(":")

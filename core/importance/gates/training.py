@@ -205,7 +205,10 @@ def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData)
     if data.task == "regression":
         if len(names) == 1:
             return data
-        raise AnalysisError(f"The labels are numbers, and the checkpoint has {len(names)} classes. Give its classes.")
+        raise AnalysisError(
+            f"The labels are numbers, but the checkpoint has {len(names)} classes. Choose a column "
+            "with the names of these classes."
+        )
     indices = class_indices(checkpoint, names, data)
     labels = tuple(float(indices[int(label)]) for label in data.labels)
     return replace(data, classes=tuple(names[index] for index in sorted(names)), labels=labels)

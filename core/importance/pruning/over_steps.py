@@ -65,7 +65,9 @@ def check_beginning(run: SavedRun, files: CheckpointFiles) -> None:
     Raises: AnalysisError.
     """
     if files.fingerprint != read_record(run.folder).get("fingerprint"):
-        raise AnalysisError(f"{files.name} has other files now than when the run {run.name} began from it.")
+        raise AnalysisError(
+            f"The files of {files.name} have changed since the run {run.name} started from it. Choose another run."
+        )
 
 
 def check_alike(first: CheckpointFiles, second: CheckpointFiles, metric: Metric) -> None:
@@ -75,8 +77,8 @@ def check_alike(first: CheckpointFiles, second: CheckpointFiles, metric: Metric)
     """
     if _heads(first) != _heads(second):
         raise AnalysisError(
-            f"{first.name} has {_heads(first)}, but {second.name} has {_heads(second)}, so a share of them is not the "
-            "same heads. Choose a run whose steps have the same heads."
+            f"{first.name} has {_heads(first)}, but {second.name} has {_heads(second)}, so curves over "
+            "the share of heads cannot be compared. Choose a run whose steps have the same heads."
         )
     if metric == "labels" and _classes(first) != _classes(second):
         raise AnalysisError(

@@ -66,7 +66,7 @@ def remove(
     Source: Michel et al. 2019, section 4.1: pruned heads are removed from the model, not only masked.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise AnalysisError(f"{output} exists already. Name a folder that does not exist yet.")
+        raise AnalysisError(f"{output} already exists. Choose a folder that does not exist yet.")
     original = load_checkpoint(files, device="cpu", dtype="float64")
     _check_heads(original, kind, heads)
     layers = original.attentions[kind]

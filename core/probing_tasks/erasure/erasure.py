@@ -203,7 +203,9 @@ def _check(checkpoint: Checkpoint, task: Task, vectors: Vectors, heads: Sequence
             f"{task.name} is about pairs of texts, and a concept is erased from one text. Choose a task about one text."
         )
     if metric == "labels":
-        raise AnalysisError("An erasure is judged by the text vector or the loss. Choose the metric output or lm.")
+        raise AnalysisError(
+            "The effect of an erasure is measured on the text vector or the loss. Choose the metric output or lm."
+        )
     if metric == "lm" and len(checkpoint.files.kinds) > 1:
         raise AnalysisError(
             f"{checkpoint.files.name} is an encoder-decoder, whose loss needs a target, and the texts of a task have "

@@ -86,7 +86,7 @@ def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
         labelled_texts.append((text, checked_label(line, label)))
     refuse_unlabelled(unlabelled)
     if not labelled_texts:
-        raise TextError("The table has a header and no row. Add one row a text.")
+        raise TextError("The table has a header and no row. Add one row per text.")
     return labelled_texts
 
 
@@ -103,7 +103,7 @@ def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
         examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
     refuse_unlabelled(unlabelled)
     if not examples:
-        raise TextError("The table has a header and no row. Add one row a text.")
+        raise TextError("The table has a header and no row. Add one row per text.")
     return tuple(examples)
 
 

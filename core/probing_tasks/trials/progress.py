@@ -85,7 +85,7 @@ class Reporter:
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / STOP).unlink(missing_ok=True)
             except OSError as error:
-                raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
+                raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Choose another folder.") from None
         self._write()
 
     def expect(self, n_texts: int) -> None:
@@ -168,7 +168,7 @@ def stop_trials(folder: Path) -> None:
     """
     progress = read_trials_progress(folder)
     if progress is None or progress.state != "running":
-        raise AnalysisError("Nothing is being probed, so there is nothing to stop.")
+        raise AnalysisError("No probes are running, so there is nothing to stop.")
     try:
         (folder / STOP).touch()
     except OSError as error:

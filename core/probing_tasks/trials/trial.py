@@ -137,7 +137,7 @@ def trial_of(values: dict[str, Any]) -> Trial:
         raise AnalysisError(f"A trial has no column {unknown[0][:40]!r}. Choose from {', '.join(sorted(known))}.")
     filled = {name: value for name, value in values.items() if value not in ("", None)}
     if missing := [name for name in ("checkpoint", "data") if name not in filled]:
-        raise AnalysisError(f"A trial needs a {missing[0]}. Add the column, and a value in each line.")
+        raise AnalysisError(f"A trial needs a {missing[0]}. Add this column, with a value in each line.")
     for name, allowed in ALLOWED_VALUES.items():
         if name in filled and filled[name] not in allowed:
             raise AnalysisError(f"There is no {name} {str(filled[name])[:40]!r}. Choose from {', '.join(allowed)}.")

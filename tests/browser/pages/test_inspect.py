@@ -279,7 +279,7 @@ def expect_what_cannot_be_read_to_be_said_and_the_rest_of_the_page_to_stay(page)
     for typed, sentence in (
         ("A first segment ||| ", "Line 1: segment 2 of 2 is empty."),
         ("one ||| two ||| three", "Line 1 has 3 segments and a text has one or two."),
-        ("", "There is no text yet. Type one text a line"),
+        ("", "There is no text yet. Type one text per line"),
     ):
         type_texts(page, typed)
         expect(error(page)).to_contain_text(sentence)

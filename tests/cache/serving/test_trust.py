@@ -142,8 +142,8 @@ def test_a_tokenizer_that_panics_on_some_texts_is_found_on_trial(folder):
             {"MOST_BYTES": 3 * 10**8},
             "took more than 0.3 GB of memory when",
         ),
-        ("import os; os.abort()", {}, r"ended the process in which it was loaded on trial \(exit status -6\)"),
-        ("print(chr(123))", {}, r"ended the process in which it was loaded on trial \(exit status 0\)"),
+        ("import os; os.abort()", {}, r"crashed the process in which it was loaded on trial \(exit status -6\)"),
+        ("print(chr(123))", {}, r"crashed the process in which it was loaded on trial \(exit status 0\)"),
     ],
 )
 def test_a_trial_is_bounded(folder, does, bounds, message, monkeypatch, tmp_path):

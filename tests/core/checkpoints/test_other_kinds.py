@@ -31,13 +31,11 @@ DEEPSEEK = TEXT_SIZES | {
     "kv_lora_rank": 8, "q_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 6,
     "n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1, "moe_intermediate_size": 16,
 }  # fmt: skip
-OTHER = (
-    "transformers has no AutoModelForSeq2SeqLM of this kind: models of pictures or sound cannot be used here. Choose"
-)
+OTHER = "transformers has no AutoModelForSeq2SeqLM of this kind: image and audio models cannot be used here. Choose"
 REFUSED = {
     "Llama4ForCausalLM": (
         lambda: transformers.Llama4TextConfig(**LLAMA4),
-        "lets queries see keys in a pattern that is not a window .*Choose a checkpoint of another family",
+        "restricts attention to a pattern other than a window .*Choose a checkpoint of another family",
     ),
     "Llama4ForConditionalGeneration": (
         lambda: transformers.Llama4Config(text_config=LLAMA4, vision_config=PICTURES),

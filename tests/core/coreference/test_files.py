@@ -186,7 +186,7 @@ def test_all_of_gap_can_be_read(shared):
     ("content", "message"),
     [
         ("", "The file is empty. Choose JSON with clusters, UD GUM as JSON, or GAP as a table with tabs."),
-        ("# sent_id = 1\n1\tAnn", "This looks like CoNLL-U, which names no mentions. Choose JSON with clusters"),
+        ("# sent_id = 1\n1\tAnn", "This looks like CoNLL-U, which does not mark mentions. Choose JSON with clusters"),
         ("\t".join("1234567890"), "This looks like CoNLL-U"),
         ("Ann left.", 'This is not JSON, and the first line names no column "Text". Choose JSON with clusters'),
         ('{"text": "a", }', "Illegal trailing comma|Expecting property name .* at line 1, character 1[45]"),

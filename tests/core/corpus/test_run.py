@@ -380,7 +380,7 @@ def bad_input(folder, tmp_path, folders):
         "tokenizer": (("merge", foreign), "Shard 000002 was scored with another tokenizer"),
         "other": (
             ("run", "--checkpoint", other, "--texts", tmp_path / "a.parquet", "--output", folder),
-            "shards of another tokenizer",
+            "shards for another tokenizer",
         ),
         "column": ((*run, "--texts", tmp_path / "a.parquet", *new, "--text-columns", "b"), "There is no column 'b'"),
         "no ray": (("run", "--output", folder, "--address", "auto"), "Add --engine ray"),

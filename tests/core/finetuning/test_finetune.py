@@ -498,7 +498,7 @@ def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys
     assert out == (
         f"Finished after 5 steps: accuracy {progress.held_out[-1].accuracy:.3f} on the validation split (95% interval "
         f"{low:.3f} to {high:.3f}, 4 texts; the most frequent class alone: {progress.validation.majority:.3f}), which "
-        f"is not shown to be above chance. The checkpoint: {tmp_path / 'run'}\n"
+        f"is not shown to be above chance. The checkpoint is in {tmp_path / 'run'}\n"
     )
     assert "were cut" in err
     found = json.loads((tmp_path / "run" / "training.json").read_text())

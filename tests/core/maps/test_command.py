@@ -90,7 +90,9 @@ def test_large_maps_are_asked_about(folders, texts_file, tmp_path, monkeypatch, 
 def test_a_text_too_large_for_memory_is_refused(folders, texts_file, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(attention_command, "LARGEST_TEXT", 100)
     assert write_maps(folders("bert"), texts_file, tmp_path / "maps") == 2
-    assert "A text of 11 tokens has maps of 0.0 GB, and at most 0 GB are made at once." in capsys.readouterr().err
+    assert (
+        "A text of 11 tokens has maps of 0.0 GB, and at most 0 GB can be computed at once." in capsys.readouterr().err
+    )
 
 
 def test_what_is_there_is_not_overwritten(folders, texts_file, tmp_path, capsys):
@@ -105,7 +107,7 @@ def test_what_is_there_is_not_overwritten(folders, texts_file, tmp_path, capsys)
 @pytest.mark.parametrize("name", ["maps.npy", "maps.txt", "maps.safetensors"])
 def test_no_folder_is_named_like_a_file(folders, texts_file, tmp_path, capsys, name):
     assert write_maps(folders("bert"), texts_file, tmp_path / name) == 2
-    assert f"{name} would be a folder, as only .npz is written as one file." in capsys.readouterr().err
+    assert f"{name} would be a folder, because only .npz is written as a single file." in capsys.readouterr().err
     assert not (tmp_path / name).exists()
 
 

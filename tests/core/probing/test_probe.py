@@ -213,7 +213,7 @@ def test_weights_that_depend_on_words_are_shown_as_norms():
         ({"texts_per_step": 0}, "at least 1 as its texts a step, got 0"),
         ({"epochs": 0}, "at least 1 as its epochs, got 0"),
         ({"patience": -1}, "at least 1 as its patience, got -1"),
-        ({"learning_rate": 0.0}, "learning rate is 0. Give one above 0"),
+        ({"learning_rate": 0.0}, "learning rate is 0. Choose a number above 0"),
         ({"learning_rate": float("nan")}, "learning rate is nan"),
         ({"held_out": 1.0}, "validation split is 1. Give one between 0 and 1"),
         ({"seed": -1}, "seed is -1. Give a whole number from 0 to 9223372036854775807"),

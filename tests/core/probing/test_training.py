@@ -222,7 +222,7 @@ def test_texts_are_worked_on_in_parts_of_a_bounded_size_with_the_same_result(mon
 
 def test_too_few_texts_teach_nothing():
     with pytest.raises(
-        AnalysisError, match="at least 2 training texts beside its validation texts; of 3, 2 are for validation"
+        AnalysisError, match="at least 2 training texts besides its validation texts; of 3, 2 are for validation"
     ):
         train(made_texts(3), NO_VECTORS, ProbeSettings())
 

@@ -159,7 +159,7 @@ def test_a_task_that_cannot_be_probed_is_a_sentence(content, said, folders, tmp_
 def test_first_tokens_of_a_decoder_are_refused(folders, tasks, tmp_path, capsys):
     more = ("--pooling", "cls", "--too-long", "truncate")
     assert run("probe-tasks", folders("gpt2"), tasks, tmp_path / "found.csv", *more) == 2
-    assert "no [CLS] before a text" in capsys.readouterr().err
+    assert "does not add [CLS] to a text" in capsys.readouterr().err
 
 
 def test_the_reader_decides_whether_numbers_are_classes(folders, tmp_path):

@@ -67,7 +67,7 @@ def test_the_files_not_read_for_longest_make_room(tmp_path):
 
 
 def test_vectors_beyond_the_bound_are_refused_before_they_are_written(tmp_path):
-    with pytest.raises(AnalysisError, match=r"at most 0\.0 GB are kept\. Give fewer texts"):
+    with pytest.raises(AnalysisError, match=r"at most 0\.0 GB can be cached\. Give fewer texts"):
         write_vectors(tmp_path, "key", 7, in_batches(made()), most_bytes=BYTES - 1)
     assert not list(tmp_path.iterdir())
 

@@ -136,7 +136,7 @@ def test_vectors_of_a_decoder_are_read_among_its_own_tokens(kind, loaded):
 
 
 def test_a_text_without_the_first_token_is_refused(loaded):
-    with pytest.raises(AnalysisError, match=r"puts no \[CLS\] before a text.*last token, or their mean"):
+    with pytest.raises(AnalysisError, match=r"does not add \[CLS\] to a text.*last token, or the mean over tokens"):
         vectors_of(loaded("gpt2"), "cls")
 
 

@@ -189,7 +189,7 @@ def test_heads_of_layers_after_a_head_that_is_off_are_others(loaded):
 
 
 def test_less_than_one_row_is_refused():
-    with pytest.raises(AnalysisError, match="at least one row of a text, not 0"):
+    with pytest.raises(AnalysisError, match="The number of rows is 0"):
         DistanceSettings(rows=0)
 
 

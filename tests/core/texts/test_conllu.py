@@ -268,7 +268,7 @@ def test_a_broken_tree_in_json_is_named_with_its_item(change, message):
             {"words": [["a"], ["b"]], "heads": 1, "relns": [["x"]]},
             r'^The object: "heads" is a number\. Write a list of',
         ),
-        ({"text_a": ["a"], "text_b": "b"}, r'^The object: "text_b" is a string\. Write a list of one entry a text'),
+        ({"text_a": ["a"], "text_b": "b"}, r'^The object: "text_b" is a string\. Write a list of one entry per text'),
         ({"text": ["a", 1]}, r'^Item 2: "text" is a number'),
         ({"words": [["a"], []]}, r"^Item 2: the text is empty"),
         ({"words": [["a"], "b"]}, r'^Item 2: "words" is a string'),

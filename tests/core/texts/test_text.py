@@ -76,7 +76,7 @@ def test_any_typed_input_gives_texts_or_a_sentence(value):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("", r"There is no text yet\. Type one text a line"),
+        ("", r"There is no text yet\. Type one text per line"),
         (" \n\t\n", r"There is no text yet"),
         ("One.\n\na ||| b\tc", r"Line 3 has 3 segments and a text has one or two\. Keep at most one"),
         ("One.\nTwo ||| ", r"Line 2: segment 2 of 2 is empty\. Fill it in"),
@@ -282,7 +282,7 @@ def test_picked_columns_win_over_a_known_header():
         (b"id,left\n1,a\n", ("left", "left"), r"two different ones"),
         (b"left,left\n1,a\n", ("left",), r'The header has 2 columns named "left"\. Give each its own name'),
         (b"text,Text\n1,a\n", None, r'2 columns named "text"'),
-        (b"text,id\n", None, r"The table has a header and no row\. Add one row a text"),
+        (b"text,id\n", None, r"The table has a header and no row\. Add one row per text"),
         (b'text,id\na,1\n\n"b\nc",2\nd\n', None, r"Line 6 has 1 cell and the header 2\. Check the separators"),
         (b"text,id\na,1,2\n", None, r"Line 2 has 3 cells and the header 2"),
         (b'text,id\na,1\n"b,2\nc,3\n', None, r"starts on line 3 opens a quote that is never closed"),

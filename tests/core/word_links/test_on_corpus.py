@@ -146,7 +146,7 @@ def test_one_text_has_neither_test_nor_held_out_head():
 
 
 def test_texts_without_the_pattern_are_said_to_have_none():
-    with pytest.raises(AnalysisError, match="No text has this pattern"):
+    with pytest.raises(AnalysisError, match="In no text with this pattern"):
         pattern_links([])
 
 

@@ -97,7 +97,7 @@ REFUSED = {
     ),
     "dropout": (
         lambda content: content["model"].update(dropout=0.1),
-        r"drops merges at random \(dropout 0\.1\), so that no result could be repeated\. Set dropout to null",
+        r"drops merges at random \(dropout 0\.1\), so results would not be reproducible\. Set dropout to null",
     ),
 }
 

@@ -378,6 +378,6 @@ def test_a_length_that_leaves_no_place_for_a_text_is_refused(stated):
     tokenizer = wordpiece()
     tokenizer.model_max_length = stated
     with pytest.raises(
-        CheckpointError, match=r"takes at most .*, which leaves no place .* beside 2 special ones\. Corr"
+        CheckpointError, match=r"takes at most .*, which leaves no room .* besides 2 special tokens\. Corr"
     ):
         stated_length("small", tokenizer)

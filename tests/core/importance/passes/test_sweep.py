@@ -204,5 +204,5 @@ def test_metrics_that_a_checkpoint_has_not_are_refused(headed, loaded):
     ):
         with pytest.raises(AnalysisError, match=said):
             results(checkpoint, ablation_question(metric), SINGLE)
-    with pytest.raises(AnalysisError, match=r"outputs of single heads cannot be seen\. Replace heads by zero"):
+    with pytest.raises(AnalysisError, match=r"outputs of single heads cannot be observed\. Replace heads by zero"):
         results(loaded("deberta-v2"), HEAD_OUTPUTS, SINGLE)

@@ -167,7 +167,7 @@ def test_a_score_of_labels_is_divided_and_a_beginning_without_a_classifier_is_le
     said = capsys.readouterr()
     assert set(whole["step"]) == {2, 4}
     assert "Without step 0: " in said.err
-    assert "do not know the same classes" in said.err
+    assert "do not have the same classes" in said.err
     for step, rows in whole.groupby("step"):
         alone = table_of(run / f"checkpoint-{step}", texts, tmp_path / "alone.csv", *LABELS)
         assert rows["score"].tolist() == alone["score"].tolist()
@@ -210,7 +210,7 @@ def test_steps_with_other_heads_and_a_beginning_that_has_changed_are_not_set_bes
     record = json.loads((changed / "training.json").read_text())
     (changed / "training.json").write_text(json.dumps(record | {"fingerprint": "another"}))
     check_beginning(find_run(str(run)), loaded("bert").files)
-    with pytest.raises(AnalysisError, match="has other files now than when the run run began from it"):
+    with pytest.raises(AnalysisError, match="have changed since the run run started from it"):
         check_beginning(find_run(str(changed)), loaded("bert").files)
 
 

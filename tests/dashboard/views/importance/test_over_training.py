@@ -141,7 +141,7 @@ def test_the_score_of_labelled_texts_is_drawn_twice_and_step_0_is_left_out(opene
     curves, name = figures[-1]
     assert name == "relative_score"
     assert "Without step 0, the checkpoint before fine-tuning: " in shown(at)
-    assert "do not know the same classes" in shown(at)
+    assert "do not have the same classes" in shown(at)
     more = ("--metric=labels", "--label-column=label", "--text-columns=sentence")
     by_command, by_page = command(run, run.parents[1] / "animals.csv", *more), step_curves_table(curves, 6)
     for name in ("step", "removed", "score", "low", "high", "relative", "relative_low"):
