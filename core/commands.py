@@ -92,8 +92,8 @@ def add_attention_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--attention",
         choices=(*ONE_STACK, *TWO_STACKS),
-        help="attention layers to analyse: encoder, decoder or cross for an encoder-decoder (default: encoder), self "
-        "for any other model",
+        help="kind of attention: encoder, decoder or cross in an encoder-decoder (default: encoder), self in any other "
+        "model",
     )
 
 

@@ -28,7 +28,6 @@ from core.commands import (
     add_off_option,
     add_output_option,
     add_random_weights_option,
-    add_text_columns_option,
     add_too_long_option,
     check_output,
     write_table,
@@ -140,7 +139,10 @@ def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> No
         required=required,
         help=f"folder or file of texts ({', '.join(SUFFIXES)}), or {HUB}name for a data set on the Hugging Face Hub",
     )
-    add_text_columns_option(parser)
+    parser.add_argument(
+        "--text-columns",
+        help="column of a table, or key of a JSON object, that holds the texts; or the two of a pair, as first,second",
+    )
     parser.add_argument(
         "--shard-size", type=int, default=planning.SHARD_SIZE, help="number of texts per shard; default: %(default)s"
     )
@@ -286,8 +288,10 @@ def show(arguments: argparse.Namespace) -> None:
     """Print a summary of the results: the number of heads with each role, or the best head for each surface statistic
     or relation.
 
-    Columns of --output, for the question roles: role, layer, head, and the columns of the `roles` command, with
-    evidence and holds_anytime if the run recorded evidence.
+    Columns of --output, for the question roles:
+        role, layer, head, texts, mean, std, t, p, p_uniform, p_role, p_adjusted, holds: as in the `roles` command
+        low, high: confidence interval of the mean
+        evidence, holds_anytime: as in the `roles` command, if the run recorded evidence
 
     Columns of --output, for the question surface:
         statistic, layer, head: as in the `surface` command

@@ -90,7 +90,7 @@ def add_score_options(parser: argparse.ArgumentParser) -> None:
         "--no-block-entropy",
         dest="block_entropy",
         action="store_false",
-        help="do not multiply the block score by the entropy of the attention row, as the authors' code does",
+        help="leave the entropy of the attention row out of the block score; the authors' code multiplies by it",
     )
     parser.add_argument(
         "--direction",

@@ -90,7 +90,8 @@ def surface(arguments: argparse.Namespace) -> None:
         low, high: 95% confidence interval over texts
         texts: number of texts for which the statistic is defined; a text without [CLS], [SEP] or punctuation counts as
             a share of 0 if another text has some
-        offset: key minus query, so -1 is the previous token; empty in rows of `offset share` for all keys further away
+        offset: key minus query, so -1 is the previous token; in rows of `offset share`, empty for all keys further
+            away; in rows of `positional`, empty if no token counts
         holds: whether the head has the label
 
     Columns of --gradients: kind (of key), layer, mean, low and high (95% interval over texts), texts.
