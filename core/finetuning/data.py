@@ -215,14 +215,14 @@ def _class_names(labels: list[tuple[int, str]], values: list[float] | None) -> t
         )
     if len(texts_of) > MAX_CLASSES:
         raise TextError(
-            f"There are {len(texts_of):,} classes and at most {MAX_CLASSES:,} are learned. Pick the column that holds "
-            "the labels, or, for numbers to predict, the task regression."
+            f"There are {len(texts_of):,} classes and at most {MAX_CLASSES:,} can be learned. Pick the column that "
+            "holds the labels, or, for numbers to predict, the task regression."
         )
     single = next(((line, label) for line, label in labels if texts_of[label] == 1), None)
     if single is not None:
         raise TextError(
             f'Line {single[0]:,}: the class "{single[1]}" has this text alone, and each needs one for training and '
-            "one to measure with. Add texts of that class, or, for numbers to predict, choose the task regression."
+            "one for validation. Add texts of that class, or, for numbers to predict, choose the task regression."
         )
     return tuple(sorted(texts_of, key=lambda label: (float(label) if values is not None else 0.0, label)))
 

@@ -139,8 +139,8 @@ def few_words(n_words: int, n_texts: int) -> str | None:
     if n_words >= FEW_WORDS:
         return None
     return (
-        f"There are only {n_words:,} words in {_texts(n_texts)} for training, too few for a good probe: scores "
-        "depend much on which texts these are. Clark et al. took 36,160 sentences; give a few thousand."
+        f"There are only {n_words:,} words in {_texts(n_texts)} for training, too few for a good probe: scores depend "
+        "strongly on the choice of texts. Clark et al. used 36,160 sentences; give a few thousand."
     )
 
 
@@ -149,8 +149,8 @@ def few_test_texts(n_texts: int) -> str | None:
     if n_texts >= FEW_TEST_TEXTS:
         return None
     return (
-        f"There {'is' if n_texts == 1 else 'are'} only {_texts(n_texts)} to test on, from which an interval says "
-        f"little: it may be far too narrow. Give at least {FEW_TEST_TEXTS}, better some hundred."
+        f"There {'is' if n_texts == 1 else 'are'} only {_texts(n_texts)} to test on, so the interval is unreliable and "
+        f"may be far too narrow. Give at least {FEW_TEST_TEXTS}, preferably several hundred."
     )
 
 
@@ -164,8 +164,8 @@ def left_out(n_words: int) -> str | None:
     if not n_words:
         return None
     return (
-        f"{n_words:,} word{' is' if n_words == 1 else 's are'} used for neither training nor testing: words beyond the "
-        "cut of a text, or of no token that the checkpoint knows, and words whose head is one of these."
+        f"{n_words:,} word{' is' if n_words == 1 else 's are'} used for neither training nor testing: words that were "
+        "truncated or have no token of this checkpoint, and words whose head is one of these."
     )
 
 

@@ -104,8 +104,8 @@ def _check_parts(task: Task) -> None:
             continue  # strengths are then selected by cross-validation
         if not n_rows:
             raise AnalysisError(
-                f"{task.name}: the part {part} is empty. A probe is fitted on train and judged on test: give examples "
-                "of both."
+                f"{task.name}: the part {part} is empty. A probe is trained on train and evaluated on test: give "
+                "examples of both."
             )
         if n_rows < LEAST_ROWS:
             raise AnalysisError(
@@ -123,14 +123,14 @@ def _class_notes(task: Task) -> list[str]:
         )
     if len(classes) > MAX_CLASSES:
         raise AnalysisError(
-            f"{task.name}: there are {len(classes):,} classes and at most {MAX_CLASSES:,} are learned. Pick the column "
-            "that holds the labels, or, for numbers to predict, make it a regression."
+            f"{task.name}: there are {len(classes):,} classes and at most {MAX_CLASSES:,} can be learned. Pick the "
+            "column that holds the labels, or, for numbers to predict, make it a regression."
         )
     in_train, *others = (task.class_counts(part) for part in PARTS)
     if unseen := [name for name, n_rows in zip(classes, in_train) if not n_rows]:
         raise AnalysisError(
-            f"{task.name}: no probe can learn a class that it never saw. {_named(unseen)} no training example. Add "
-            "some, or remove the other examples."
+            f"{task.name}: a probe cannot learn a class without training examples. {_named(unseen)} no training "
+            "example. Add some, or remove the other examples."
         )
     notes = []
     if len(classes) >= MANY_CLASSES:
@@ -158,8 +158,8 @@ def _regression_notes(task: Task) -> list[str]:
         values = {float(example.label) for example in task.of_part(part)}
         if len(values) == 1:
             raise AnalysisError(
-                f"{task.name}: all labels of the part {part} are {values.pop():g}, and with one value nothing can be "
-                "predicted. Add examples with other values."
+                f"{task.name}: all labels of the part {part} are {values.pop():g}, and a single value leaves nothing "
+                "to predict. Add examples with other values."
             )
     return []
 
@@ -172,8 +172,8 @@ def _repeated_note(task: Task) -> list[str]:
     if not n_repeated:
         return []
     return [
-        f"{n_repeated:,} text{' stands' if n_repeated == 1 else 's stand'} in more than one part, where a probe may "
-        "remember what it should predict. Remove them from all parts but one."
+        f"{n_repeated:,} text{' appears' if n_repeated == 1 else 's appear'} in more than one part, so a probe may "
+        "memorise what it should predict. Remove them from all parts but one."
     ]
 
 

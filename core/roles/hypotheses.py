@@ -18,7 +18,7 @@ Family = Literal["role", "all"]
 FAMILY_AXES: Final[dict[Family, int]] = {"role": 2, "all": 3}
 """Last axes of tests by role, layer and head over which a family extends."""
 LACKS: Final = {"block": "it needs pairs of segments, and these are single texts"}
-LACKS_OTHERS: Final = "no text has what it looks for"
+LACKS_OTHERS: Final = "no text contains what it looks for"
 ONE_TEXT: Final = "only 1 text takes part, and a test needs at least 2"
 """Why a role could not be tested."""
 CONSTANT_SPREAD: Final = 1e-3

@@ -266,7 +266,7 @@ def test_only_long_texts_give_a_sentence(inference, engine):
 
 def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
     inference.ask(engine, SCORES, TEXTS[:1])
-    with pytest.raises(NoTokens, match=r"^Text 4 has a segment in which"):
+    with pytest.raises(NoTokens, match=r"^Text 4 has a segment without"):
         inference.ask(engine, SCORES, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
 
 

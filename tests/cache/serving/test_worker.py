@@ -338,7 +338,7 @@ def test_a_bad_text_fails_its_own_session_only(inference, engine, gate, threads)
     good = ask(threads, inference, engine, [sentence(1)])
     bad = ask(threads, inference, engine, [sentence(2), Text(("\u200b",))])
     gate.open()
-    with pytest.raises(NoTokens, match=r"^Text 2 has a segment in which"):
+    with pytest.raises(NoTokens, match=r"^Text 2 has a segment without"):
         bad.result(SECONDS)
     for answer in (held, good):
         assert answer.result(SECONDS).positions == (0,)

@@ -98,7 +98,7 @@ def test_a_text_in_two_parts_is_noted():
     again = Example(task.examples[0].text, "red", "test")
 
     assert check_task(Task("colour", (*task.examples, again))) == (
-        "1 text stands in more than one part, where a probe may remember what it should predict. Remove them from all "
+        "1 text appears in more than one part, so a probe may memorise what it should predict. Remove them from all "
         "parts but one.",
     )
 

@@ -150,7 +150,7 @@ def test_a_text_of_which_no_token_is_left_is_refused(kind, empty):
 
 
 def test_a_pair_with_one_segment_of_no_token_is_refused():
-    with pytest.raises(NoTokens, match=r"^The text has a segment in which"):
+    with pytest.raises(NoTokens, match=r"^The text has a segment without"):
         tokens_of("bert", "\u200b", "cat")
 
 
