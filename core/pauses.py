@@ -1,4 +1,4 @@
-"""Points within long work at which other work may go first, such as between two layers of a pass."""
+"""Points in long-running work at which other work may take precedence, such as between two layers of a pass."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,8 @@ _at_pauses: Final[ContextVar[Callable[[], None] | None]] = ContextVar("at pauses
 
 
 def pause() -> None:
-    """A point at which other work may go first; call it where no lock is held. Nothing happens outside `pausing`."""
+    """A point at which other work may take precedence; call it where no lock is held. Does nothing outside
+    `pausing`."""
     if (work := _at_pauses.get()) is not None:
         work()
 
@@ -19,8 +20,8 @@ def pausing(work: Callable[[], None]) -> Iterator[None]:
     """Context in which a function is called at each pause, before those of outer contexts.
 
     Args:
-        work: what goes first; if it raises, the interrupted work ends with that error. It must not compute with torch
-            in this thread, which may be recording gradients or intercepting functions.
+        work: the work to do first; if it raises, the interrupted work ends with that error. It must not compute with
+            torch in this thread, which may be recording gradients or intercepting functions.
     """
     outer = _at_pauses.get()
 

@@ -104,7 +104,7 @@ def observed_attention(
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     is_plain = softcap is None and position_bias is None and s_aux is None
     unseen = is_plain and not current.observers and not torch.is_grad_enabled()
-    # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
+    # Query and key come as views of "text token head channel"; the products would copy them again for every tile.
     attention = _Attention(
         query=query.to(dtype) if unseen else _scaled(current, query.to(dtype), scale),
         scale=scale if unseen else 1.0,
@@ -157,7 +157,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     if indicators is not None:
         padded = nn.functional.pad(indicators.to(values.dtype), (0, -(n_channels + n_indicators) % EVEN_WIDTH))
         values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
-    # Laid out as the model goes on with it, so that it is not copied again.
+    # In the memory layout that the model continues with, so that it is not copied again.
     output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
     # Tiles of all heads, so that those of a checkpoint and of its copy without some heads are the same.
     shape = (n_texts, attention.n_heads, n_queries, attention.n_keys)

@@ -49,7 +49,7 @@ def file_sha256(path: Path) -> str:
 def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Sequence[FileState]) -> Iterator[None]:
     """Raise if a file has changed since its state was recorded, or is written to while the block runs.
 
-    Such a change is the likeliest cause of any error inside the block, so it is reported in its place.
+    Such a change is the most likely cause of any error inside the block, so it is reported instead.
 
     Args:
         name: name of the checkpoint, for error messages.

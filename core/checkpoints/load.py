@@ -148,9 +148,8 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
 
 
 def _check_kind(files: CheckpointFiles, config: Any) -> None:
-    """Raise for a model of pictures or sound, and for a latent attention with fewer keys than queries.
-
-    transformers says neither before it fails in one of its own ways.
+    """Raise for image and audio models, and for a latent attention with fewer keys than queries. transformers checks
+    neither, and fails later in various ways.
     """
     auto_class, architecture = _head(config)[0], next(iter(config.architectures or ()), files.model_type)
     if type(config) not in getattr(transformers, auto_class)._model_mapping:

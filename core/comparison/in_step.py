@@ -29,7 +29,7 @@ from core.roles.scores import score_batch
 Result = TypeVar("Result")
 
 MOST: Final = math.log(2)
-"""Divergence of two rows that share no key, in nats."""
+"""Maximum divergence, that of two rows that share no key, in nats."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

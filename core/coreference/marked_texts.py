@@ -175,7 +175,7 @@ def guessed_sentence_ends(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
     A sentence ends with . ! ? or … and closing quotes or brackets after it, if a space and no lower-case letter follow.
     """
     ends = []
-    last = 0  # last word that is no closing quote or bracket
+    last = 0  # last word that is not a closing quote or bracket
     for position, ((_, end), (start, _)) in enumerate(pairwise(spans), start=1):
         if text[slice(*spans[position - 1])] not in _CLOSING:
             last = position - 1

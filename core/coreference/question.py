@@ -32,7 +32,7 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
         return mention_choices(checkpoint, texts, prepared, settings, from_word)
 
     def depends_on(text: MentionText) -> Mapping[str, object]:
-        """Neither types of mentions nor names of entities. The mean over pieces has no entry of its own; the stored
+        """Types of mentions and names of entities are not included. The mean over pieces adds no entry; the stored
         arrays are named because older entries had fewer."""
         entities = {name: number for number, name in enumerate(dict.fromkeys(each.entity for each in text.mentions))}
         mentions = {

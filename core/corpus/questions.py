@@ -52,7 +52,8 @@ Values = Mapping[str, np.ndarray]
 
 
 def cells_of(n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
-    """Axes of the numbers of one text, by name of the series, for a checkpoint of so many layers and heads."""
+    """Axes of the numbers of one text, by name of the series, for a checkpoint with these numbers of layers and
+    heads."""
     heads, n_roles, n_relations = (n_layers, n_heads), len(ROLES), len(RELATION_NAMES)
     n_near = len(NEAR_OFFSETS) + 1
     return {

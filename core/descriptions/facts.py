@@ -32,7 +32,8 @@ class ShareFact:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyControl:
-    """The attention of a head to the right word beside what other words give to the same word, on the same cases."""
+    """The attention of a head to the right word, compared with the attention from other words to the same word, on the
+    same cases."""
 
     to_right: float
     """Mean from the word that should look at it, 0 to 1; NaN where no case can be compared."""
@@ -42,7 +43,7 @@ class KeyControl:
     """For "the first is not above the second": one-sided, times the number of heads; NaN for one text or document."""
     beats: bool
     from_everywhere: bool
-    """As in core.statistics.key_matched.KeyMatched; neither where so few cases do not settle it."""
+    """As in core.statistics.key_matched.KeyMatched; both are False where there are too few cases to decide."""
 
     @classmethod
     def of(cls, control: KeyMatched, head: tuple[int, ...]) -> "KeyControl":

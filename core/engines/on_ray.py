@@ -77,7 +77,7 @@ def _connected(address: str | None, n_cpus: int) -> Any:
 def _check_address(address: str) -> None:
     """Test the connection to an address; Ray itself would wait for minutes.
 
-    Raises: OSError if there is no answer; ValueError for an invalid address.
+    Raises: OSError if nothing answers; ValueError for an invalid address.
     """
     if address == "auto":
         return

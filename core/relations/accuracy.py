@@ -82,8 +82,8 @@ class WordPredictions:
     from_head: Float[np.ndarray, "layer head word"]
     """Attention to each word from its syntactic head; NaN as for `to_head`."""
     from_others: Float[np.ndarray, "layer head word"]
-    """Mean attention to each word from the other words that can see it, punctuation included, but for those that a
-    relation joins to it (its dependents and its syntactic head); NaN where there are none. Special tokens are no
+    """Mean attention to each word from the other words that can see it, punctuation included, except those that a
+    relation joins to it (its dependents and its syntactic head); NaN where there are none. Special tokens are not
     words."""
 
     @property

@@ -130,7 +130,7 @@ def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) 
 def _mean_of(
     attention: Float[Tensor, "text head query key"], queries: Bool[Tensor, "text query key"]
 ) -> Float[Tensor, "text head key"]:
-    """Mean attention to every key from some queries of its own; NaN if there are none."""
+    """Mean attention to every key, each from its own set of queries; NaN if there are none."""
     return (attention * queries[:, None]).sum(-2) / queries.sum(-2)[:, None]
 
 
@@ -138,7 +138,7 @@ def _among(indices: Int[np.ndarray, " kept"], heads: Int[np.ndarray, " word"]) -
     """Convert the heads of all words of a text to those of the words with tokens, among them; NO_WORD for none."""
     place = np.full(len(heads) + 1, NO_WORD)
     place[indices] = np.arange(len(indices))
-    return place[heads[indices]]  # ROOT reads the last place, which is no word's
+    return place[heads[indices]]  # ROOT reads the last entry, which belongs to no word
 
 
 def _for_all_words(

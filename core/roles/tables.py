@@ -142,7 +142,7 @@ def _parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path, columns=[field.name for field in columns])
     except FileNotFoundError:
         raise AnalysisError(f"There is no file {shortened(str(path))}. Write one with: python -m core score") from None
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata that are no table's
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata of something else
         raise AnalysisError(
             f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m core score"
         ) from None

@@ -19,7 +19,7 @@ ROWS: Final = 128
 MAP_ENTRIES: Final = 1 << 25
 """Maximum number of attention entries stored at once, over all heads: 128 MB in float32."""
 MOST: Final = float(np.log(2))
-"""Divergence of two rows that share no key, in nats."""
+"""Maximum divergence, that of two rows that share no key, in nats."""
 FLOOR: Final = 1e-30
 """Added to every entry to avoid the logarithm of 0; negligible in float32 next to relevant entries."""
 SMOOTHING: Final = 0.001

@@ -261,7 +261,7 @@ def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
 def _within_bounds() -> AbstractContextManager[Any]:
     """Context that limits spaCy's memory: outside a memory zone, spaCy keeps each new word forever.
 
-    The words of the first texts are kept, because they recur: a zone creates all of its words anew, which takes a
+    The words of the first texts are kept, because they recur: a zone creates all of its words again, which takes a
     tenth of the parsing time.
     """
     n_kept = len(_pipeline().vocab.strings) - _n_strings_at_first()

@@ -143,7 +143,7 @@ def stated_length(name: str, tokenizer: Any) -> int | None:
     """
     stated = tokenizer.model_max_length
     if isinstance(stated, int | float) and stated > 1_000_000_000:
-        return None  # How transformers writes that there is no limit.
+        return None  # transformers' value for "no limit".
     n_special = tokenizer.num_special_tokens_to_add(pair=False)
     if not isinstance(stated, int | float) or not isfinite(stated) or stated <= n_special:
         raise CheckpointError(
@@ -167,7 +167,7 @@ def _embeddings(model: PreTrainedModel) -> Iterator[Any]:
     try:
         yield model.get_input_embeddings()
     except (AttributeError, NotImplementedError):
-        yield None  # Models of pictures or sound have no such thing.
+        yield None  # Image and audio models have none.
     if getattr(model.config, "is_encoder_decoder", False):
         yield model.get_decoder().get_input_embeddings()
 

@@ -33,13 +33,14 @@ class _Clauses:
 
 
 def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
-    """Whether two main clauses, joined by one conjunction, have changed places (I) or not (O).
+    """Whether two main clauses, joined by one conjunction, were swapped (I) or not (O).
 
     The root has one clause coordinated with it (conj), both have a subject, one conjunction (CC) joins them, and each
-    stands in one piece of at least two words; sentences with quotation marks or brackets are left out. The comma before
+    is contiguous and has at least two words; sentences with quotation marks or brackets are left out. The comma before
     the conjunction and the punctuation at the end stay where they are, and upper case moves to the new first word, so
-    that neither tells. As many sentences of each class have the longer clause first. No sentence is in both classes.
-    Source: Conneau et al. 2018, CoordInv, from trees of constituents; balanced by length as theirs.
+    that neither gives the answer away. In each class the same number of sentences have the longer clause first. No
+    sentence is in both classes.
+    Source: Conneau et al. 2018, CoordInv, from constituency trees; balanced by length like theirs.
     """
     eligible = [(sentence, clauses) for sentence in sentences if (clauses := _clauses(sentence)) is not None]
     return [

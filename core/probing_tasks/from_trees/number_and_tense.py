@@ -16,10 +16,10 @@ SHARE_OF_A_FORM: Final = 0.05
 def tense(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """Whether the root of the tree is a verb in the past tense (VBD) or in the present (VBP, VBZ).
 
-    A form of the verb comes into one part only, and is the verb of at most 5% of a class.
+    Each form of the verb occurs in one part only, and in at most 5% of a class.
     Source: Conneau et al. 2018, Tense, who take verbs that occur 100 to 5,000 times in their corpus; in a small one the
-    share stands in for these limits. In Universal Dependencies the root of "she was happy" is "happy", so that such
-    sentences are left out; with spaCy's trees the root is "was", and they count.
+    share replaces these limits. In Universal Dependencies the root of "she was happy" is "happy", so such sentences are
+    left out; in spaCy's trees the root is "was", and they are included.
     """
     roots = ((sentence, sentence.root) for sentence in sentences)
     return at_most_of_a_unit(

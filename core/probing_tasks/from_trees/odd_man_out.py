@@ -42,11 +42,11 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """Whether one noun or verb was replaced by another (C) or not (O).
 
     The two words have the same tag and are in lower case; both occur 5 to 400 times in the corpus, with the same whole
-    power of 2; and with either neighbour the new word stands side by side about as often as the old one does elsewhere
-    (at most a power of 2 apart, each number plus 1). A new word comes into one part only. Sentences in which no word
-    could be replaced are left out of both classes.
+    power of 2; and the new word occurs beside either neighbour about as often as the old one does elsewhere in the
+    corpus (at most a factor of 2 apart, with 1 added to each count). A new word occurs in one part only. Sentences in
+    which no word could be replaced are left out of both classes.
     Source: Conneau et al. 2018, SOMO: words that occur 40 to 400 times, pairs of similar frequency in log scale. In a
-    small corpus most pairs occur once, so the control of pairs is weak, and some changed sentences stay sensible.
+    small corpus most pairs occur once, so the control for pairs is weak, and some changed sentences still make sense.
     """
     corpus = _counted(sentences, rng)
     candidates: list[Candidate] = []
@@ -95,7 +95,7 @@ def _changed(sentence: Sentence, part: str, corpus: _Corpus, rng: Random) -> Ite
 
 
 def _fits(words: Sequence[str], index: int, new: str, bigrams: Counter[_Bigram]) -> bool:
-    """Whether a new word occurs beside its neighbours about as often as the old one does elsewhere."""
+    """Whether a new word occurs next to its neighbours about as often as the old one does elsewhere."""
     original = [word.lower() for word in words[max(index - 1, 0) : index + 2]]
     changed = [*original]
     changed[1] = new

@@ -22,7 +22,7 @@ STARTS: Final = 100
 def length(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """How many words and punctuation marks a sentence has, in six bins.
 
-    Bins 0 to 5: 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; without sentences in each of them there is no task.
+    Bins 0 to 5: 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; if one of them has no sentences, there is no task.
     Source: Conneau et al. 2018, SentLen; the same bins.
     """
     candidates = [Candidate(sentence.words, _bin(len(sentence.words)), sentence.document) for sentence in sentences]
@@ -39,8 +39,8 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     The list is a run of words of at least four letters in the order of their frequency in the corpus; a sentence counts
     if it contains exactly one of them, once, in upper or lower case.
     Source: Conneau et al. 2018, WC. They take 1,000 words, from rank 2,001 of a very large corpus. Here the run is the
-    longest, up to 1,000 words, in which each word has 30 sentences; of runs of the same length the one of the most
-    frequent words. In a large corpus only a hundred places to begin are tried.
+    longest, up to 1,000 words, in which each word has 30 sentences; of runs of the same length, the one with the most
+    frequent words. In a large corpus only a hundred starting points are tried.
     """
     words = _longest_run(sentences)
     candidates = []

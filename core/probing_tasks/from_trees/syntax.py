@@ -24,9 +24,9 @@ def tree_depth(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """How deep a tree is: relations from the root to the word farthest below it, punctuation left out.
 
     The classes are a run of depths that gives enough rows of each.
-    Source: Conneau et al. 2018, TreeDepth. Theirs is the depth of a tree of constituents, from 5 to 12, and rows are
-    drawn so that depth and length are not correlated; a dependency tree is shallower, and here depth goes with length,
-    which `tree_depth_matched` rules out.
+    Source: Conneau et al. 2018, TreeDepth. Theirs is the depth of a constituency tree, from 5 to 12, and rows are drawn
+    so that depth and length are not correlated; a dependency tree is shallower, and here depth is correlated with
+    length, which `tree_depth_matched` rules out.
     """
     depths = [_depth(sentence) for sentence in sentences]
     counts = Counter(depths)
@@ -35,10 +35,10 @@ def tree_depth(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
 
 
 def tree_depth_matched(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
-    """How deep a tree is, as `tree_depth`, where length tells nothing: at each length all depths are equally frequent.
+    """How deep a tree is, as `tree_depth`, but independent of length: at each length all depths are equally frequent.
 
-    Source: Conneau et al. 2018, TreeDepth, who take the correlation between depth and length away; here each length has
-    the same number of sentences of every depth, so that nothing at all can be told from the length.
+    Source: Conneau et al. 2018, TreeDepth, who remove the correlation between depth and length; here each length has
+    the same number of sentences of every depth, so that length carries no information about depth at all.
     """
     depths = [_depth(sentence) for sentence in sentences]
     counts = Counter((depth, len(sentence.words)) for depth, sentence in zip(depths, sentences))
@@ -80,10 +80,11 @@ def _of_depths(
 def top_relations(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """Which main parts the sentence has, in which order: the relations to the root, for example nsubj_root_dobj.
 
-    Subjects, objects, complements, clauses, modifiers by a preposition and coordination count (TOP_RELATIONS); of
-    coordinated words next to each other one is written. The classes are the commonest orders, at most 19, and OTHER.
-    Source: Conneau et al. 2018, TopConst: the constituents below the top of the tree; 19 commonest orders and OTHER.
-    A dependency tree has no constituents, and its relations tell subject from object, which theirs do not.
+    Subjects, objects, complements, clauses, modifiers by a preposition and coordination count (TOP_RELATIONS); adjacent
+    coordinated words are written once. The classes are the most frequent orders, at most 19, and OTHER.
+    Source: Conneau et al. 2018, TopConst: the constituents below the top of the tree; the 19 most frequent orders and
+    OTHER. A dependency tree has no constituents, but its relations distinguish subject from object, which theirs do
+    not.
     """
     orders = [_order(sentence) for sentence in sentences]
     ranked = sorted(Counter(orders).items(), key=lambda item: (-item[1], item[0]))
@@ -111,7 +112,7 @@ def _order(sentence: Sentence) -> str:
 
 
 def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
-    """Whether two words next to each other, drawn by chance, have changed places (I) or not (O).
+    """Whether two adjacent words, chosen at random, were swapped (I) or not (O).
 
     The first word stays, and so do punctuation and quotation marks; the two words differ, also in lower case.
     Source: Conneau et al. 2018, BShift; the same rules. Sentences without two such words are left out of both classes.

@@ -93,7 +93,7 @@ class Reporter:
         self._texts_left = n_texts
 
     def begin(self, trial: str, n_texts: int) -> None:
-        """Report the current trial, whose units have so many texts."""
+        """Report the current trial, and the number of texts of each of its units."""
         self._texts_of_unit = n_texts
         self.progress = replace(self.progress, trial=trial, doing="", n_texts=0, n_all_texts=0)
         self._write()
