@@ -10,7 +10,7 @@ from core.statistics.means import correlation_interval, wilson
 
 ALPHA: Final = 0.05
 """The interval of a result covers 1 - ALPHA."""
-NOT_ABOVE: Final = "which is not shown to be above chance"
+NOT_ABOVE: Final = "which is not significantly above chance"
 
 
 @dataclass(frozen=True)

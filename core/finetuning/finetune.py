@@ -139,7 +139,7 @@ def _examples(
     """
     checkpoint = load_checkpoint(files, device="cpu")
     max_tokens = min(settings.max_length, checkpoint.max_tokens)
-    journal.doing("Reading the texts into tokens.")
+    journal.doing("Tokenizing the texts.")
     examples, n_cut = _encoded(checkpoint, data, max_tokens)
     if held_out is None:
         is_held_out = held_out_texts(data, settings.held_out, settings.seed)
@@ -151,7 +151,7 @@ def _examples(
         n_cut += n_validation_cut
     if n_cut:
         n_texts = len(training) + len(validation)
-        journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
+        journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were truncated.")
     journal.validation(_one_answer(data, held_out))
     return training, validation, held_out, max_tokens
 

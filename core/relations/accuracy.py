@@ -29,7 +29,7 @@ Margin = Literal["points", "relative"]
 VOITA_MARGIN: Final = 0.1
 """Margin by which a head must beat the baseline in Voita's rule, as a share."""
 NAN: Final = float("nan")
-NO_CASE: Final = "No word of these texts has a relation to another one, punct left out. Give texts with sentences."
+NO_CASE: Final = "No word of these texts has a relation to another word, punctuation aside. Give texts with sentences."
 """Message for texts without any case for `relation_accuracies`."""
 ALL: Final = "all"
 """All relations together, by default without punct and root."""

@@ -222,14 +222,14 @@ def test_long_texts_are_cut_and_counted(folders, tmp_path, data):
     n_long = sum(len(text.segments[0].split()) + 2 > 7 for text in data.texts)
     assert 0 < n_long < N_TEXTS
     notes = train(folders("bert"), data, tmp_path / "run", settings).notes
-    assert notes == (f"{n_long} of 40 texts have more than 7 tokens and were cut.",)
+    assert notes == (f"{n_long} of 40 texts have more than 7 tokens and were truncated.",)
 
 
 def test_a_checkpoint_that_takes_fewer_tokens_than_asked_cuts_there(folders, tmp_path):
     texts = [*sentences(10), "cat " * 50, "dog " * 50]
     data = read(table(tmp_path / "cats.csv", texts=texts))
     notes = train(folders("bert"), data, tmp_path / "run", TrainingSettings(epochs=1.0)).notes
-    assert notes == ("2 of 12 texts have more than 40 tokens and were cut.",)
+    assert notes == ("2 of 12 texts have more than 40 tokens and were truncated.",)
 
 
 def test_measuring_draws_no_random_number(folders):
@@ -498,7 +498,7 @@ def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys
     assert out == (
         f"Finished after 5 steps: accuracy {progress.held_out[-1].accuracy:.3f} on the validation split (95% interval "
         f"{low:.3f} to {high:.3f}, 4 texts; the most frequent class alone: {progress.validation.majority:.3f}), which "
-        f"is not shown to be above chance. The checkpoint is in {tmp_path / 'run'}\n"
+        f"is not significantly above chance. The checkpoint is in {tmp_path / 'run'}\n"
     )
     assert "were cut" in err
     found = json.loads((tmp_path / "run" / "training.json").read_text())

@@ -225,7 +225,7 @@ def test_a_sentence_of_one_word_is_a_case_that_no_head_gets_right(run, tmp_path)
 def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
     (tmp_path / "alone.json").write_text(json.dumps([ALONE]), "utf-8")
     for options in ((), ("--least-cases", "0")):
-        with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another one"):
+        with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another word"):
             run("a.csv", *options, texts="alone.json")
     with pytest.raises(AnalysisError, match=r"^No relation has 2 cases\. Give more texts"):
         run("a.csv", "--least-cases", "2", texts="alone.json")

@@ -174,11 +174,11 @@ def of_30(n_right, **changes):
 def test_a_result_stands_beside_chance_and_is_called_so():
     beside = "validation accuracy 0.533 (95% interval 0.361 to 0.698, 30 texts; the most frequent class alone: 0.533)"
     assert wording.finished(of_30(16), "~/here") == (
-        f"Finished after 51 steps: {beside}, which is not shown to be above chance. More epochs, more texts or a "
+        f"Finished after 51 steps: {beside}, which is not significantly above chance. More epochs, more texts or a "
         "larger validation split may tell. It is in ~/here."
     )
     assert wording.made_state(of_30(16), 0) == (
-        f"51 steps; {beside}, which is not shown to be above chance; 1 saved step; 0 MB."
+        f"51 steps; {beside}, which is not significantly above chance; 1 saved step; 0 MB."
     )
     assert wording.finished(of_30(27), "~/here") == (
         "Finished after 51 steps: validation accuracy 0.900 (95% interval 0.744 to 0.965, 30 texts; the most frequent "
