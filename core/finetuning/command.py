@@ -148,7 +148,9 @@ def _saved(folder: Path) -> str:
     progress = read_progress(folder)
     if progress is None or not progress.saved:
         return "No step was saved; the same command starts again."
-    return f"Step {progress.saved[-1]:,} is saved in {folder}; to continue from there, add --resume to the command."
+    is_sample = folder == checkpoints_folder() / SAMPLE
+    action = "run the same command again" if is_sample else "add --resume to the command"
+    return f"Step {progress.saved[-1]:,} is saved in {folder}; to continue from there, {action}."
 
 
 def _result(progress: Progress) -> str:

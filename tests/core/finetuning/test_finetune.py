@@ -593,7 +593,9 @@ def test_the_sample_checkpoint_goes_on_where_it_stopped(few_reviews, capsys, mon
     with monkeypatch.context() as patch:
         patch.setattr("core.finetuning.command._shown_in", lambda bar: stopping_at(few_reviews, 2))
         command("sample-checkpoint", "--device", "cpu")
-    assert "Stopped after step 3 of 4" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Stopped after step 3 of 4" in said
+    assert said.endswith("to continue from there, run the same command again.\n"), "it has no option --resume"
     command("sample-checkpoint", "--device", "cpu")
     assert read_progress(few_reviews).saved == (2, 3, 4)
     assert read_progress(few_reviews).state == "finished"
