@@ -340,7 +340,7 @@ def _check_path(output: Path, others: Iterable[Path | None]) -> None:
     folder, name_shown = output.resolve().parent, shortened(str(output))
     if not folder.is_dir():
         parent, name = shortened(str(folder)), shortened(output.name)
-        raise AnalysisError(f"{name} cannot be written, because there is no folder {parent}. Create the folder first.")
+        raise AnalysisError(f"There is no folder {parent} to write {name} to. Create it first.")
     if output.is_dir():
         raise AnalysisError(f"{name_shown} is a folder. Name a file in it.")
     if output.is_fifo():

@@ -94,7 +94,12 @@ def surface(arguments: argparse.Namespace) -> None:
             away; in rows of `positional`, empty if no token counts
         holds: whether the head has the label
 
-    Columns of --gradients: kind (of key), layer, mean, low and high (95% interval over texts), texts.
+    Columns of --gradients:
+        kind: kind of key
+        layer: index of the layer, from 0
+        mean, low, high: mean over texts of the absolute gradient with respect to one attention weight, and its 95%
+            confidence interval
+        texts: number of texts with such keys
     """
     from core.surface.gradients import attention_gradients, check_gradients
 

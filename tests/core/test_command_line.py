@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from command_help import columns_in_help
 from passing import measure
 from small_checkpoints import save
 
@@ -74,6 +75,7 @@ def by_library(checkpoint, texts, settings=ScoreSettings(), too_long="error"):  
 def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, tmp_path, bundled, capsys):
     table = scored(texts_file, tmp_path)
     assert list(table.columns) == ["text", "role", "layer", "head", "score", "uniform", "greatest", "tokens"]
+    assert list(table.columns) == columns_in_help("score", "Columns:")
     assert [str(table[name].dtype) for name in ("text", "layer", "head", "score")] == [
         "int64",
         "int64",
@@ -244,6 +246,8 @@ def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundle
     assert main(["controls", "--checkpoint", "bundled", *files, "--tau", "2"]) == 0
     table, pairs = pd.read_csv(output), pd.read_csv(pairs_file)
     assert list(table.columns) == ["control", "seed", "role", "heads", "of", "positional"]
+    assert list(table.columns) == columns_in_help("controls", "Columns:")
+    assert list(pairs.columns) == columns_in_help("controls", "Columns of --pairs")
     counted = table[table["positional"].notna()]
     assert (set(counted["control"]), tuple(sorted(counted["role"]))) == ({"none"}, tuple(sorted(SYNTACTIC)))
     by_role = pairs.groupby("role")[["holds", "positional"]].sum()
@@ -502,7 +506,7 @@ def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
     done = run("roles", output, "--output", tmp_path / "roles.csv")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("With so few texts (3), a map of roles is mostly noise")
-    assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS
+    assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS == columns_in_help("roles", "Columns:")
 
 
 def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
@@ -659,7 +663,7 @@ def test_a_file_of_scores_says_where_it_comes_from(checkpoints, sentences, two_f
 def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(two_files, tmp_path, capsys):
     assert compare(*two_files, tmp_path / "d.csv", "--tau", "1.1", "--alpha", "0.2", "--correction", "none") == 0
     table = pd.read_csv(tmp_path / "d.csv")
-    assert list(table.columns) == COMPARED_COLUMNS
+    assert list(table.columns) == COMPARED_COLUMNS == columns_in_help("compare", "Columns:")
     assert len(table) == len(ROLES) * 2 * 3
     a, b = (array(pd.read_parquet(path)) for path in two_files)
     tests = paired_tests(a, b, ROLES, alpha=0.2, correction="none")

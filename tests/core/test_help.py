@@ -5,6 +5,7 @@ import inspect
 import re
 
 import pytest
+from command_help import commands
 
 from core.__main__ import _parser
 
@@ -26,16 +27,6 @@ CLIPPED = (
 """Phrases that were in the help and that a native reader stumbles over."""
 FRAGMENT = re.compile(r"(of|as|by|for|in|to|with|from|on|at|also|else|joins)\b|\W")
 """How a sentence cannot begin whose subject is missing: with a preposition, or with a sign such as the dot of .csv."""
-
-
-def commands(parser, *names):
-    """Name and parser of every command, those of `corpus` included."""
-    subparsers = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not subparsers:
-        yield " ".join(names), parser
-    for action in subparsers:
-        for name, subparser in action.choices.items():
-            yield from commands(subparser, *names, name)
 
 
 COMMANDS = dict(commands(_parser()))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import transformers
+from command_help import columns_in_help
 from hypothesis import given
 from hypothesis import strategies as st
 from made_attention import to_no_antecedent
@@ -402,6 +403,7 @@ def test_the_command_writes_the_scores(folders, loaded, clusters_file, tmp_path,
     table = pd.read_parquet(output)
     first = ["group", "layer", "head", "cases", "documents", "accuracy", "low", "high", "design_effect", BASELINES[0]]
     assert list(table.columns[: len(first)]) == first
+    assert list(table.columns) == columns_in_help("coreference", "Columns:", "Columns of a control")
     assert table.attrs["candidates"] == "mentions"
     texts = windows(loaded("bert"), read_mentions(clusters_file.read_bytes())).texts
     prepared = [prepare(loaded("bert"), text.text, SELF) for text in texts]

@@ -2,6 +2,7 @@ import re
 
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from scipy.stats import spearmanr
 
 from core.__main__ import main
@@ -44,7 +45,7 @@ def run(files, checkpoint, *more, command="ablate", texts="texts.txt"):
 
 
 def check(table, found):
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns) == COLUMNS == columns_in_help("ablate", "Columns:")
     assert list(zip(table["layer"], table["head"])) == [(layer, head) for layer in range(2) for head in range(3)]
     assert (table["full"] == found.full).all()
     for name in COLUMNS[3:]:
@@ -82,6 +83,7 @@ def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression
     check(table, effects(outcomes, label_score(score, read.values, read.n_classes), [None] * 6))
     kept = pd.read_csv(files / "kept.csv")
     assert list(kept.columns[:4]) == ["layer", "even_head", "odd_head", "full"]
+    assert own_columns(kept) == columns_in_help("ablate", "Columns of --keep-one")
     assert kept["full"].tolist() == [table["full"][0]] * 2
     few = "There are 6 texts, and intervals and p-values need at least 20, or 100 for changes of different "
     assert few in capsys.readouterr().err
@@ -116,7 +118,7 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     labels = ["--metric", "labels", "--label-column", "said", "--text-columns", "words", "--score", "loss"]
     more = [*labels, "--agreement", str(files / "agreement.csv"), "--resamples", "100"]
     table = run(files, checkpoint, *more, command="importance", texts="labelled.csv")
-    assert list(table.columns) == ["measure", "layer", "head", "value"]
+    assert list(table.columns) == ["measure", "layer", "head", "value"] == columns_in_help("importance", "Columns:")
     assert table["measure"].value_counts().to_dict() == dict.fromkeys(
         (
             *("ablation", "gradient per token", "gradient per text", "gradient per batch"),
@@ -127,7 +129,9 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     values = {name: rows["value"].to_numpy() for name, rows in table.groupby("measure")}
     delta = run(files, checkpoint, *labels, texts="labelled.csv")["delta"]
     assert values["ablation"] == pytest.approx(delta.to_numpy(), abs=1e-12)
-    agreement = pd.read_csv(files / "agreement.csv").set_index("measure")
+    agreement = pd.read_csv(files / "agreement.csv")
+    assert own_columns(agreement) == columns_in_help("importance", "Columns of --agreement")
+    agreement = agreement.set_index("measure")
     over_all = agreement[agreement["layer"].isna()]
     for name, row in over_all.iterrows():
         assert row["spearman"] == pytest.approx(spearmanr(values[name], delta)[0], abs=1e-12)

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from command_help import columns_in_help
 from safetensors.torch import load_file
 from scipy.integrate import quad
 from small_checkpoints import config, wordpiece
@@ -280,6 +281,7 @@ def test_the_command_writes_a_row_per_head_and_penalty(classifier, tmp_path, cap
     assert "Penalty 0.1: 6 of 6 heads stay open, accuracy 1.000 on held-out texts." in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "runs" / "gates.csv")
     assert list(table) == ["penalty", "layer", "head", "log_alpha", "p_zero", "p_one", "gate"]
+    assert list(table) == columns_in_help("gates", "Columns of gates.csv")
     assert len(table) == 2 * 6
     assert json.loads((tmp_path / "runs" / "penalty-0.1" / "training.json").read_text())["settings"]["penalty"] == 0.1
     assert main(command) == 2

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from core.__main__ import main
@@ -29,6 +30,7 @@ def test_weights_of_every_head_and_a_summary_are_written(folders, trees, tmp_pat
     output = tmp_path / "probe.csv"
     assert probe(folders("bert"), trees, output, "--epochs", "2", "--random-control", "--seed", "4") == 0
     table = pd.read_csv(output)
+    assert own_columns(table) == columns_in_help("probe", "Columns:")
     assert table[["layer", "head"]].to_numpy().tolist() == [[i, j] for i in range(N_LAYERS) for j in range(N_HEADS)]
     for column in ("w", "u", "control_w", "control_u"):
         assert np.isfinite(table[column]).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from core.__main__ import main
@@ -45,7 +46,7 @@ def test_a_row_for_each_head_and_layer_of_each_task(folders, tasks, tmp_path, ca
     output = tmp_path / "found.parquet"
     assert run("probe-tasks", folders("bert"), tasks, output, "--pooling", "mean") == 0
     table = pd.read_parquet(output)
-    assert list(table.columns) == COLUMNS
+    assert list(table.columns) == COLUMNS == columns_in_help("probe-tasks", "Columns:")
     wanted = [
         (task, layer, head)
         for task in ("length", "noun")
@@ -87,7 +88,7 @@ def test_details_say_what_the_accuracy_stands_beside(folders, tasks, tmp_path):
     is_head = table["head"] != LAYER
     assert (table["p_adjusted"][is_head] >= table["p_majority"][is_head]).all()
     assert table["p_adjusted"][~is_head].isna().all()
-    assert {"bag_of_words", "p_length", "p_bag_of_words", "validation"} <= set(table.columns)
+    assert own_columns(table) == columns_in_help("probe-tasks", "Columns:", "Additional columns with --details")
 
 
 def test_a_regression_is_read_and_reported(folders, tmp_path):
@@ -113,6 +114,7 @@ def test_heads_together_step_by_step(folders, tasks, tmp_path, capsys):
     output = tmp_path / "found.csv"
     assert run("reconstruct", folders("bert"), tasks, output, "--pooling", "mean", "--every") == 0
     table = pd.read_csv(output)
+    assert own_columns(table) == columns_in_help("reconstruct", "Columns:")
     assert table["n_heads"].tolist() == [*range(1, N_LAYERS * N_HEADS + 1)] * 2
     assert [len(heads.split(",")) for heads in table["heads"]] == table["n_heads"].tolist()
     np.testing.assert_allclose(table["gain"], 100 * (table["accuracy"] / table["best_layer"] - 1))

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from passing import SELF
 
 from core.attention.settings import PassSettings
@@ -80,6 +81,7 @@ def assert_same(table, accuracies):
 def test_every_relation_direction_and_head_is_a_row(run, suffix, loaded):
     table = run("found" + suffix)
     assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert own_columns(table) == columns_in_help("parse-heads", "Columns:", "Columns of a control")
     assert table["relation"].iloc[0] == ALL
     assert len(table) == table["relation"].nunique() * 2 * N_LAYERS * N_HEADS
     assert_same(table, by_library(loaded("bert"), read_typed(TYPED)))

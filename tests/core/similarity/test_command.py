@@ -3,6 +3,7 @@ import argparse
 import numpy as np
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from passing import SELF, prepare
 from scipy.spatial.distance import squareform
 
@@ -43,7 +44,7 @@ def by_library(checkpoint, how):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_every_pair_of_heads_is_a_row(run, tmp_path, suffix, loaded):
     table = run(tmp_path / f"distances{suffix}")
-    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert own_columns(table) == COLUMNS == columns_in_help("distances", "Columns:")
     assert len(table) == 6 * 5 // 2
     expected = by_library(loaded("bert"), DistanceSettings())
     for row in table.itertuples():

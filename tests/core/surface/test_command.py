@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from command_help import columns_in_help, own_columns
 from passing import SELF
 from small_checkpoints import TOKENIZERS, config
 
@@ -66,6 +67,7 @@ def by_head(rows, column="mean"):
 def test_every_statistic_of_every_head_is_a_row(run, tmp_path, suffix, loaded):
     table = run(tmp_path / f"surface{suffix}")
     assert tuple(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert own_columns(table) == columns_in_help("surface", "Columns:")
     texts = by_library(loaded("bert"))
     frequencies = read_frequencies("words.txt", WORDS.encode())
     ranks = [frequencies.ranks(text.key_words) for text in texts]
@@ -140,6 +142,7 @@ def test_gradients_go_to_a_file_of_their_own(run, tmp_path):
     run(tmp_path / "surface.csv", "--gradients", str(tmp_path / "gradients.parquet"), checkpoint=folder)
     table = read(tmp_path / "gradients.parquet")
     assert list(table.columns) == ["kind", "layer", "mean", "low", "high", "texts"]
+    assert list(table.columns) == columns_in_help("surface", "Columns of --gradients")
     assert set(zip(table["kind"], table["layer"])) == {(kind, layer) for kind in KEY_KINDS for layer in range(N_LAYERS)}
     assert (table["mean"] > 0).all()
     assert dict(zip(table["kind"], table["texts"])) == {"cls": 3, "sep": 3, "punctuation": 2, "other": 3}

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from command_help import columns_in_help, own_columns
 from planted import save_planted
 
 from core.__main__ import main
@@ -22,7 +23,9 @@ def given(tmp_path_factory):
 def test_the_table_names_the_planted_head(given, tmp_path, capsys):
     output = tmp_path / "links.csv"
     assert main(["word-links", *given, "--from", "She", "--to", "cat", "--output", str(output)]) == 0
-    table = pd.read_csv(output, comment="#").set_index(["layer", "head"])
+    table = pd.read_csv(output, comment="#")
+    assert own_columns(table) == columns_in_help("word-links", "Columns:")
+    table = table.set_index(["layer", "head"])
     assert len(table) == 6
     first = table.loc[1, 2]
     assert (first["texts"], first["pairs"], first["compared_texts"]) == (2, 2, 2)

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from command_help import columns_in_help, own_columns
 
 from core.__main__ import main
 from core.attention.observed import observe
@@ -124,7 +125,9 @@ def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path,
         changes += [change(place, gates) for place in other]
     assert by_order["ablation", 0, 3] == pytest.approx(np.mean(changes), abs=1e-10)
     assert by_order["greedy", 0, 1] != by_order["reverse", 0, 1]
-    whole = pd.read_csv(tmp_path / "orders.csv").set_index(["order", "removed"])
+    whole = pd.read_csv(tmp_path / "orders.csv")
+    assert own_columns(whole) == columns_in_help("prune", "Columns of --orders")
+    whole = whole.set_index(["order", "removed"])
     first = [f"{layer}-{head}" for layer, head in removal_order(np.mean(of_halves, axis=0), 1)[:3]]
     assert whole.loc[("ablation", 3), "heads"] == ",".join(first)
     assert whole.loc[("ablation", 3), ["layer", "head"]].tolist() == list(map(int, first[-1].split("-")))
@@ -186,4 +189,6 @@ def test_a_curve_that_was_drawn_is_not_drawn_again(tmp_path, loaded, monkeypatch
 def curves_of(folder, checkpoint, *more):
     options = ["--checkpoint", str(checkpoint.files.folder), "--dtype", "float64", "--texts", str(folder / "texts.txt")]
     assert main(["prune", *options, "--output", str(folder / "curves.csv"), *more]) == 0
-    return pd.read_csv(folder / "curves.csv")
+    curves = pd.read_csv(folder / "curves.csv")
+    assert own_columns(curves) == columns_in_help("prune", "Columns:")
+    return curves

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from command_help import columns_in_help, own_columns
 from small_checkpoints import TOKENIZERS, config
 from transformers import GPT2LMHeadModel
 
@@ -250,6 +251,7 @@ def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, 
     options = [f"--checkpoint={folders('bert')}", f"--data={data}", f"--output={output}", "--random=3"]
     assert main(["erase", *options, "--heads=1-2,0-1", "--pooling=mean"]) == 0
     table = pd.read_csv(output, comment="#")
+    assert own_columns(table) == columns_in_help("erase", "Columns:")
     assert table[["task", "layer", "head"]].to_numpy().tolist() == [["cats", 1, 2], ["cats", 0, 1]]
     assert (table["p"] * 4).isin([1, 2, 3, 4]).all()
     assert (table["is_used"] == (table["verdict"] == "used")).all()
