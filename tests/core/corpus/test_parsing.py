@@ -161,7 +161,7 @@ def test_the_command_says_what_parsed_and_parses_no_parsed_texts_again(parsed, t
 def test_a_folder_of_other_texts_is_refused(parsed, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("Other texts.\n")
-    with pytest.raises(AnalysisError, match="holds other texts"):
+    with pytest.raises(AnalysisError, match="contains different texts"):
         parse_corpus(parsed, str(other), None, HERE, SHARD)
 
 

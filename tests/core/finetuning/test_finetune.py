@@ -500,7 +500,7 @@ def test_the_command_fine_tunes_and_tells_the_accuracy(folders, tmp_path, capsys
         f"{low:.3f} to {high:.3f}, 4 texts; the most frequent class alone: {progress.validation.majority:.3f}), which "
         f"is not significantly above chance. The checkpoint is in {tmp_path / 'run'}\n"
     )
-    assert "were cut" in err
+    assert "were truncated" in err
     found = json.loads((tmp_path / "run" / "training.json").read_text())
     assert found["settings"] == vars(TrainingSettings(epochs=0.5, batch_size=4, max_length=6))
     assert found["fingerprint"] == find_checkpoint(str(folders("bert"))).fingerprint

@@ -97,9 +97,9 @@ def test_a_text_too_large_for_memory_is_refused(folders, texts_file, tmp_path, c
 
 def test_what_is_there_is_not_overwritten(folders, texts_file, tmp_path, capsys):
     assert write_maps(folders("bert"), texts_file, tmp_path) == 2
-    assert "is not empty. Name a new folder" in capsys.readouterr().err
+    assert "is not empty. Choose a new folder" in capsys.readouterr().err
     assert write_maps(folders("bert"), texts_file, texts_file) == 2
-    assert "is a file. Name a new folder" in capsys.readouterr().err
+    assert "is a file. Choose a new folder" in capsys.readouterr().err
     assert write_maps(folders("bert"), texts_file, tmp_path / "no" / "maps") == 2
     assert "There is no folder" in capsys.readouterr().err
 
