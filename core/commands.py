@@ -48,13 +48,13 @@ class Parser(argparse.ArgumentParser):
 class _Docstring(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Fill each paragraph, and each entry of a list, which is indented by four spaces, on its own."""
-        blocks = re.split(r"\n(?=\n|    \S)", inspect.cleandoc(text))
-        return "\n".join(
-            textwrap.fill(block.strip(), width, initial_indent="  ", subsequent_indent="      ")
-            if block.startswith("    ")
-            else block[: -len(block.lstrip())] + textwrap.fill(block.strip(), width)
-            for block in (re.sub(r"(?<=\S)\s+", " ", block) for block in blocks)
-        )
+        paragraphs = (re.split(r"\n(?=    \S)", paragraph) for paragraph in inspect.cleandoc(text).split("\n\n"))
+        return "\n\n".join("\n".join(_filled(entry, width) for entry in paragraph) for paragraph in paragraphs)
+
+
+def _filled(entry: str, width: int) -> str:
+    first, others = ("  ", "      ") if entry.startswith("    ") else ("", "")
+    return textwrap.fill(" ".join(entry.split()), width, initial_indent=first, subsequent_indent=others)
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
