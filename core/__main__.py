@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from core.commands import Parser
 from core.comparison import command as comparison
 from core.coreference import command as coreference
 from core.corpus import command as corpus
@@ -22,6 +21,7 @@ from core.importance.gates import command as gates
 from core.importance.pruning import command as pruning
 from core.importance.removal import command as removal
 from core.maps import command as maps
+from core.options import Parser
 from core.probing import command as probing
 from core.probing_tasks import command as probing_tasks
 from core.probing_tasks import tasks_command as making_tasks

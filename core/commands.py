@@ -1,29 +1,26 @@
-"""Shared by all commands: help, options, reading texts, loading a checkpoint, writing a table, a progress bar."""
+"""Shared by all commands: reading texts, loading a checkpoint, writing a table, a progress bar."""
 
 import argparse
-import inspect
-import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final, TypeVar, get_args
+from typing import Final, TypeVar
 from uuid import uuid4
 
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import ONE_STACK, TWO_STACKS, PassSettings, head_names
-from core.checkpoints.checkpoint import DTYPES, Checkpoint
-from core.checkpoints.find import LARGEST_SEED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.errors import AnalysisError, TextError, quoted, shortened
+from core.attention.settings import PassSettings, head_names
+from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from core.errors import AnalysisError, TextError, shortened
 from core.passes.prepare import check_settings, prepare_all
 from core.passes.question import Item, Question, Result, answer
 from core.passes.texts import PassText
-from core.texts.text import MAX_BYTES, SUFFIXES, Text, read_file
+from core.texts.text import MAX_BYTES, Text, read_file
 from core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
@@ -33,173 +30,8 @@ INTERRUPTED: Final = 130
 """Exit status of a program that was ended from the keyboard."""
 
 Done = TypeVar("Done")
-TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 NAMED: Final = 100
 """Characters of a file's name that are kept in the name of its unfinished copy."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser of options; its help shows a docstring with its paragraphs and its list of columns."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Docstring, **options)
-
-
-class _Docstring(argparse.HelpFormatter):
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Fill each paragraph, and each entry of a list, which is indented by four spaces, on its own."""
-        paragraphs = (re.split(r"\n(?=    \S)", paragraph) for paragraph in inspect.cleandoc(text).split("\n\n"))
-        return "\n\n".join("\n".join(_filled(entry, width) for entry in paragraph) for paragraph in paragraphs)
-
-
-def _filled(entry: str, width: int) -> str:
-    first, others = ("  ", "      ") if entry.startswith("    ") else ("", "")
-    return textwrap.fill(" ".join(entry.split()), width, initial_indent=first, subsequent_indent=others)
-
-
-def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the checkpoint, device, number format, attention and heads."""
-    add_checkpoint_option(parser)
-    add_device_option(parser)
-    add_dtype_option(parser)
-    add_attention_option(parser)
-    add_off_option(parser)
-
-
-def add_checkpoint_option(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the option that chooses the checkpoint."""
-    parser.add_argument(
-        "--checkpoint",
-        required=required,
-        help="Hugging Face model id, folder of a checkpoint, or bundled for the one that comes with this program",
-    )
-
-
-def add_device_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses the device."""
-    parser.add_argument("--device", default="auto", help="device: auto, cuda, mps or cpu; default: %(default)s")
-
-
-def add_dtype_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses the number format."""
-    parser.add_argument(
-        "--dtype", default="float32", choices=DTYPES, help="number format of the model; default: %(default)s"
-    )
-
-
-def add_attention_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses the kind of attention."""
-    parser.add_argument(
-        "--attention",
-        choices=(*ONE_STACK, *TWO_STACKS),
-        help="kind of attention: encoder, decoder or cross in an encoder-decoder (default: encoder), self in any other "
-        "model",
-    )
-
-
-def add_off_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that switches heads off."""
-    parser.add_argument(
-        "--off", type=heads, action="extend", default=[], help="heads to switch off, as layer-head, such as 3-7,2-5"
-    )
-
-
-def add_random_weights_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that replaces the checkpoint's weights by random ones, as a control."""
-    parser.add_argument(
-        "--random-weights",
-        type=random_seed,
-        metavar="SEED",
-        help="seed of random weights that replace the trained ones, as a control",
-    )
-
-
-def add_text_columns_option(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add the option that names the columns of a table that hold the texts."""
-    parser.add_argument(
-        "--text-columns",
-        required=required,
-        help="column of a table that holds the texts, or the two columns of a pair, as first,second",
-    )
-
-
-def add_labelled_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a table of labelled texts to train on."""
-    parser.add_argument("--data", required=True, type=Path, help="table of labelled texts: .csv or .tsv, or gzipped")
-    add_text_columns_option(parser, required=True)
-    parser.add_argument("--label-column", required=True, help="column of the table that holds the labels")
-    parser.add_argument(
-        "--task",
-        choices=("classes", "regression"),
-        help="whether labels are classes to distinguish or numbers to predict; default: decided by the labels",
-    )
-
-
-def add_too_long_option(parser: argparse.ArgumentParser, default: TooLong = "error") -> None:
-    """Add the option that says what becomes of texts that are too long for the checkpoint."""
-    parser.add_argument(
-        "--too-long",
-        default=default,
-        choices=get_args(TooLong),
-        help="what to do with texts that are longer than the model allows: stop with an error, skip them or truncate "
-        "them; default: %(default)s",
-    )
-
-
-def add_output_option(
-    parser: argparse.ArgumentParser, description: str = f"file to write: {' or '.join(TABLES)}"
-) -> None:
-    """Add the option that names the file, or folder, to write."""
-    parser.add_argument("--output", required=True, type=Path, help=description)
-
-
-def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP) -> None:
-    """Add the options that choose the texts.
-
-    Args:
-        parser: parser of the command.
-        description: help of the option that names the file.
-    """
-    parser.add_argument("--texts", required=True, type=Path, help=description)
-    add_text_columns_option(parser)
-    add_too_long_option(parser)
-
-
-def add_alpha_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the level of tests and intervals."""
-    parser.add_argument(
-        "--alpha",
-        type=float,
-        default=0.05,
-        help="significance level of tests; confidence intervals cover 1 - alpha; default: %(default)s",
-    )
-
-
-def add_correction_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the correction of p-values."""
-    parser.add_argument(
-        "--correction",
-        default="bh",
-        choices=("bh", "holm", "none"),
-        help="correction for multiple testing: Benjamini-Hochberg, Holm or none; default: %(default)s",
-    )
-
-
-def heads(written: str) -> tuple[tuple[int, int], ...]:
-    """Heads as `3-7,2-5`: layer and head, both 0-based."""
-    matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", name, re.ASCII) for name in written.split(",")]
-    if not all(matches):
-        raise argparse.ArgumentTypeError(f"{quoted(written)} does not name heads; write layer-head, such as 3-7,2-5")
-    return tuple((int(head[1]), int(head[2])) for head in matches if head)
-
-
-def random_seed(written: str) -> int:
-    """A random seed, at most the largest that torch accepts."""
-    if not re.fullmatch(r"\d{1,19}", written, re.ASCII) or int(written) > LARGEST_SEED:
-        raise argparse.ArgumentTypeError(
-            f"{quoted(written)} is not a seed; write a whole number from 0 to {LARGEST_SEED}"
-        )
-    return int(written)
 
 
 def read_texts(path: Path, columns: str | None = None) -> tuple[Text, ...]:
@@ -228,7 +60,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
-    """The checkpoint and the settings of its passes, from the options of add_checkpoint_options.
+    """The checkpoint and the settings of its passes, from the options of core.options.add_checkpoint_options.
 
     Raises: CheckpointError; AnalysisError if the checkpoint lacks the requested attention or head.
     """

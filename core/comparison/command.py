@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from core.commands import CSV, add_output_option, check_output, write
+from core.commands import CSV, check_output, write
 from core.comparison.differences import ROUNDING, PairedTests, paired_tests
 from core.comparison.tables import comparison_table
 from core.comparison.transitions import busiest_layers, changed_heads
+from core.options import add_output_option
 from core.roles.command import add_criterion_options, criterion_of
 from core.roles.hypotheses import role_tests
 from core.roles.roles import shown_roles_of_all

@@ -14,9 +14,6 @@ import pandas as pd
 from core.attention.settings import head_name
 from core.commands import (
     TABLES,
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
     answers,
     check_output,
     checkpoint_facts,
@@ -30,6 +27,7 @@ from core.coreference.accuracy import BASELINES, GROUPS, Candidates, Coreference
 from core.coreference.files import KINDS, read_mentions
 from core.coreference.mentions import WINDOW, windows
 from core.coreference.question import choice_question
+from core.options import add_checkpoint_options, add_output_option, add_random_weights_option
 from core.statistics.documents import documents_note
 
 Part = TypeVar("Part")

@@ -18,20 +18,7 @@ from tqdm import tqdm
 
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from core.commands import (
-    INTERRUPTED,
-    TABLES,
-    add_attention_option,
-    add_checkpoint_option,
-    add_device_option,
-    add_dtype_option,
-    add_off_option,
-    add_output_option,
-    add_random_weights_option,
-    add_too_long_option,
-    check_output,
-    write_table,
-)
+from core.commands import INTERRUPTED, TABLES, check_output, write_table
 from core.corpus import plan as planning
 from core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from core.corpus.paired import read_differences, write_differences
@@ -45,6 +32,16 @@ from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
 from core.corpus.texts.inputs import HUB, SUFFIXES
 from core.engines.options import add_engine_options, check_engine, engine_of
 from core.errors import AnalysisError
+from core.options import (
+    add_attention_option,
+    add_checkpoint_option,
+    add_device_option,
+    add_dtype_option,
+    add_off_option,
+    add_output_option,
+    add_random_weights_option,
+    add_too_long_option,
+)
 from core.relations.accuracy import DIRECTIONS
 from core.roles.command import add_criterion_options, add_score_options, criterion_of
 from core.roles.hypotheses import Criterion, n_holding

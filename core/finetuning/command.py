@@ -14,19 +14,13 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, read_progress
-from core.commands import (
-    INTERRUPTED,
-    add_checkpoint_option,
-    add_device_option,
-    add_labelled_options,
-    add_output_option,
-    read_bytes,
-)
+from core.commands import INTERRUPTED, read_bytes
 from core.finetuning.chance import NOT_ABOVE, against_chance
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
 from core.finetuning.settings import TrainingSettings, default_settings
+from core.options import add_checkpoint_option, add_device_option, add_labelled_options, add_output_option
 
 SETTINGS: Final = tuple(field.name for field in fields(TrainingSettings))
 BY_NUMBER: Final = ("epochs", "batch_size", "held_out")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.commands import TABLES, add_correction_option, add_output_option, check_output, write_table
+from core.commands import TABLES, check_output, write_table
 from core.errors import AnalysisError, quoted
 from core.importance.agreement import Agreement, agreements
 from core.importance.cheap import allowed_measures, ways_to_measures
@@ -29,6 +29,7 @@ from core.importance.measures import ABLATION, Measure, damage
 from core.importance.per_text import RULES, Rule
 from core.importance.question import REPLACEMENTS, mean_outputs
 from core.importance.verdicts import NEEDS, RESAMPLES, verdict_facts, without_verdict
+from core.options import add_correction_option, add_output_option
 from core.passes.question import Question
 
 FEWEST_RESAMPLES: Final = 100

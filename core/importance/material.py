@@ -9,22 +9,12 @@ import numpy as np
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.commands import (
-    TEXTS_HELP,
-    add_checkpoint_options,
-    add_random_weights_option,
-    add_texts_options,
-    answers,
-    checkpoint_facts,
-    loaded,
-    prepared_texts,
-    read_bytes,
-    read_texts,
-)
+from core.commands import answers, checkpoint_facts, loaded, prepared_texts, read_bytes, read_texts
 from core.importance.labels import check_label_column, read_labels
 from core.importance.metrics import SCORE_NAMES, Score, ScoreName, TextOutcomes, label_score, mean_score
 from core.importance.per_text import LabelledText, TextOutputs
 from core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_question
+from core.options import TEXTS_HELP, add_checkpoint_options, add_random_weights_option, add_texts_options
 from core.passes.metric import METRICS, Metric
 from core.passes.question import Item, Question, Result
 from core.passes.texts import PassText

@@ -15,10 +15,6 @@ from jaxtyping import Float16
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.commands import (
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_texts_options,
     check_name,
     check_output,
     checkpoint_facts,
@@ -31,6 +27,7 @@ from core.commands import (
     write_whole,
 )
 from core.errors import AnalysisError
+from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
 from core.passes.texts import PassText
 from core.texts.text import Text
 

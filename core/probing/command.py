@@ -17,9 +17,6 @@ from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.checkpoints.find import load_checkpoint, randomly_initialised
 from core.commands import (
     TABLES,
-    add_checkpoint_options,
-    add_output_option,
-    add_texts_options,
     check_output,
     checkpoint_facts,
     loaded,
@@ -29,6 +26,7 @@ from core.commands import (
     write,
     write_table,
 )
+from core.options import add_checkpoint_options, add_output_option, add_texts_options
 from core.passes.prepare import check_settings, queries_text
 from core.passes.texts import PassText
 from core.probing.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore

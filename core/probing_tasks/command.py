@@ -11,19 +11,13 @@ import pandas as pd
 
 from core.attention.settings import PassSettings, head_name
 from core.checkpoints.checkpoint import Checkpoint
-from core.commands import (
-    TABLES,
+from core.commands import TABLES, check_output, checkpoint_facts, loaded, prepared_texts, progress_bar, write_table
+from core.options import (
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
     add_text_columns_option,
     add_too_long_option,
-    check_output,
-    checkpoint_facts,
-    loaded,
-    prepared_texts,
-    progress_bar,
-    write_table,
 )
 from core.passes.texts import PassText
 from core.probing_tasks.files.folders import read_tasks

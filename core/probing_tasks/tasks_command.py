@@ -8,19 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.checkpoints.folders import program_folder
-from core.commands import (
-    add_output_option,
-    add_text_columns_option,
-    check_name,
-    make_folder,
-    random_seed,
-    read_bytes,
-    read_texts,
-    write,
-)
+from core.commands import check_name, make_folder, read_bytes, read_texts, write
 from core.errors import AnalysisError
 from core.finetuning.data import unpacked
 from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
+from core.options import add_output_option, add_text_columns_option, random_seed
 from core.probing_tasks.files.folders import ABOUT
 from core.probing_tasks.files.senteval import write_senteval
 from core.probing_tasks.from_trees.make import MOST_ROWS, MadeTask, make_tasks

@@ -13,12 +13,6 @@ from core.checkpoints.find import load_checkpoint
 from core.commands import (
     CSV,
     PARQUET,
-    add_alpha_option,
-    add_checkpoint_options,
-    add_correction_option,
-    add_output_option,
-    add_random_weights_option,
-    add_texts_options,
     answers,
     check_output,
     checkpoint_facts,
@@ -26,6 +20,14 @@ from core.commands import (
     prepared_texts,
     read_texts,
     write,
+)
+from core.options import (
+    add_alpha_option,
+    add_checkpoint_options,
+    add_correction_option,
+    add_output_option,
+    add_random_weights_option,
+    add_texts_options,
 )
 from core.passes.prepare import prepare_all
 from core.roles.controls import RoleCounts, control_passes, role_counts

@@ -8,10 +8,6 @@ import pandas as pd
 
 from core.commands import (
     TABLES,
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_texts_options,
     answers,
     check_output,
     checkpoint_facts,
@@ -20,6 +16,7 @@ from core.commands import (
     read_texts,
     write_table,
 )
+from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
 from core.similarity.distances import ROWS, DistanceSettings, HeadDistances, head_distances
 from core.similarity.question import distance_question
 from core.texts.text import texts_sha256

@@ -11,10 +11,6 @@ from jaxtyping import Float
 
 from core.commands import (
     TABLES,
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_texts_options,
     answers,
     check_output,
     checkpoint_facts,
@@ -25,6 +21,7 @@ from core.commands import (
     read_texts,
     write_table,
 )
+from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
 from core.surface.frequencies import FREQUENCY_SUFFIXES, FrequencyList, frequencies_of, read_frequencies
 from core.surface.key_kinds import PUNCTUATION, SurfaceSettings
 from core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares

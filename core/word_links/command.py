@@ -10,11 +10,6 @@ import pandas as pd
 from core.attention.settings import head_name
 from core.commands import (
     TABLES,
-    add_alpha_option,
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_texts_options,
     answers,
     check_output,
     checkpoint_facts,
@@ -25,6 +20,13 @@ from core.commands import (
     write_table,
 )
 from core.errors import AnalysisError
+from core.options import (
+    add_alpha_option,
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_texts_options,
+)
 from core.passes.prepare import queries_text
 from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import dependencies, relations_source

@@ -28,7 +28,6 @@ from core.checkpoints.checks.files import checked_config, n_saved
 from core.checkpoints.checks.tokenizer_files import check_tokenizer_files
 from core.checkpoints.removed_heads import REMOVED_HEADS, read_removed
 from core.checkpoints.saved_runs import PROGRESS, read_progress
-from core.commands import heads
 from core.coreference.files import read_mentions
 from core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
 from core.corpus.plan import corpus_texts
@@ -39,6 +38,7 @@ from core.errors import AnalysisError
 from core.finetuning.data import column_names, read_training_data
 from core.finetuning.journal import RECORD, read_record
 from core.importance.gates.history import HISTORY, read_history
+from core.options import heads
 from core.probing_tasks.files.folders import read_tasks
 from core.probing_tasks.files.senteval import read_senteval
 from core.probing_tasks.trials.command import read_trials

@@ -15,18 +15,12 @@ from core.attention.settings import Head
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
-from core.commands import (
-    add_attention_option,
-    add_device_option,
-    add_labelled_options,
-    add_output_option,
-    read_bytes,
-    write,
-)
+from core.commands import read_bytes, write
 from core.errors import quoted
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import check_agrees, open_run, plan_of
 from core.importance.gates.settings import GateSettings, TrainedGates
+from core.options import add_attention_option, add_device_option, add_labelled_options, add_output_option
 
 GATE_OPTIONS = (
     ("epochs", float, "number of epochs"),

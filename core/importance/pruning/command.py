@@ -15,7 +15,7 @@ from core.attention.settings import Head
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import SavedRun, find_run
-from core.commands import TABLES, add_output_option, check_output, write_table
+from core.commands import TABLES, check_output, write_table
 from core.engines.options import add_engine_options, check_engine, counted, engine_of
 from core.engines.work import Engine
 from core.errors import AnalysisError
@@ -56,6 +56,7 @@ from core.importance.pruning.over_steps import (
 )
 from core.importance.pruning.rows import CurveRows, CurveTrial
 from core.importance.verdicts import NEEDS
+from core.options import add_output_option
 from core.passes.question import Question
 from core.texts.text import Text
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.commands import add_attention_option, add_checkpoint_option, add_output_option, check_name, heads
+from core.commands import check_name
 from core.importance.removal.exports import EXPORTS
+from core.options import add_attention_option, add_checkpoint_option, add_output_option, heads
 
 
 def add_command(commands: Any) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import pandas as pd
 
 from core.attention.settings import Head, head_name
-from core.commands import heads, loaded, write_table
+from core.commands import loaded, write_table
 from core.errors import AnalysisError
+from core.options import heads
 from core.probing_tasks.command import add_task_command, facts_of, read_texts_of, tasks_of
 from core.probing_tasks.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
 from core.probing_tasks.reconstruction import ranking

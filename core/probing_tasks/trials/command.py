@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from core.attention.settings import head_name
 from core.checkpoints.find import choose_device
-from core.commands import add_device_option, add_dtype_option, read_bytes
+from core.commands import read_bytes
 from core.engines.options import add_engine_options, check_engine, counted, engine_of
 from core.errors import AnalysisError
 from core.json_values import parse_json
+from core.options import add_device_option, add_dtype_option
 from core.probing_tasks.trials.on_engine import run_on, trial_runner
 from core.probing_tasks.trials.progress import Reporter, TrialsProgress
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
