@@ -130,7 +130,7 @@ def local_folder(name: str) -> Path | None:
         # Windows would send its user's name and a hash of the password to whichever machine a link names.
         raise CheckpointError(
             f"{shortened(name)} is on another machine, from which nothing is read. Copy the checkpoint to this "
-            "machine, or give the share a letter or a folder here."
+            "machine, or mount the share under a drive letter or in a folder."
         )
     if name == BUNDLED:
         return bundled_folder()

@@ -88,7 +88,7 @@ def _check_same(name: str, differences: Collection[tuple[str, object]]) -> None:
 def _state(name: str, path: Path) -> FileState:
     try:
         if not S_ISREG(path.stat().st_mode):
-            raise CheckpointError(f"{path.name} of {name} is not a regular file. Put the file itself in its place.")
+            raise CheckpointError(f"{path.name} of {name} is not a regular file. Replace it by the file itself.")
         return FileState(path.name, file_sha256(path), _mark(path))
     except OSError as error:
         raise CheckpointError(

@@ -168,7 +168,5 @@ def _gap_span(row: dict[str, str], name: str, where: str) -> tuple[int, int]:
     offset, phrase = row[f"{name}-offset"].strip(), row[name]
     start = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 10 else -1
     if start < 0 or row["Text"][start : start + len(phrase)] != phrase:
-        raise TextError(
-            f'{where}: "{phrase}" does not stand at character "{offset}" of the text. Correct {name}-offset.'
-        )
+        raise TextError(f'{where}: "{phrase}" is not at character "{offset}" of the text. Correct {name}-offset.')
     return start, start + len(phrase)

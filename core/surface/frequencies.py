@@ -115,7 +115,7 @@ def read_frequencies(name: str, content: bytes) -> FrequencyList:
         if len(ranked) > MAX_WORDS:
             raise TextError(f"The file holds more than {MAX_WORDS:,} words. Keep the most frequent ones.")
     if not ranked:
-        raise TextError("The file holds no word. Choose one with one word per line, the most frequent first.")
+        raise TextError("The file has no words. Choose one with one word per line, the most frequent first.")
     return FrequencyList(
         f"{PurePath(name).name} ({len(ranked):,} words)", _ranked(sorted(ranked, key=ranked.__getitem__))
     )

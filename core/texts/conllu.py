@@ -71,7 +71,7 @@ def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, w
             )
     if word_in_cycle := _word_in_cycle(heads):
         raise TextError(
-            f"{where}: from head to head, word {word_in_cycle:,} leads back to itself. Let every word lead to a "
+            f"{where}: following the heads from word {word_in_cycle:,} leads back to it. Every word must lead to a "
             "root, whose head is 0."
         )
     return Tree(tuple(heads), tuple(relation.strip() for relation in relations))

@@ -108,7 +108,7 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
         return _collected(map(text_as_written, read_json(value)), none_found)
     if suffix == ".conllu":
         return _collected(map(text_as_written, read_conllu(value)), "The file holds no sentence.")
-    return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row per text.")
+    return _collected(_table_rows(value, suffix, columns), "The table has a header but no rows. Add one row per text.")
 
 
 def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:

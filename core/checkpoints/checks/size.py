@@ -58,5 +58,5 @@ def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: tor
     if n_bytes > available:
         raise CheckpointError(
             f"{name} needs {n_bytes / 1e9:,.1f} GB for its weights, and {available / 1e9:,.1f} GB of memory are free. "
-            "Choose a smaller checkpoint or number format, or end other programs."
+            "Choose a smaller checkpoint or number format, or close other programs."
         )

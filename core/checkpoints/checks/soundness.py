@@ -43,9 +43,7 @@ def check_weights(name: str, model: PreTrainedModel) -> None:
     problem = f"{n_broken:,} numbers in {len(broken):,} weights of {name} are not finite, {broken[0]} first"
     if only_infinite and weights[broken[0]].dtype == torch.float16:
         raise CheckpointError(f"{problem}: they are too large for float16. Choose bfloat16 or float32.")
-    raise CheckpointError(
-        f"{problem}. Its attention would be no numbers; save the checkpoint again from where it worked."
-    )
+    raise CheckpointError(f"{problem}. Its attention would be NaN; save the checkpoint again from a working copy.")
 
 
 def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str]) -> None:

@@ -114,11 +114,12 @@ def _lines(path: Path) -> Iterator[str]:
                 line = file.readline(LONGEST_LINE + 1)
             except UnicodeDecodeError as error:
                 raise TextError(
-                    f"After line {number - 1:,} follow bytes that are not UTF-8 ({error.reason}). Save the file as "
-                    "UTF-8."
+                    f"The bytes after line {number - 1:,} are not UTF-8 ({error.reason}). Save the file as UTF-8."
                 ) from None
             if len(line) > LONGEST_LINE:
-                raise TextError(f"Line {number:,} has more than {LONGEST_LINE:,} characters. Put line ends between.")
+                raise TextError(
+                    f"Line {number:,} has more than {LONGEST_LINE:,} characters. Split it into shorter lines."
+                )
             if not line:
                 return
             yield line

@@ -123,7 +123,9 @@ def _check(text: Text, location: str) -> None:
 
 def _check_values(text: Text, location: str) -> None:
     if not text.segments or text_of(text.segments, location).segments != text.segments:
-        raise TextError(f"{location} has no text as it is read from a file. Parse the texts again into another folder.")
+        raise TextError(
+            f"{location} does not contain a text as it is read from a file. Parse the texts again into another folder."
+        )
     if text.heads is None or text.relations is None or (text.words is None and text.spans is None):
         raise TextError(f"{location} has no tree. Parse the texts again into another folder.")
     spans = text.spans or tuple(
@@ -132,7 +134,9 @@ def _check_values(text: Text, location: str) -> None:
     )
     sides: tuple[Any, ...] = (text.segments, spans, text.heads, text.relations)
     if len({len(side) for side in sides}) > 1:
-        raise TextError(f"{location} has not one tree for each segment. Parse the texts again into another folder.")
+        raise TextError(
+            f"{location} does not have one tree for each segment. Parse the texts again into another folder."
+        )
     for segment, side_spans, heads, relations in zip(*sides, strict=True):
         checked_tree(heads, relations, len(side_spans), location)
         ends = [0, *(end for _, end in side_spans)]

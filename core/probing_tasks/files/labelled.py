@@ -86,7 +86,7 @@ def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
         labelled_texts.append((text, checked_label(line, label)))
     refuse_unlabelled(unlabelled)
     if not labelled_texts:
-        raise TextError("The table has a header and no row. Add one row per text.")
+        raise TextError("The table has a header but no rows. Add one row per text.")
     return labelled_texts
 
 
@@ -103,7 +103,7 @@ def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
         examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
     refuse_unlabelled(unlabelled)
     if not examples:
-        raise TextError("The table has a header and no row. Add one row per text.")
+        raise TextError("The table has a header but no rows. Add one row per text.")
     return tuple(examples)
 
 
@@ -123,7 +123,7 @@ def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
     if len(cells) < len(examples) and set(part_of.values()) != set(PARTS):
         raise TextError(
             f"The rows share so many sentences that they fall into {len(cells):,} groups of different size, and no "
-            "split leaves every part some. Add a column with the part of each row."
+            "split gives every part some of them. Add a column with the part of each row."
         )
     return tuple(Example(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
 

@@ -32,7 +32,7 @@ def read_senteval(name: str, content: bytes, *, is_regression: bool | None = Non
     """
     examples = tuple(_examples(decoded(content)))
     if not examples:
-        raise TextError("The file holds no row. Write a part (tr, va or te), a label and a sentence in each line.")
+        raise TextError("The file has no rows. Write a part (tr, va or te), a label and a sentence in each line.")
     if is_regression is None:
         is_regression = are_targets(examples)
     return Task(name, examples, is_regression, source or f"a file in SentEval's format, {name}")

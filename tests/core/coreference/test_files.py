@@ -236,7 +236,7 @@ def test_all_of_gap_can_be_read(shared):
         (gap(gap_row("Ann and Bo; her", "her", "Ann", "yes", "Bo", "FALSE")), 'A-coref is "YES". Write TRUE or'),
         (
             gap(("1", "Ann and Bo; her", "her", "11", "Ann", "0", "TRUE", "Bo", "8", "FALSE")),
-            'Line 2: "her" does not stand at character "11" of the text. Correct Pronoun-offset.',
+            'Line 2: "her" is not at character "11" of the text. Correct Pronoun-offset.',
         ),
     ],
 )  # fmt: skip

@@ -43,7 +43,7 @@ def test_texts_are_streamed(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"not parquet")
     streamed = read_inputs(str(tmp_path), None)
     assert next(streamed).text.segments == ("One.",)
-    with pytest.raises(TextError, match=r"a\.txt: After line [0-9,]+ follow bytes that are not UTF-8"):
+    with pytest.raises(TextError, match=r"a\.txt: The bytes after line [0-9,]+ are not UTF-8"):
         list(streamed)
 
 
@@ -64,7 +64,7 @@ def test_columns_choose_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.txt", b"fine\n\xff\xfe\n", r"a.txt: After line 0 follow bytes that are not UTF-8"),
+        ("a.txt", b"fine\n\xff\xfe\n", r"a.txt: The bytes after line 0 are not UTF-8"),
         ("a.txt", b"one\ttwo\tthree\n", "Line 1 has 3 segments"),
         ("a.jsonl", b'{"text": 3}', '"text" is a number'),
         ("a.jsonl", b'{"text": "x", "language": ["en"]}', "'language' is"),

@@ -148,7 +148,7 @@ def test_texts_that_are_too_long_are_left_out_with_their_labels(folders, tasks, 
         (lines(lambda words: "one"), "have the label"),
         (lines(lambda words: words[0], {"tr": 30, "va": 3, "te": 30}), "at least 10 are needed"),
         ("tr\tone\n", "2 cells and 3 are expected"),
-        ("", "holds no row"),
+        ("", "has no rows"),
     ],
 )
 def test_a_task_that_cannot_be_probed_is_a_sentence(content, said, folders, tmp_path, capsys):

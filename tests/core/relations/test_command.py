@@ -269,5 +269,5 @@ def test_cross_attention_is_refused(run, tmp_path):
 
 def test_a_broken_tree_is_named_before_a_checkpoint_is_loaded(run, tmp_path):
     (tmp_path / "broken.jsonl").write_text(json.dumps(GOLD[0] | {"heads": [2, 1, 0]}), "utf-8")
-    with pytest.raises(TextError, match=r"^Line 1: from head to head, word \d leads back to itself"):
+    with pytest.raises(TextError, match=r"^Line 1: following the heads from word \d leads back to it"):
         run("a.csv", texts="broken.jsonl")

@@ -71,7 +71,7 @@ def test_a_list_is_a_word_a_line_or_a_table(pack):
     ("name", "content", "message"),
     [
         ("words.csv", b"the", r'"words.csv" has a format that cannot be read. Choose a file that ends in .txt'),
-        ("words.txt", b"\n\n", r"The file holds no word. Choose one"),
+        ("words.txt", b"\n\n", r"The file has no words. Choose one"),
         ("words.txt", b"the\ntwo words\n", r"Line 2 holds no single word"),
         ("words.txt", b"the\n" + b"a" * 201, r"Line 2 holds no single word of at most 200"),
         ("words.txt", b"the\n\nca\xe9\n", r"Line 3 is not UTF-8: byte 0xE9"),

@@ -110,8 +110,11 @@ def test_a_sentence_may_have_several_roots():
         (row(1, head="2"), r"^The sentence from line 4: word 1 has head 2 and the last word is 1\. Count heads from 1"),
         (row(1, relation=" "), r"^The sentence from line 4: word 1 has a relation without a name"),
         (row(1) + row(2, form=" ", head=1), r"^The sentence from line 4: word 2 is empty\. Remove it or fill it in"),
-        (row(1, head=1), r"^The sentence from line 4: from head to head, word 1 leads back to itself\. Let every word"),
-        (row(1, head=2) + row(2, head=3) + row(3, head=1), r"from head to head, word \d leads back to itself"),
+        (
+            row(1, head=1),
+            r"^The sentence from line 4: following the heads from word 1 leads back to it\. Every word must",
+        ),
+        (row(1, head=2) + row(2, head=3) + row(3, head=1), r"following the heads from word \d leads back to it"),
         (row(1, "a\0"), r"^Line 4 holds a NUL byte"),
         (row(1, "x" * 500_001), r"^The sentence from line 4: the text has 500,001 characters and at most 500,000"),
     ],
@@ -172,7 +175,7 @@ def test_a_word_hung_below_itself_is_found(heads, data):
             above = heads[above - 1]
         below += [place] if above == word else []
     heads[word - 1] = data.draw(st.sampled_from(below))
-    with pytest.raises(TextError, match=r"^Here: from head to head, word (\d+) leads back to itself") as caught:
+    with pytest.raises(TextError, match=r"^Here: following the heads from word (\d+) leads back to it") as caught:
         checked_tree(heads, ["x"] * len(heads), len(heads), "Here")
     named = start = int(str(caught.value).split("word ")[1].split()[0])
     for _ in heads:
@@ -227,8 +230,8 @@ def test_an_object_may_hold_one_text_or_a_list_under_each_key(item, segments):
         ({"relns": ["a"] * 5}, r"^Line 2: the number of words is 4 and of relations 5"),
         ({"heads": [2, 0, 2, 5]}, r"^Line 2: word 4 has head 5 and the last word is 4"),
         ({"heads": [2, 0, 2, -1]}, r"^Line 2: word 4 has head -1 and"),
-        ({"heads": [2, 0, 3, 2]}, r"^Line 2: from head to head, word 3 leads back to itself"),
-        ({"heads": [2, 3, 4, 2]}, r"^Line 2: from head to head, word \d leads back to itself"),
+        ({"heads": [2, 0, 3, 2]}, r"^Line 2: following the heads from word 3 leads back to it"),
+        ({"heads": [2, 3, 4, 2]}, r"^Line 2: following the heads from word \d leads back to it"),
         ({"heads": [2, 0, 2, 1.5]}, r"^Line 2: head 4 is 1\.5\. Write the number of the word's head, counted from 1"),
         ({"heads": [2, 0, 2, "2"]}, r"^Line 2: head 4 is a string"),
         ({"heads": [2, 0, 2, True]}, r"^Line 2: head 4 is true or false"),

@@ -282,7 +282,7 @@ def test_picked_columns_win_over_a_known_header():
         (b"id,left\n1,a\n", ("left", "left"), r"two different ones"),
         (b"left,left\n1,a\n", ("left",), r'The header has 2 columns named "left"\. Give each its own name'),
         (b"text,Text\n1,a\n", None, r'2 columns named "text"'),
-        (b"text,id\n", None, r"The table has a header and no row\. Add one row per text"),
+        (b"text,id\n", None, r"The table has a header but no rows\. Add one row per text"),
         (b'text,id\na,1\n\n"b\nc",2\nd\n', None, r"Line 6 has 1 cell and the header 2\. Check the separators"),
         (b"text,id\na,1,2\n", None, r"Line 2 has 3 cells and the header 2"),
         (b'text,id\na,1\n"b,2\nc,3\n', None, r"starts on line 3 opens a quote that is never closed"),

@@ -70,7 +70,7 @@ def test_weights_too_large_for_float16_are_told_from_broken_ones():
         check_weights("small", model.to(torch.float16))
     with torch.no_grad():
         model.pooler.dense.weight[0, 1] = math.nan
-    with pytest.raises(CheckpointError, match=r"^2 numbers .* save the checkpoint again from where it worked\.$"):
+    with pytest.raises(CheckpointError, match=r"^2 numbers .* save the checkpoint again from a working copy\.$"):
         check_weights("small", model)
 
 

@@ -48,8 +48,8 @@ def test_many_different_numbers_are_a_regression_unless_told_otherwise():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"^The file holds no row\. Write a part \(tr, va or te\)"),
-        ("\n \n", r"^The file holds no row\."),
+        ("", r"^The file has no rows\. Write a part \(tr, va or te\)"),
+        ("\n \n", r"^The file has no rows\."),
         (REAL + "tr\tx\n", r"^Line 4 has 2 cells and 3 are expected: a part, a label and a sentence"),
         (REAL + "alone\n", r"^Line 4 has 1 cell and 3 "),
         (REAL + "tr\tx\ta\tb\n", r"^Line 4 has 4 cells "),
@@ -166,7 +166,7 @@ def test_no_sentence_of_a_pair_is_in_two_parts(rows):
 
 
 def test_rows_that_all_share_a_sentence_cannot_be_split():
-    with pytest.raises(TextError, match=r"they fall into 1 groups of different size, and no split leaves every part"):
+    with pytest.raises(TextError, match=r"they fall into 1 groups of different size, and no split gives every part"):
         labelled([("same", f"other {row}", "xy"[row % 2]) for row in range(30)])
 
 
@@ -185,8 +185,8 @@ def test_rows_that_all_share_a_sentence_cannot_be_split():
         (TABLE + "He sat.,a\x1bb,dev\n", r"^Line 5: the label has characters that cannot be shown"),
         (TABLE + ",past,dev\n", r"^Line 5: the text is empty"),
         (TABLE + "He sat.,past\n", r"^Line 5 has 2 cells and the header 3"),
-        ("text,label,part\n", r"^The table has a header and no row"),
-        ("text,label\n", r"^The table has a header and no row"),
+        ("text,label,part\n", r"^The table has a header but no rows"),
+        ("text,label\n", r"^The table has a header but no rows"),
         ("text,class\na,b\n", r'^There is no column "label"\. Pick from the header: 2 columns, "text", "class"'),
         ("", r"^The file is empty"),
     ],
