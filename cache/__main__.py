@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def stats(_: argparse.Namespace, path: Path) -> int:
-    """Say what is kept, where, within which bound, when it was used, and what was set aside."""
+    """Print what is stored and where, the size limit, when results were used, and which files were set aside."""
     limit = limit_from_environment()
     print(f"{'Folder':<12}{path.parent}")
     if path.exists():
@@ -50,7 +50,7 @@ def stats(_: argparse.Namespace, path: Path) -> int:
         print(f"{'File':<12}{path.name}, {_mib(path.stat().st_size)}, and a journal of {_mib(journal_bytes)}")
     else:
         print(f"{'Results':<12}none yet")
-    print(f"{'Bound':<12}{_mib(limit)}; ATTENTION_SIEVE_CACHE_MB names another")
+    print(f"{'Limit':<12}{_mib(limit)}; set ATTENTION_SIEVE_CACHE_MB to change it")
     aside = files_set_aside(path)
     print(f"{'Set aside':<12}{_set_aside_files(aside)}")
     for file in aside:
@@ -75,7 +75,7 @@ def verify(_: argparse.Namespace, path: Path) -> int:
     Exit code 1 when there was damage.
     """
     if not path.exists():
-        print(f"Nothing is kept in {path.parent} yet.")
+        print(f"Nothing is stored in {path.parent} yet.")
         return 0
     inode = path.stat().st_ino
     try:
@@ -113,7 +113,7 @@ def _verify_rows(connection: sqlite3.Connection) -> int:
 
 
 def clear(options: argparse.Namespace, path: Path) -> int:
-    """Remove every result, and on wish the files that were set aside; asks first."""
+    """Remove every result, and with --set-aside also the files that were set aside; asks first."""
     aside = files_set_aside(path) if options.set_aside else []
     if not path.exists() and not aside:
         print(f"There is nothing to remove in {path.parent}.")
@@ -183,22 +183,26 @@ def _date(used: int) -> str:
     try:
         return f"{datetime.fromtimestamp(used / 1e6):%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
-        return "at no date that there is"
+        return "on an impossible date"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m cache", description=__doc__)
-    parser.add_argument("--folder", type=Path, help="where the store lies; else ATTENTION_SIEVE_CACHE or the user's")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="folder of the store; default: the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder",
+    )
     commands = parser.add_subparsers(required=True)
     for run, summary in (
-        (stats, "what is kept, and where"),
+        (stats, "print what is stored, and where"),
         (verify, "check every result and remove damaged ones"),
         (clear, "remove every result"),
     ):
         command = commands.add_parser(run.__name__, help=summary, description=run.__doc__)
         command.set_defaults(run=run)
-    command.add_argument("--yes", action="store_true", help="do not ask")
-    command.add_argument("--set-aside", action="store_true", help="remove the files that were set aside, too")
+    command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    command.add_argument("--set-aside", action="store_true", help="also remove the files that were set aside")
     return parser
 
 

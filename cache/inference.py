@@ -358,8 +358,8 @@ class Inference:
             return stored
         if self._most_at_once is not None and len(missing) > self._most_at_once:
             raise AnalysisError(
-                f"This server computes at most {self._most_at_once:,} texts at once, and here are {len(missing):,} "
-                "that it does not know yet. Choose fewer, or use Attention Sieve on a machine of your own."
+                f"This server computes at most {self._most_at_once:,} texts at once, and {len(missing):,} of these "
+                "have not been computed before. Choose fewer, or use Attention Sieve on a machine of your own."
             )
         in_order = sorted(missing, key=lambda request: missing[request])
         results = self._passed(

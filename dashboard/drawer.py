@@ -71,7 +71,7 @@ def _finer_settings() -> None:
     _one_of(wording.RULE, tuple(RULES), "role rule", wording.RULE_HELP)
     _one_of(wording.FAMILY, tuple(FAMILIES), "family", wording.FAMILY_HELP)
     _one_of("Decide by", tuple(METHODS), "method", wording.METHOD_HELP)
-    _one_of("Degrees of freedom taken off (ddof)", (1, 0), "ddof", wording.DDOF_HELP)
+    _one_of("Delta degrees of freedom (ddof)", (1, 0), "ddof", wording.DDOF_HELP)
     _one_of("Syntactic direction", get_args(Direction), "direction", wording.DIRECTION_HELP)
     by_share = SCALES[st.session_state["scale"]] == "share"
     st.toggle(

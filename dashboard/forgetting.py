@@ -1,4 +1,4 @@
-"""Forgets the texts of a public server's visitors, with all that was made of them, after public.HOURS_KEPT hours.
+"""Deletes the texts of a public server's visitors, and everything computed from them, after public.HOURS_KEPT hours.
 
 What is read from uploads and what is computed of texts lies in memories of the class `Recent`; words of texts also lie
 in some results of the store. Uploads, and what a page remembers, go with their session, as Streamlit ends it.
@@ -14,11 +14,11 @@ from cache.store.store import Store
 from dashboard.public import HOURS_KEPT
 
 EVERY: Final = 60
-"""Seconds between two times."""
+"""Seconds between two rounds."""
 
 
 def forget(store: Store, now: float) -> None:
-    """Forget what would be older than HOURS_KEPT before the next time.
+    """Forget everything that would be older than HOURS_KEPT by the next round.
 
     Args:
         store: of the server.
@@ -30,7 +30,7 @@ def forget(store: Store, now: float) -> None:
 
 
 def forget_from_now_on(store: Store) -> None:
-    """Begin a thread that forgets as long as the store is in use."""
+    """Start a thread that does this for as long as the store is in use."""
     Thread(target=_forget_regularly, args=(ref(store),), name="forget texts", daemon=True).start()
 
 

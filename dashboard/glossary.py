@@ -16,22 +16,23 @@ TERMS: Final = {
         "What a head does: it gives some kind of token, such as its neighbours, clearly more attention than an even "
         "spread over all tokens would."
     ),
-    "local": f"Looks at what is near: the token itself and up to {LOCAL_RADIUS} tokens before and after it.",
+    "local": f"Looks nearby: at the token itself and up to {LOCAL_RADIUS} tokens before and after it.",
     "syntactic": (
-        "Looks along the grammar: subjects, objects, adjectives and adverbs, and the words that they belong to."
+        "Looks along grammatical relations: between subjects, objects, adjectives or adverbs and the words that "
+        "they belong to."
     ),
     "delimiter": "Looks at the special tokens that mark where a text begins and ends, such as [CLS] and [SEP].",
     "block": "Looks at the tokens of its own segment, in a text that has two.",
     "sieve": "For every token, the tokens that a role expects it to look at.",
     "score": (
         "How much attention falls on the tokens that a role expects, compared with an even spread over all tokens, "
-        "which scores 1 (block is weighted besides)."
+        "which scores 1 (block scores are also weighted)."
     ),
     "tau": "The threshold of a role: the mean score has to be above it.",
     "corpus": "The texts over which roles are tested. Choose them in the sidebar.",
     "query": "The token that looks.",
     "key": "The token that is looked at.",
-    "checkpoint": "A model as it was saved, with the weights that it had learned so far. Choose it in the sidebar.",
+    "checkpoint": "A saved model, with the weights that it had learned by then. Choose it in the sidebar.",
 }
 """Explanation by term; those of roles are their names in `core.roles.roles`."""
 

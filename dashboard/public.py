@@ -25,7 +25,7 @@ SHARE: Final = 0.1
 MAX_UPLOADS: Final = 8
 """Maximum number of uploads that one session holds at once."""
 HOURS_KEPT: Final = 2
-"""Hours after which the texts of visitors, and what was made of them, are forgotten; uploads go with their session."""
+"""Hours after which visitors' texts, and everything computed from them, are deleted; uploads end with their session."""
 
 
 def is_public() -> bool:

@@ -35,15 +35,17 @@ OFFLINE: Final = "Not on this machine, which is set to stay offline"
 NO_ANSWER: Final = "Not on this machine, and the hub does not answer"
 FETCH: Final = "Fetch it"
 CORPUS: Final = "Corpus"
+CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the results"
+"""When a t-test is valid."""
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
-    "Samples and uploads are judged by a t-test, which is valid once, for texts that were chosen before looking; texts "
-    "that you type, on the scale of scores, by evidence that stays valid while you add more."
+    f"Samples and uploads are judged by a t-test, which is valid {CHOSEN_BEFORE}; texts that you type, on the scale of "
+    "scores, by evidence that stays valid while you add more."
 )
 RESULTS: Final = "Results folder"
 RESULTS_HELP: Final = (
-    "A corpus that was scored before, with `python -m core corpus run`: its statistics are opened, whatever the number "
-    "of its texts. Choose one of the latest, or type the path of a folder."
+    "A corpus that was scored before, with `python -m core corpus run`: only its statistics are loaded, however "
+    "many texts it has. Choose one of the latest, or type the path of a folder."
 )
 RESULTS_NONE: Final = "Choose one, or type its path"
 WAIT_RESULTS: Final = (
@@ -51,7 +53,7 @@ WAIT_RESULTS: Final = (
     "--output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"
-"""Of a role, in the place of a number of heads."""
+"""Of a role, in place of a number of heads."""
 USE_SAMPLES: Final = "Use the sample texts here"
 UPLOAD: Final = "Upload texts"
 UPLOAD_FORMATS: Final = (
@@ -69,43 +71,45 @@ COLUMN_SECOND: Final = "Column with the second segment"
 NO_SECOND: Final = "none (single texts)"
 SCALE: Final = "Scale"
 SCALE_HELP: Final = (
-    "What a score is. **Times uniform attention**, as in the paper: how many times as much attention a role's tokens "
-    "get as if it were spread evenly over all tokens (for block, times the entropy). **Share above chance**: 0 is "
-    "evenly spread attention, 1 is all attention on the role's tokens, and less than evenly spread is below 0. It does "
-    "not grow with the length of the text, and can be compared between roles."
+    "What a score is. **Times uniform attention**, as in the paper: how many times as much attention a role's "
+    "tokens get as they would if it were spread evenly over all tokens (for block, times the entropy). **Share "
+    "above chance**: 0 is evenly spread attention, 1 is all attention on the role's tokens, and a negative share is "
+    "less than evenly spread attention gives them. It does not grow with the length of the text, and can be "
+    "compared between roles."
 )
 TAU_HELP: Final[dict[Scale, str]] = {
     "score": (
-        "How strong attention must be: 3 = three times an even spread over all tokens (block is weighted besides). A "
-        "role needs a mean score above it. Scores grow with the length of a text: on a short one, no head may be able "
-        "to reach tau."
+        "How strong attention must be: 3 = three times an even spread over all tokens (block scores are also "
+        "weighted). A role needs a mean score above it. Scores grow with the length of a text: on a short one, no "
+        "head may be able to reach tau."
     ),
     "share": (
-        "How strong attention must be: 0.5 = half of the way from an even spread to all attention in the right place. "
-        "A role needs a mean share above it. On a text of any length, a head can reach it."
+        "How strong attention must be: 0.5 = halfway from an even spread to all attention in the right place. A "
+        "role needs a mean share above it. A head can reach it on a text of any length."
     ),
 }
-RULE: Final = "A role asks for more than"
+RULE: Final = "A role must exceed"
 RULE_HELP: Final = (
-    "A mean score above tau, and clearly above what evenly spread attention scores on the same texts (the default), or "
-    "only a mean score above tau, as in the paper. The two differ for block, whose weight gives 3 and more to evenly "
-    "spread attention."
+    "A mean score above tau, and clearly above what evenly spread attention scores on the same texts (the default), "
+    "or only a mean score above tau, as in the paper. The two differ for block, whose weight gives evenly spread "
+    "attention a score of 3 or more."
 )
-FAMILY: Final = "Correct together"
+FAMILY: Final = "Correct p-values over"
 FAMILY_HELP: Final = (
-    "The tests of all heads for one role, as maps are read role by role (the default), or the tests of all roles."
+    "Which tests count as one family: those of all heads for one role (the default, since maps are read role by "
+    "role), or those of all heads and roles."
 )
 ALPHA_HELP: Final = (
-    "How often a head without the role may be given it by chance. 0.05 = 1 in 20. That is for each head by itself; the "
-    "correction below is for all of them together. Intervals cover 1 − alpha."
+    "How often a head without the role may be given it by chance. 0.05 = 1 in 20. This holds for a single head; the "
+    "correction below takes account of all of them. Intervals cover 1 − alpha."
 )
 CORRECTION_HELP: Final = (
-    "Many tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "
-    "of false roles among those found; Holm limits the chance of even one; none is what the paper did."
+    "Many tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share of "
+    "false roles among those found; Holm limits the chance of even one; the paper makes no correction (none)."
 )
 METHOD_HELP: Final = (
-    "Over texts that you type, on the scale of scores, evidence takes the place of the t-test. Mean alone is the "
-    "paper's simpler rule: a mean score above tau, without a test."
+    "For texts that you type, on the scale of scores, evidence replaces the t-test. Mean alone is the paper's "
+    "simpler rule: a mean score above tau, without a test."
 )
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
 DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
@@ -113,7 +117,7 @@ ENTROPY_HELP: Final = (
     "As in the authors' code, block scores are multiplied by the entropy of the row in nats. Without it the score is "
     "at most about 2, so no head can pass tau = 3."
 )
-ENTROPY_HELP_SHARE: Final = "Does not apply: a share above chance has no weight. Choose the other scale to change it."
+ENTROPY_HELP_SHARE: Final = "Does not apply: shares above chance are not weighted. Choose the other scale to change it."
 
 ALL_ON: Final = "Switch all on"
 ARCS_OF: Final = "Arcs"
@@ -166,7 +170,7 @@ def not_in_text(name: str, value: str) -> str:
 
 
 def no_such_look(name: str, value: str) -> str:
-    """A setting of the arcs that there is not."""
+    """A setting of the arcs that does not exist."""
     return f"The link asks for {name} “{value}”, which the arcs do not offer. Showing them as usual."
 
 
@@ -176,12 +180,12 @@ def no_such_page(name: str) -> str:
 
 
 def no_such_number(value: str, n_texts: int, shown: int) -> str:
-    """A text that is not there."""
+    """A text number that does not exist."""
     return f"The link asks for text “{value}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
 
 
 def no_such_guess(value: str) -> str:
-    """A token to predict that is not there."""
+    """A token to predict that does not exist."""
     return f"The link asks to predict token “{value}”, which this text does not have. Showing another one instead."
 
 
@@ -235,7 +239,7 @@ def some_of(names: Sequence[str]) -> str:
 
 
 def roles_against(n_gained: int, n_lost: int) -> str:
-    """How many roles come and go when heads are switched off."""
+    """How many roles heads gain and lose when some are switched off."""
     return f"Compared with all heads on: {counted(n_gained, 'role')} gained, {n_lost:,} lost."
 
 
@@ -246,7 +250,7 @@ SWITCH_HELP: Final = (
 
 
 def what_changes(n_off: int) -> str:
-    """The heading above what switching heads off does."""
+    """Heading above the effects of switching heads off."""
     return f"What changes without {'it' if n_off == 1 else 'them'}"
 
 
@@ -270,13 +274,15 @@ def switch(to: str, names: Sequence[str]) -> str:
 def output_moves(unit: str, distance: float | None) -> str:
     """How far the output's probabilities move."""
     if distance is None:
-        return f"The output of the checkpoint, each a {unit}."
+        return f"The output of the checkpoint: a {unit} each."
     points = f"{100 * distance:.1f}"
     moves = "The prediction does not change" if points == "0.0" else "The prediction changes"
     return f"{moves}: {points} points of probability move elsewhere. The most likely ones, before and after:"
 
 
-MOVES_HELP: Final = "Half the sum of all changes of probability, the total variation distance: 100 points move at most."
+MOVES_HELP: Final = (
+    "Half the sum of all changes in probability (total variation distance): at most 100 points can move."
+)
 
 
 def at_tau(tau: float, scale: Scale) -> str:
@@ -285,7 +291,7 @@ def at_tau(tau: float, scale: Scale) -> str:
 
 
 def above_tau(tau: float, scale: Scale) -> str:
-    """What a role asks of one text."""
+    """What a role requires of one text."""
     return f"{WORDS[scale].noun} above {tau:g}" if scale == "score" else f"{WORDS[scale].noun} of more than {tau:g}"
 
 

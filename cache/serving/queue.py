@@ -300,4 +300,4 @@ def _sharing_key(item_request: ItemRequest) -> tuple[Hashable, ...]:
 
 def closing() -> AnalysisError:
     """The error for sessions that wait when the program ends."""
-    return AnalysisError("The program is being closed, so no more texts are passed. Start it again to go on.")
+    return AnalysisError("The program is being closed, so no more texts are processed. Start it again to continue.")

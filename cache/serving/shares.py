@@ -45,9 +45,9 @@ class Shares:
             minutes = max(1, round((used[0][0] + SECONDS - self._clock()) / 60))
         megabytes = f"{self._n_bytes / 1e6:,.1f}".removesuffix(".0")
         raise AnalysisError(
-            f"This page has had {megabytes} MB of results computed within an hour, which is all that "
-            f"one page may on this server. Wait about {minutes} minute{'s' * (minutes > 1)}, go back to what you have "
-            "seen before, or use Attention Sieve on a machine of your own."
+            f"This page has had {megabytes} MB of results computed within an hour, which is the limit for one page "
+            f"on this server. Wait about {minutes} minute{'s' * (minutes > 1)}, go back to what you have seen "
+            "before, or use Attention Sieve on a machine of your own."
         )
 
     def add(self, n_bytes: int) -> None:

@@ -351,8 +351,8 @@ class Worker:
     def _shrink(self, checkpoints: Checkpoints, n_tokens: int) -> None:
         self._batch_tokens = n_tokens
         self.notice = (
-            f"Memory ran out on {checkpoints[0].device}, so {self._names} now passes at most {n_tokens:,} "
-            "tokens at once. That takes longer; the results are the same."
+            f"Memory ran out on {checkpoints[0].device}, so {self._names} now processes at most {n_tokens:,} tokens "
+            "at once. That takes longer; the results are the same."
         )
 
     def _keep(self, results: Mapping[Item, PassResult]) -> None:
@@ -360,7 +360,7 @@ class Worker:
         try:
             write(self._store, {item.item_request: result for item, result in results.items()})
         except Exception:
-            _log.exception("Results could not be kept; the analysis goes on.")
+            _log.exception("Results could not be stored; the analysis goes on.")
         self._queue.forget(list(results))
 
 

@@ -76,13 +76,13 @@ class Store:
         what_to_do = "Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
         if self._reader.trouble:
             return (
-                f"Results cannot be kept in {self.folder} or found there: {self._reader.trouble}. The analysis goes on "
-                f"without them. {what_to_do}"
+                f"Results can be neither stored nor found in {self.folder}: {self._reader.trouble}. The analysis "
+                f"goes on without them. {what_to_do}"
             )
         if self._writer.trouble:
             return (
-                f"New results cannot be kept in {self.folder}: {self._writer.trouble}. The analysis goes on, and what "
-                f"is kept already is still found. {what_to_do}"
+                f"New results cannot be stored in {self.folder}: {self._writer.trouble}. The analysis goes on, and "
+                f"results stored earlier are still found. {what_to_do}"
             )
         return ""
 

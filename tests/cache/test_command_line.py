@@ -64,7 +64,7 @@ def test_stats_say_what_is_kept_where_and_within_which_bound(store, capsys, monk
     assert "2 of them mostly measures\n" in said
     assert "1 of them mostly attention\n" in said
     assert re.search(r"File        results\.sqlite, \d\.\d MiB, and a journal of \d\.\d MiB\n", said)
-    assert "Bound       300.0 MiB" in said
+    assert "Limit       300.0 MiB" in said
     assert "Set aside   1 file, 0.0 MiB\n" in said
     assert "results.set-aside-20260101-120000.sqlite\n" in said
 
@@ -81,7 +81,7 @@ def test_stats_date_the_oldest_and_the_newest_use(store, capsys):
 def test_a_use_at_no_date_is_told(store, capsys):
     edit(store.path, "UPDATE uses SET used = 9000000000000000000")
     assert run(store, "stats") == 0
-    assert "Used        at no date that there is" in capsys.readouterr().out
+    assert "Used        on an impossible date" in capsys.readouterr().out
 
 
 def test_stats_change_nothing(store, capsys):
@@ -100,7 +100,7 @@ def test_stats_of_an_unreadable_value_do_not_fail(store, capsys):
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("stats", "Results     none yet"), ("verify", "Nothing is kept in"), ("clear", "There is nothing to remove in")],
+    [("stats", "Results     none yet"), ("verify", "Nothing is stored in"), ("clear", "There is nothing to remove in")],
 )
 def test_where_nothing_is_kept_nothing_is_made(tmp_path, capsys, command, said):
     assert run(tmp_path / "none", command) == 0

@@ -149,7 +149,7 @@ def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_
     monkeypatch.setattr("core.comparison.in_step.compare_batch", small_memory)
     assert len(inference.comparison(engines, TEXTS).positions) == 4
     for engine in engines:
-        assert "seed 2 now passes at most" in inference.notice(engine)
+        assert "seed 2 now processes at most" in inference.notice(engine)
 
 
 def test_progress_counts_texts_and_a_closed_tab_stops_the_comparison(inference, engines):

@@ -47,7 +47,7 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
 
 def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_not_counted(tmp_path, engine):
     inference = Inference(Store(tmp_path), most_at_once=2)
-    with pytest.raises(AnalysisError, match=r"^This server computes at most 2 texts at once, and here are 3 that it"):
+    with pytest.raises(AnalysisError, match=r"^This server computes at most 2 texts at once, and 3 of these have"):
         inference.ask(engine, SCORES, TEXTS)
     assert inference.n_passed == 0
     inference.ask(engine, SCORES, TEXTS[:2])

@@ -164,8 +164,8 @@ def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a
     texts = [f"The cat number {number} sat down." for number in range(public.MAX_TEXTS + 1)]
     at.text_area(key="corpus_text").set_value("\n".join(texts)).run()
     assert [error.value.replace("\\", "") for error in at.error] == [
-        "This server computes at most 500 texts at once, and here are 501 that it does not know yet. Choose fewer, or "
-        "use Attention Sieve on a machine of your own."
+        "This server computes at most 500 texts at once, and 501 of these have not been computed before. Choose fewer, "
+        "or use Attention Sieve on a machine of your own."
     ]
     assert controls.inference().n_passed == n_passed
     controls.inference.clear()
@@ -185,7 +185,7 @@ def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another
     while not at.error:
         at.text_area(key="text").set_value(next(new)).run()
     (error,) = at.error
-    assert "which is all that one page may on this server" in error.value
+    assert "which is the limit for one page on this server" in error.value
     at.text_area(key="text").set_value("The old dog sleeps and the old cat sleeps.").run()
     assert not at.error
     visitor[0] = "second"

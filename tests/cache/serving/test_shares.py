@@ -69,18 +69,18 @@ def test_a_share_is_used_up_by_one_session_and_free_again_after_an_hour(asking):
 def test_what_a_session_has_computed_is_refused_beyond_its_share_and_what_is_kept_never(shared, asking, engine):
     inference = shared(1)
     first = inference.ask(engine, SCORES, [CAT])
-    with pytest.raises(AnalysisError, match="all that one page may on this server"):
+    with pytest.raises(AnalysisError, match="the limit for one page on this server"):
         inference.ask(engine, SCORES, [CAT, DOG])
-    with pytest.raises(AnalysisError, match="all that one page may"):
+    with pytest.raises(AnalysisError, match="the limit for one page"):
         inference.look(engine, DOG)
-    with pytest.raises(AnalysisError, match="all that one page may"):
+    with pytest.raises(AnalysisError, match="the limit for one page"):
         inference.comparison((engine, engine), [DOG])
     assert inference.n_passed == 1
     assert inference.ask(engine, SCORES, [CAT]).positions == first.positions
     asking["session"] = "second"
     seen = inference.look(engine, DOG)
     assert inference.look(engine, DOG) is seen
-    with pytest.raises(AnalysisError, match="all that one page may"):
+    with pytest.raises(AnalysisError, match="the limit for one page"):
         inference.look(engine, FROG)
 
 
@@ -106,5 +106,5 @@ def test_a_request_that_is_stopped_or_fails_counts_by_its_texts(shared, asking, 
         inference.ask(engine, SCORES, [CAT, DOG], report=stop)
     with pytest.raises(TextTooLong):
         inference.look(engine, LONG)
-    with pytest.raises(AnalysisError, match="all that one page may"):
+    with pytest.raises(AnalysisError, match="the limit for one page"):
         inference.look(engine, FROG)

@@ -620,7 +620,7 @@ def test_an_error_while_results_are_written_is_logged_and_stops_nobody(inference
         assert inference.ask(engine, SCORES, [sentence(number)]).positions == (0,)
     inference.close()
     assert [record.getMessage() for record in caplog.records] == [
-        "Results could not be kept; the analysis goes on."
+        "Results could not be stored; the analysis goes on."
     ] * 2
     assert "a bug in the store" in caplog.text
 

@@ -780,7 +780,7 @@ def test_a_file_where_the_folder_should_be_leaves_the_analysis_without_a_store(t
     assert store.get("key") is None
     assert store.size() == (0, 0)
     store.clear()
-    assert store.warning.startswith(f"Results cannot be kept in {tmp_path / 'cache'} or found there: ")
+    assert store.warning.startswith(f"Results can be neither stored nor found in {tmp_path / 'cache'}: ")
     assert "The analysis goes on without them." in store.warning
 
 
@@ -815,8 +815,8 @@ def test_a_full_disk_keeps_nothing_new_and_loses_nothing_old(store):
     assert store.get("new") is None
     assert_equal(store.get("old"), SCORES)
     assert store.warning == (
-        f"New results cannot be kept in {store.folder}: database or disk is full. The analysis goes on, and what is "
-        "kept already is still found. Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
+        f"New results cannot be stored in {store.folder}: database or disk is full. The analysis goes on, and "
+        "results stored earlier are still found. Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
     )
     writer.execute("PRAGMA max_page_count = 100000")
     store.put("new", of_bytes(100_000))
