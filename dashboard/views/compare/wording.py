@@ -12,6 +12,7 @@ from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from core.similarity.distances import MOST
 from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
+from dashboard.wording import CHOSEN_BEFORE
 
 if TYPE_CHECKING:
     from core.passes.outputs import Unit
@@ -28,8 +29,8 @@ SEE: Final = (
 )
 WITH: Final = "Compare with (b)"
 WITH_HELP: Final = (
-    "One or more checkpoints: names of those that were fine-tuned here, with their saved steps; folders; or model ids "
-    "of the hub. The saved steps of one training run can be followed in order."
+    "One or more checkpoints: those fine-tuned here, by name, and their saved steps; folders; or model ids of the "
+    "Hugging Face hub. The saved steps of one training run can be followed in order."
 )
 WITH_NONE: Final = "choose or type a checkpoint"
 FOCUS: Final = "Compared checkpoint"
@@ -46,10 +47,10 @@ MAKE_SAMPLE_HELP: Final = (
     f"bundled checkpoint on {N_TRAINING:,} of them. `make sample-checkpoint` does the same."
 )
 FINETUNE: Final = "Fine-tune on my own texts"
-ALL_ON: Final = "Heads that are switched off on other pages are on here."
+ALL_ON: Final = "Heads that you switched off on other pages are switched on here."
 TYPED: Final = (
-    "Here roles and differences are decided by t-tests, which are valid once: for texts that were chosen before "
-    "looking. Only the pages on one checkpoint judge typed texts by evidence that stays valid while you add more."
+    f"Here roles and differences are decided by t-tests, which are valid {CHOSEN_BEFORE}. Only the pages about a single "
+    "checkpoint judge typed texts by evidence that stays valid while you add more."
 )
 SAME: Final = "This is the reference itself, so nothing differs."
 CHANGES: Final = "Which heads changed?"
@@ -62,8 +63,8 @@ SURE: Final = "How sure?"
 TABLE: Final = "All numbers"
 ROLE: Final = "Role"
 ROLE_HELP: Final = (
-    "Its score is followed in the map and in the charts. At first it is the role that most heads gain or lose; of "
-    "several, or where none does, the one whose score differs most, as the mean over all heads."
+    "The map and the charts show the score of this role. To begin with, it is the role that most heads gain or "
+    "lose; in a tie, or if no head gains or loses one, the role whose score differs most on average over all heads."
 )
 OUTLINE: Final = "outlined: the difference is significant"
 MORE: Final = "higher under b"
@@ -76,8 +77,8 @@ DIVERGENCE_NOTE: Final = (
 NO_DIVERGENCE: Final = "The tokenizers split every text differently, so attention cannot be compared token by token."
 CONTROLS: Final = "What the pictures of attention show"
 HEAD_SHOWN_HELP: Final = (
-    "Before you choose a head, the one is shown whose mean score over the corpus differs most, up or down, for the "
-    "role that most heads gain or lose. Click another in a grid or map below; the pictures follow."
+    "Until you choose a head, you see the one whose mean score over the corpus changes most, up or down, for the "
+    "role that most heads gain or lose. Click another in a grid or map below, and these pictures follow."
 )
 ARCS_HINT: Final = "Click a head in any grid below to see its arcs under both checkpoints."
 MORE_ATTENTION: Final = "more under b"
@@ -98,8 +99,8 @@ TRANSITIONS_SEE: Final = (
     "first."
 )
 FLOW_SEE: Final = (
-    "Click a band, or a bar at either end, to list its heads. Bands too thin to click, and everything else, can be "
-    "chosen below the flow."
+    "Click a band, or a bar at either end, to list its heads. Bands that are too thin to click can be chosen from "
+    "the list below the flow."
 )
 TRANSITION: Final = "Heads of"
 TRANSITION_NONE: Final = "choose a transition, or click one above"
@@ -107,7 +108,9 @@ TRANSITION_HELP: Final = (
     "First the transitions from one set of roles to another, then all heads that hold a set of roles under a or b."
 )
 HEADS_OF: Final = "Heads"
-HEADS_HELP: Final = "Choosing a head shows its arcs under both checkpoints at the top, and leads on to Inspect."
+HEADS_HELP: Final = (
+    "Choosing a head shows its arcs under both checkpoints at the top of the page; from there a link leads to Inspect."
+)
 MCNEMAR: Final = (
     "For each role, how many heads hold it before and after. p is McNemar's exact test of whether heads are as likely "
     "to gain the role as to lose it. The heads of one model are not independent, so take it as a guide."
@@ -133,12 +136,12 @@ def training(steps: int | None) -> str:
 
 
 def not_above_chance(result: AgainstChance) -> str:
-    """The compared checkpoint is not shown to have learned its task."""
+    """There is no evidence that the compared checkpoint learned its task."""
     value = "not defined" if result.value is None else f"{result.value:.3f}"
     measure = "accuracy" if result.is_share else "correlation"
     return (
-        f"Its training is not shown to have taught it anything: the validation {measure} is {value} at step "
-        f"{result.step:,} ({result.in_words}). What differs below need not come from learning the task."
+        f"There is no evidence that its training taught it anything: the validation {measure} is {value} at step "
+        f"{result.step:,} ({result.in_words}). The differences below need not come from learning the task."
     )
 
 
@@ -152,10 +155,10 @@ def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int | None, sca
 
 
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
-    """Of how many changed heads the labels do not depend on the texts that happen to be there."""
+    """How many of the changed heads have labels that do not depend on this sample of texts."""
     return (
-        f"For **{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role, the labels under a and under b "
-        f"each stay in at least {100 * CERTAIN:g}% of {RESAMPLES} corpora drawn anew from the "
+        f"For **{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role, the labels under a and under "
+        f"b each stay the same in at least {100 * CERTAIN:g}% of {RESAMPLES} bootstrap resamples of the "
         f"{counted(n_texts, 'text')}."
     )
 
@@ -164,7 +167,7 @@ def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_mos
     """How the score of the role that moved most differs for the head that is shown."""
     of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
     if is_most:
-        return f"{of_role} moved most, from {a:.2f} under a to {b:.2f} under b."
+        return f"{of_role} changed most, from {a:.2f} under a to {b:.2f} under b."
     return f"{of_role} is {a:.2f} under a and {b:.2f} under b."
 
 
@@ -183,7 +186,7 @@ def predicted(names: Sequence[str], values: Sequence[float], unit: "Unit", maske
 
 
 def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
-    """How many scores differ by more than noise, and by how much."""
+    """How many scores differ significantly, and by how much."""
     size = "" if effect is None else f", with a median effect of {effect:.1f} standard deviations"
     return (
         f"**{n_differ:,}** of {n_tested:,} {WORDS[scale].nouns} (one for each head and role) differ significantly at "
@@ -192,13 +195,13 @@ def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect
 
 
 def shift(role: str, overall: float, p: float, n_texts: int) -> str:
-    """How one role's score moves over all heads."""
+    """How one role's score changes over all heads."""
     if math.isnan(overall):
         return f"**{role}** is not applicable to these texts."
     if overall == 0 and math.isnan(p):
-        return f"**{role}** does not move on any text."
+        return f"**{role}** does not change on any text."
     verb = "rose" if overall > 0 else "fell"
-    tested = "no test: it moves by the same on every text" if math.isnan(p) else p_value(p)
+    tested = "no test: it changes by the same amount on every text" if math.isnan(p) else p_value(p)
     return (
         f"**{role}** {verb} by {abs(overall):.2g} on average over all heads and {counted(n_texts, 'text')}, {tested}."
     )
@@ -226,8 +229,8 @@ def other_shape(a: tuple[int, int], b: tuple[int, int]) -> str:
 def other_tokens(n_texts: int, n_all: int) -> str:
     """Texts whose tokens differ."""
     return (
-        f"The tokenizers split {n_texts:,} of {counted(n_all, 'text')} differently. Scores are compared as they are, "
-        "each over its own tokens; the divergence leaves these texts out."
+        f"The tokenizers split {n_texts:,} of {counted(n_all, 'text')} differently. Scores are still compared, each "
+        "over its own tokens; the divergence leaves these texts out."
     )
 
 
@@ -247,5 +250,5 @@ def difference(head: str) -> str:
 
 
 def no_such_transition(name: str) -> str:
-    """A transition in the link that there is not."""
+    """A transition in the link that does not exist."""
     return f"The link asks for transition “{name}”, which no head makes here. Choose one from the list."

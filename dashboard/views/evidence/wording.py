@@ -5,6 +5,7 @@ from typing import Final
 
 from dashboard import controls
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import CHOSEN_BEFORE
 
 KEEP: Final = "Keep this text"
 KEEP_HELP: Final = "Adds the text on screen to the texts that you type in the sidebar, and makes these the corpus."
@@ -13,28 +14,28 @@ BACK: Final = {
     controls.UPLOAD: "Back to an uploaded file",
 }
 """Labels of the button, by previous corpus."""
-BACK_HELP: Final = "Your texts are kept, and the sidebar brings them back. A file has to be uploaded again."
+BACK_HELP: Final = "Your texts are kept, and you can return to them in the sidebar. A file has to be uploaded again."
 NAME: Final = "evidence"
 COLUMN_EVIDENCE: Final = (
-    "What a bet of 1 on the role, against no role, has become over your texts. The smaller of the bets against tau and "
-    "against uniform attention, or as in the paper that against tau alone."
+    "Each of your texts is a bet that the head has the role; this is what a stake of 1 has become. There is a bet "
+    "against tau and one against uniform attention, and the smaller counts; with the paper's rule, only the one "
+    "against tau."
 )
 COLUMN_MEAN: Final = (
     "Mean score over the texts in which the role is applicable, and in parentheses a lower bound that stays valid "
     "however often you look and add texts."
 )
-DUPLICATES: Final = "A text that is there twice counts once as evidence."
+DUPLICATES: Final = "A text that appears twice counts once as evidence."
 START_OVER: Final = "Start over"
 START_OVER_HELP: Final = (
-    "Evidence then counts only the texts that are in the corpus now: what you have seen before does not count any "
-    "more. It is valid only if you would have chosen these texts without having looked, so type new ones."
+    "From then on, evidence counts only the texts that are in the corpus now, and earlier ones no longer count. "
+    "This is valid only if you would have chosen these texts without having seen any results, so type new ones."
 )
-VALID_ONCE: Final = "The test is valid once: for texts that were chosen before looking."
-BY_MEAN: Final = "The mean alone decides here: there is neither a test nor evidence."
+VALID_ONCE: Final = f"The test is valid {CHOSEN_BEFORE}."
+BY_MEAN: Final = "Here the mean alone decides, without a test or evidence."
 BY_SHARE: Final = (
     "Shares above chance can be negative, and evidence needs values of at least 0. So a t-test decides here, which is "
-    "valid once: for texts that were chosen before looking. On the scale of scores, evidence stays valid while you add "
-    "texts."
+    f"valid {CHOSEN_BEFORE}. On the scale of scores, evidence stays valid while you add texts."
 )
 NO_HEAD: Final = "Choose a head in the grid to see how its evidence grows with the texts."
 BY_TEXTS: Final = "How evidence grows with the number of texts is drawn for each head in the tab Evidence."
@@ -43,22 +44,22 @@ BY_TEXTS: Final = "How evidence grows with the number of texts is drawn for each
 def evidence(alpha: float) -> str:
     """Definition of evidence, and its limits."""
     return (
-        "**Roles by evidence: stop whenever you like.** Odds such as 34 : 1 are what a bet of 1 on the role has become "
-        f"over your texts. Where the head does not have the role, they ever reach {1 / alpha:g} : 1 in at most "
-        f"{percent(alpha)} of cases, however often you look and however many texts you add. What they say is about "
-        "the way you choose texts: choosing a text because a head likes it is not covered."
+        "**Roles by evidence: stop whenever you like.** Each text is a bet that the head has the role, and odds "
+        "such as 34 : 1 are what a stake of 1 has become over your texts. For a head without the role, they ever "
+        f"reach {1 / alpha:g} : 1 in at most {percent(alpha)} of cases, however often you look and however many "
+        "texts you add. This does not hold if you choose texts because they suit a head."
     )
 
 
 def taken_out(n_texts: int) -> str:
     """Deleted texts that still count."""
-    return f"Evidence also counts {counted(n_texts, 'text')} that you have taken out."
+    return f"Evidence also counts {counted(n_texts, 'text')} that you have removed."
 
 
-WHICH: Final = "Texts taken out"
+WHICH: Final = "Removed texts"
 WHY_COUNTED: Final = (
-    "Otherwise, deleting the texts that spoke against a role would make evidence for it. A link and a reload bring "
-    "back only the texts of the corpus, and evidence starts with these."
+    "Otherwise, deleting the texts that spoke against a role would create evidence for it. A link or a reload "
+    "restores only the texts of the corpus, and evidence starts again with these."
 )
 
 
@@ -82,4 +83,4 @@ def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
 
 def filled_by_evidence(tau: float) -> str:
     """Meaning of a filled corner, by evidence."""
-    return f"Filled letters: roles this head holds by the evidence so far (tau {tau:g}). A role may go again."
+    return f"Filled letters: roles this head holds by the evidence so far (tau {tau:g}). A role can be lost again."

@@ -7,7 +7,7 @@ from core.corpus.statistics import TAUS
 from core.roles.uncertainty.stability import FEW, FEWEST
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import counted
-from dashboard.wording import NOT_TESTED
+from dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
 
 PART: Final = "Texts"
 PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."
@@ -15,29 +15,32 @@ DECIDED_BY: Final = "Decided by"
 TEST: Final = "t-test"
 EVIDENCE: Final = "evidence"
 DECIDED_HELP: Final = (
-    "The t-test is valid once, for texts that were chosen before looking. Evidence stays valid however often texts are "
-    f"added; it is kept for tau {', '.join(f'{tau:g}' for tau in TAUS)}, and between two of them that of the higher "
-    "one counts, which is less."
+    f"The t-test is valid {CHOSEN_BEFORE}. Evidence stays valid however often texts are added; it is stored for tau "
+    f"{', '.join(f'{tau:g}' for tau in TAUS)}, and between two of these the smaller evidence, that of the higher tau, "
+    "counts."
 )
-FROM_STATISTICS: Final = "Drawn from the statistics of the corpus: no text is read, and no model runs."
-SCORED_WITH: Final = "The results have another scale than the drawer of test settings; theirs is taken: "
+FROM_STATISTICS: Final = "Drawn from the statistics of the corpus; no text is read, and no model runs."
+SCORED_WITH: Final = (
+    "The results were made on another scale than the one in the test settings; the scale of the results is used: "
+)
 COMPARED: Final = "Compared with"
 COMPARED_HELP: Final = "Results of another checkpoint on the same texts."
 NO_OTHER: Final = (
-    "To compare, name a second results folder: that of another checkpoint on the same texts, in shards of the same "
-    "size."
+    "To compare, choose a second results folder: that of another checkpoint on the same texts, in shards of the "
+    "same size."
 )
 NOT_PAIRED: Final = (
-    "The differences have not been taken text by text yet, so there is no test of them. Do it once; it runs no model:"
+    "The differences have not been computed text by text yet, so they cannot be tested. Compute them once; this "
+    "runs no model:"
 )
-NOT_PAIRED_HERE: Final = "The differences have not been taken text by text, so there is no test of them."
+NOT_PAIRED_HERE: Final = "The differences have not been computed text by text, so they cannot be tested."
 PAIRED_OVER_ALL: Final = "Differences are tested over all texts only, so nothing is outlined here."
 HIGHEST: Final = "Highest texts"
 READ: Final = "Read the highest texts"
 STOPPED: Final = "Stopped. The texts so far are those of the shards that were read."
 PARTS: Final = "Side by side"
 NO_PARTS: Final = "The corpus has one part only."
-NO_SCORE: Final = "No text takes part in this role."
+NO_SCORE: Final = "This role does not apply to any text."
 N_HIGHEST: Final = 20
 
 
@@ -50,9 +53,12 @@ def corpus_line(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int
 
 
 def few_in_parts(n_texts: Mapping[str, int]) -> str:
-    """Parts with too few texts for a firm map of roles, by title."""
+    """Parts with too few texts for a reliable map of roles, by title."""
     parts = ", ".join(f"{title} ({n:,})" for title, n in n_texts.items())
-    return f"With fewer than {FEW} texts, a map of roles is weak, and with fewer than {FEWEST} mostly noise: {parts}."
+    return (
+        f"With fewer than {FEW} texts, a map of roles is unreliable, and with fewer than {FEWEST} mostly noise: "
+        f"{parts}."
+    )
 
 
 def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], tau: float) -> str:
@@ -69,6 +75,6 @@ def reading_shard(number: int, n_shards: int) -> str:
 def differing(n_differ: int, n_tested: int, alpha: float) -> str:
     """How many scores differ."""
     return (
-        f"{n_differ:,} of {n_tested:,} mean scores differ between the two checkpoints (paired t-test over the same "
-        f"texts, corrected, level {alpha:g})."
+        f"{n_differ:,} of {n_tested:,} mean scores differ significantly between the two checkpoints (paired t-test "
+        f"over the same texts, corrected, alpha {alpha:g})."
     )

@@ -20,10 +20,10 @@ HINT: Final = (
 )
 ASK_FROM: Final = "Which heads look from this word?"
 ASK_TO: Final = "Which heads look at this word?"
-ONE_TEXT: Final = "This tells of one text; other texts are the test, in “Over the corpus” below."
+ONE_TEXT: Final = "This is one text only; “Over the corpus” below tests it on others."
 AS_SET: Final = "corrected as the test settings say"
 BEATS_CHANCE: Final = "clearly more than attention split at random"
-IN_VIEW: Final = "Only words of the part of the text that the arcs show can be chosen."
+IN_VIEW: Final = "You can choose only words in the part of the text that the arcs show."
 OVER: Final = "Over the corpus: which heads link such words?"
 RELATION: Final = "Joined by the relation"
 RELATION_HELP: Final = (
@@ -35,12 +35,12 @@ WAY: Final = "Looking"
 FROM_DEPENDENT: Final = "from the dependent to its head"
 FROM_HEAD: Final = "from the head to its dependent"
 TWO_OR_RELATION: Final = "Choose both words above, or a relation that joins them."
-BEATS: Final = "clearly more than evenly spread, and than other words"
+BEATS: Final = "clearly more than an even spread would give, and than other words give"
 OVER_NOTE: Final = (
-    "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
-    "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least "
-    f"{100 * LEAST_GAIN:.0f}% more than evenly spread attention would, and significantly more than between such other "
-    "words (paired t-test, with the correction of the test settings)."
+    "Upper and lower case are treated alike. *Other words*: the attention between other words of the same texts at "
+    "the same distance, which exposes a head that merely looks at a fixed distance. Outlined heads give at least "
+    f"{100 * LEAST_GAIN:.0f}% more than evenly spread attention would, and significantly more than between such "
+    "other words (paired t-test, with the correction of the test settings)."
 )
 
 

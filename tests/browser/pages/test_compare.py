@@ -80,7 +80,7 @@ def test_a_second_checkpoint_gives_sentence_grids_maps_and_arcs_which_share_one_
         expect_on_first_screen(page, region(page, name).get_by_role("option").nth(4))
         expect(region(page, name).get_by_role("radio")).to_have_count(0)
     expect(region(page, f"^{wording.CONTROLS}").get_by_role("radio", name="Matrix")).to_have_count(1)
-    expect(page.get_by_text(re.compile(r"^L\d H\d+: its \w+ score moved most"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^L\d H\d+: its \w+ score changed most"))).to_be_visible()
     for name, layer, number in (("^Roles gained", 2, 5), (r"^\(a\) Roles", 3, 1), (r"^\w+, b − a", 4, 7)):
         head(page, name, layer, number).click()
         expect(page.get_by_role("region", name=f"Attention of L{layer} H{number} in films")).to_be_visible()
@@ -133,7 +133,7 @@ def test_equal_checkpoints_differ_in_nothing(visit):
     expect(page.get_by_text(wording.SAME)).to_be_visible()
     page.get_by_role("tab", name=wording.SURE).click()
     expect(page.get_by_text(re.compile(r"^0 of \d+ scores \(one for each head and role\) differ"))).to_be_visible()
-    expect(page.get_by_text("delimiter:sep does not move on any text")).to_be_visible()
+    expect(page.get_by_text("delimiter:sep does not change on any text")).to_be_visible()
 
 
 def test_the_saved_steps_are_scrubbed_through_in_order(visit):

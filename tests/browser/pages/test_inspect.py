@@ -267,7 +267,7 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
     page.get_by_role("textbox", name="Texts, one per line", exact=True).fill("\n".join(sentences[:2]))
     page.get_by_role("textbox", name="Texts, one per line", exact=True).press("Control+Enter")
     page.get_by_role("tab", name=wording.THIS_HEAD).click()
-    expect(page.get_by_text("Evidence also counts 1 text that you have taken out.")).to_be_visible()
+    expect(page.get_by_text("Evidence also counts 1 text that you have removed.")).to_be_visible()
     page.get_by_role("button", name="Start over").click()
     expect(page.get_by_text("Evidence also counts")).to_have_count(0)
     expect_cells_other_than(page, cells_of_samples)

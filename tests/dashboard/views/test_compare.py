@@ -73,8 +73,8 @@ def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_
     firsts = []
     for focus in (pair[1], other):
         at = compare(**{"with": [pair[1], other], "focus": focus})
-        (said,) = (each.value for each in at.markdown if "moved most" in each.value)
-        head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score moved most", said).groups()
+        (said,) = (each.value for each in at.markdown if "changed most" in each.value)
+        head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score changed most", said).groups()
         assert at.selectbox(key=ROLE).value == role
         shown = sent(at, f"{role}, b − a")
         sizes = np.abs([[float(text.replace("−", "-") or 0) for text in row] for row in shown["texts"]])
@@ -239,7 +239,7 @@ def test_the_roles_of_both_are_shown_where_only_one_has_delimiters(compare, smal
     [
         (0.5, 0.04, "**delimiter:sep** rose by 0.5 on average over all heads and 7 texts, p = 0.040."),
         (-2.0, 1e-9, "**delimiter:sep** fell by 2 on average over all heads and 7 texts, p < 0.001."),
-        (0.0, np.nan, "**delimiter:sep** does not move on any text."),
+        (0.0, np.nan, "**delimiter:sep** does not change on any text."),
         (np.nan, np.nan, "**delimiter:sep** is not applicable to these texts."),
     ],
 )
@@ -308,9 +308,9 @@ def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
     training = training_of("run", "bundled", runs)
     assert training.sentence == ""
     assert wording.not_above_chance(training.chance) == (
-        "Its training is not shown to have taught it anything: the validation accuracy is 0.600 at step 10 (95% "
-        "interval 0.423 to 0.754, 30 texts; the most frequent class alone: 0.500). What differs below need not come "
-        "from learning the task."
+        "There is no evidence that its training taught it anything: the validation accuracy is 0.600 at step 10 (95% "
+        "interval 0.423 to 0.754, 30 texts; the most frequent class alone: 0.500). The differences below need not "
+        "come from learning the task."
     )
     assert training_of("run/checkpoint-7", "bundled", runs) == Training("Fine-tuning for 7 steps")
     old = replace(runs[0], progress=replace(runs[0].progress, validation=None))

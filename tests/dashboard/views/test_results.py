@@ -104,8 +104,8 @@ def test_compare_is_paired_where_the_differences_were_taken(opened):
     at = opened("compare", **{"other results": "second"})
     assert not at.exception
     assert not at.error
-    assert "mean scores differ between the two checkpoints" in told(at)
-    assert "To compare, name a second results folder" in told(opened("compare"))
+    assert "mean scores differ significantly between the two checkpoints" in told(at)
+    assert "To compare, choose a second results folder" in told(opened("compare"))
 
 
 def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, folders_of_results):
