@@ -13,7 +13,7 @@ from dashboard.components.grid.patterns import Patterns
 from dashboard.components.packing import base64_of
 from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.grid import FAINT, RoleGrid
+from dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
 from dashboard.figures.scales import WORDS
 from dashboard.glossary import TERMS
 
@@ -72,6 +72,7 @@ def role_grid(
         "resamples": RESAMPLES,
         "certain": CERTAIN,
         "faint": FAINT,
+        "stable": STABLE,
         "tau": float(grid.tau),
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,

@@ -116,7 +116,7 @@ class RoleGrid extends HeadGrid {
       all.append(...states);
       entries.push(all);
     } else {
-      const ramp = newElement("span", "", "not held: ");
+      const ramp = newElement("span", "", "too little to count: ");
       ramp.append(noun_means === null ? noun : termElement(noun, noun_means), ` 0 to ${tau}`);
       entries.push(legendEntry(newElement("span", "swatch ramp"), ramp));
     }
@@ -175,7 +175,7 @@ class RoleGrid extends HeadGrid {
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);
       const at = this.index(role, layer, head);
-      const faint = this.isFaint(at) ? [`stays in ${this.staysText(at)} of resampled corpora`] : [];
+      const faint = this.isFaint(at) ? [`stays in ${this.staysText(at)} of resamples`] : [];
       const marks = [...(state === "held" ? [] : [state]), ...faint];
       if (state) held.push(look.label + (marks.length ? ` (${marks.join(", ")})` : "") + this.markOf(at));
       const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (${this.decidedBy(at)})`;
@@ -272,7 +272,7 @@ class RoleGrid extends HeadGrid {
 
   tipNotes(place) {
     if (this.removed.has(idOf(place))) return [];
-    const stays = "Stays in: share of resampled corpora that give this head the same label, the role or no role.";
+    const stays = `Stays in: ${this.data.stable}.`;
     const notes = this.stays === null ? [this.data.filled] : [this.data.filled, stays];
     return notes.map((note) => newElement("p", "", note));
   }

@@ -185,7 +185,7 @@ def _violins(
     scores_by_place = [values[~np.isnan(values)] for values in by_place]
     shapes = [_violin(values, place, scale) for place, values in enumerate(scores_by_place)]
     middles = [_middle(place, values) for place, values in enumerate(scores_by_place) if len(values)]
-    message = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    message = note_rows(not middles, f"No text has a score for the role {LOOKS[role].label}.")
     lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
     return pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
 
@@ -235,7 +235,7 @@ def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -
     lanes = pd.DataFrame({"role": tests.roles, "base": range(len(tests.roles) - 1, -1, -1), **numbers})
     lanes["score"] = [float(here.get(role, np.nan)) for role in tests.roles]
     kinds = {"mean": lanes["mean"].notna(), "interval": lanes["low"].notna(), "here": lanes["score"].notna()}
-    missing = lanes[~kinds["mean"]].assign(kind="none", label="no text takes part")
+    missing = lanes[~kinds["mean"]].assign(kind="none", label="applies to no text")
     return pd.concat([*(lanes[selected].assign(kind=kind) for kind, selected in kinds.items()), missing])
 
 
@@ -436,7 +436,7 @@ def _description(
     values = by_place[~np.isnan(by_place)]
     empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
     if not len(values):
-        return f"No {words.noun} to draw ({subject}): no text takes part."
+        return f"No {words.noun} to draw ({subject}): the role applies to no text."
     medians = {place: float(np.nanmedian(row)) for place, row in enumerate(by_place) if place not in empty}
     low, high = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
     missing = f" Without {words.short}s: {noun} {', '.join(map(str, empty))}." if empty else ""
@@ -456,7 +456,9 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
         for row in means[means["kind"] == "mean"].itertuples()
     ]
     without = means.loc[means["kind"] == "none", "role"]
-    missing = f" No text takes part in: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
+    missing = (
+        f" Not applicable to any text: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
+    )
     hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
     if not parts:
         return f"No {short} to draw for {name}.{missing}"

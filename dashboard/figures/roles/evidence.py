@@ -17,10 +17,10 @@ HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6
 """Larger odds are written as "over 1,000,000 : 1"."""
 READING: Final = (
-    "dashed: needed at least, and always enough;",
-    "in between, the other heads decide too",
+    "dashed: the least odds that a role needs, and odds that always suffice;",
+    "in between, it depends on the other heads",
 )
-NOTHING: Final = "No text takes part in these roles."
+NOTHING: Final = "These roles do not apply to any text."
 AXIS_LABELS: Final = (
     "datum.value > 6 ? '10^' + datum.value + ' : 1' : datum.value < -6 ? '1 : 10^' + -datum.value : "
     "datum.value >= 0 ? format(pow(10, datum.value), ',.0f') + ' : 1' : "
@@ -75,8 +75,8 @@ def evidence_by_texts(
         f"{LOOKS[roles[role_index]].label} {odds(evidence[-1, role_index])}" for role_index in role_indices
     )
     description = (
-        f"Evidence for the roles of {name} after each of {counted(len(path), 'text')}, as odds on a logarithmic scale. "
-        f"Now: {final or 'no role has a text that takes part'}. A role needs {odds(needed[0])} at least, and "
+        f"Evidence for the roles of {name} after each of {counted(len(path), 'text')}, as odds on a logarithmic "
+        f"scale. Now: {final or 'no role applies to any text'}. A role needs {odds(needed[0])} at least, and "
         f"{odds(needed[1])} suffice."
     )
     data = pd.concat([pd.DataFrame(rows), note_rows(not role_indices, NOTHING)])

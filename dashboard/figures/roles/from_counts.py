@@ -55,7 +55,7 @@ def _figure(
 ) -> Figure:
     shapes = [_shape(place_counts, bins, place) for place, place_counts in enumerate(counts)]
     middles = [_middle(place_counts, bins, place) for place, place_counts in enumerate(counts) if place_counts.any()]
-    message = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    message = note_rows(not middles, f"No text has a score for the role {LOOKS[role].label}.")
     lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
     data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
     ends = score_ends(data, SCORE_FIELDS, scale)
@@ -87,6 +87,6 @@ def _middle(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> dict[str
 def _description(middles: list[dict[str, object]], n_scores: int, axis: str, subject: str, scale: Scale) -> str:
     words = WORDS[scale]
     if not middles:
-        return f"No {words.noun} to draw ({subject}): no text takes part."
+        return f"No {words.noun} to draw ({subject}): the role applies to no text."
     medians = "; ".join(f"{middle['place']}: {middle['median']:.3g}" for middle in middles)
     return f"Shapes by {axis} ({subject}) of {counted(n_scores, words.short)}, from histograms. Medians: {medians}."

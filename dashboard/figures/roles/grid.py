@@ -13,7 +13,9 @@ from core.roles.roles import ROLES
 from core.roles.uncertainty.stability import CERTAIN
 from dashboard.figures.figure import percent
 
-FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of resampled corpora"
+STABLE: Final = "share of bootstrap resamples of the texts in which the head has the same label: the role, or no role"
+"""What stability is."""
+FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of bootstrap resamples"
 """Legend entry of faint labels."""
 
 
@@ -56,7 +58,7 @@ class RoleGrid:
     odds: bool = False
     """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
     stability: Float[np.ndarray, "role layer head"] | None = None
-    """Share of resampled corpora in which each label stays; letters under CERTAIN are faint. None leaves it out."""
+    """Share of bootstrap resamples in which each label stays; letters under CERTAIN are faint. None leaves it out."""
     sentences: Sequence[Sequence[str]] | None = None
     """Description of each head, by layer: for the tooltip and the file; None leaves it out."""
 

@@ -92,7 +92,7 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
     for step in range(3):
         square(tinted, step * SIGN / 3, 0, SIGN / 3, SIGN, looks[0].color, opacity=_TINT * (step + 1) / 3, round_=0)
     noun = WORDS[grid.scale].noun
-    entries.append((tinted, f"tint: not that role; the stronger, the closer the {noun} to tau {grid.tau:g}"))
+    entries.append((tinted, f"tint: not that role; the stronger, the closer the {noun} is to tau {grid.tau:g}"))
     if grid.off:
         sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
         _frame(sign, 1, 1, CELL - 2, "#8A8A8A", 2)

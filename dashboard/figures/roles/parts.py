@@ -16,7 +16,7 @@ from dashboard.figures.scales import WORDS
 
 ROW: Final = 24
 """Height of one part in pixels."""
-NOTHING: Final = "No text takes part in this role."
+NOTHING: Final = "This role does not apply to any text."
 
 
 def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale: Scale) -> Figure:

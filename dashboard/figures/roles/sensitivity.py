@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 HEIGHT: Final = 260
-BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} corpora drawn from these texts; line: median"
+BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples of these texts; line: median"
 
 
 def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int, scale: Scale = "score") -> Figure:

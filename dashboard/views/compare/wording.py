@@ -49,7 +49,7 @@ MAKE_SAMPLE_HELP: Final = (
 FINETUNE: Final = "Fine-tune on my own texts"
 ALL_ON: Final = "Heads that you switched off on other pages are switched on here."
 TYPED: Final = (
-    f"Here roles and differences are decided by t-tests, which are valid {CHOSEN_BEFORE}. Only the pages about a single "
+    f"Here roles and differences are decided by t-tests, which are valid {CHOSEN_BEFORE}. Only the pages about one "
     "checkpoint judge typed texts by evidence that stays valid while you add more."
 )
 SAME: Final = "This is the reference itself, so nothing differs."

@@ -20,13 +20,15 @@ from dashboard.figures.figure import counted, percent
 from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 NOTHING: Final = "shows no clear pattern on these texts"
-EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
+EXAMPLES: Final = (
+    "Seen most clearly in these texts: bold words look at underlined ones. Click a text to put it on screen."
+)
 EXAMPLE_TEXTS: Final = "the English example texts on coreference"
 """Name of the example texts with mentions."""
 SHOW_RESTS: Final = "Show it in three texts"
 BETWEEN_SEGMENTS: Final = " / "
-ASK: Final = "Say in a sentence what each head does"
-ASK_RELATIONS: Final = "Add what each head finds of grammar"
+ASK: Final = "Describe each head in a sentence"
+ASK_RELATIONS: Final = "Add the grammatical relations that each head finds"
 ASK_HELP: Final = "Runs the corpus through the model once more, and through spaCy's parser. The results are kept."
 AT: Final[dict[Target, str]] = {
     "self": "the token itself",
@@ -87,7 +89,7 @@ def rest_examples(fact: ShareFact, sight: Sight) -> str:
     """Caption of the texts in which a head rests on something."""
     return (
         f"Seen most clearly in these texts: bold words give most of their attention to {at(fact, sight)}, underlined "
-        "ones least. Click one to put it on screen."
+        "ones least. Click a text to put it on screen."
     )
 
 
@@ -194,10 +196,10 @@ def _evidence(fact: Fact) -> str:
             )
         case MentionFact():
             return (
-                f"mentions: of the earlier ones, that which gets most attention; heads chosen on one half of the "
-                f"documents and judged on the other {fact.n_documents:,}, against the nearest mention "
-                f"({percent(fact.nearest, 0)}) and the nearest with the same word ({percent(fact.same_word, 0)}); "
-                f"p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
+                "mentions: the earlier one that gets most attention; heads chosen on one half of the documents and "
+                f"judged on the other {fact.n_documents:,}, against the nearest mention ({percent(fact.nearest, 0)}) "
+                f"and the nearest with the same word ({percent(fact.same_word, 0)}); p {_p(fact.p_value)}, corrected "
+                f"for the number of heads{_control(fact.control)}"
             )
         case ShareFact() if fact.even > 0:
             even = f"evenly spread attention would give {percent(fact.even, 0)}"

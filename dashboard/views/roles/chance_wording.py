@@ -12,8 +12,8 @@ from dashboard.figures.figure import counted
 SWITCH: Final = "What would chance give?"
 SWITCH_HELP: Final = (
     "Counts the same roles by the same rule with permuted keys, with shuffled words, and under random weights "
-    f"({len(SEEDS)} seeds). Takes about {3 + len(SEEDS)} times as long as scoring the texts, once; the results are "
-    "kept, and tau needs no further pass."
+    f"({len(SEEDS)} seeds). This takes about {3 + len(SEEDS)} times as long as scoring the texts, but only once: the "
+    "results are kept, and changing tau needs no further pass."
 )
 CHECKPOINT: Final = "this checkpoint"
 GRID_OF: Final = "Grid of"
@@ -24,10 +24,10 @@ ANSWERS: Final[dict[Control, str]] = {
         "a head hold the role if it were as sharp, but did not know where to look?"
     ),
     "shuffled words": (
-        "the words of each segment in random order, parsed anew. Does the role need the order of the words?"
+        "the words of each segment are put in random order and parsed again. Does the role depend on word order?"
     ),
     "random weights": (
-        f"the same architecture before any training, {len(SEEDS)} seeds. Does the role need training at all?"
+        f"the same architecture before any training ({len(SEEDS)} seeds). Does the role need training at all?"
     ),
 }
 """What each control is, and which question it answers."""
@@ -68,7 +68,7 @@ def answer(
     ]
     sentences = [] if control_heads else ["None of these roles applies to these texts."]
     if none:
-        sentences.append(f"Here no head of {n_heads} holds {_joined(none, 'or')}.")
+        sentences.append(f"Here none of {n_heads} heads holds {_joined(none, 'or')}.")
     if fewer:
         sentences.append(f"Fewer heads than in this checkpoint hold: {'; '.join(fewer)}.")
     if as_many:
@@ -82,10 +82,10 @@ def answer(
 
 SHOWS: Final[dict[Control, str]] = {
     "permuted keys": "heads look at some tokens rather than others",
-    "shuffled words": "heads follow the order of the words",
+    "shuffled words": "heads depend on word order",
     "random weights": "training gave heads the role",
 }
-"""What a count does not show that is no larger than under the control."""
+"""What a count does not show if it is no larger than under the control."""
 
 
 def _joined(roles: Sequence[str], word: str) -> str:
@@ -121,8 +121,8 @@ def _of(n_held: int) -> str:
 
 def without_match(n_without: int, n_texts: int) -> str:
     """How many texts could not be compared."""
-    have, take = ("has", "takes") if n_without == 1 else ("have", "take")
+    have, are = ("has", "is") if n_without == 1 else ("have", "are")
     return (
-        f"{n_without} of {counted(n_texts, 'text')} with a relation {have} no other pair of words at its distance, and "
-        f"{take} no part in that comparison."
+        f"{n_without} of {counted(n_texts, 'text')} with a relation {have} no other pair of words at its distance, "
+        f"and {are} left out of this comparison."
     )

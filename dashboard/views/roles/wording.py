@@ -14,7 +14,8 @@ from core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from core.statistics.evidence import STAKES
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted, percent
-from dashboard.wording import NOT_TESTED
+from dashboard.figures.roles.grid import STABLE
+from dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
 
 NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
@@ -33,19 +34,18 @@ NUMBERS: Final = {
     "mostly": f"{100 * MOSTLY:g}%",
     "otherwise": f"{100 * OTHERWISE:g}%",
     "least_cases": str(LEAST_CASES),
+    "chosen_before": CHOSEN_BEFORE,
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Each square is an attention head; letters name its roles over all texts: it looks at nearby words (local), along "
-    "grammar (syntactic), at special tokens (delimiter), in its own sentence (block)."
+    "Each square is an attention head; letters name its roles over all texts: it looks at nearby words (local), "
+    "along grammatical relations (syntactic), at special tokens (delimiter), or within its own segment (block)."
 )
 SENSITIVITY: Final = (
-    "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "
-    "tau is a matter of degree; one whose band is wide needs more texts."
+    "How much the counts above depend on the threshold, and on how many texts there are. If a role's count jumps "
+    "with tau, the role is a matter of degree; if its band is wide, it takes more texts to tell."
 )
-STABILITY: Final = (
-    "Share of corpora, drawn anew from the texts, in which the head has the same label: the role, or not."
-)
+STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "
     "corpus."
@@ -75,8 +75,8 @@ def looks_back(direction: Direction) -> str:
         "both": "each only in the direction from its later word to its earlier one",
     }[direction]
     return (
-        f"This attention only looks back. Of the relations, {relations} count for the syntactic roles; choose the "
-        "direction under *More settings*."
+        f"This attention only looks back. For the syntactic roles, relations count as follows: {relations}. Choose "
+        "the direction under *More settings*."
     )
 
 
@@ -87,7 +87,7 @@ def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts:
     )
     return (
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
-        f"Tokens of a text: {lengths}."
+        f"Tokens per text: {lengths}."
     )
 
 

@@ -66,7 +66,7 @@ def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
 def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_tau_are_named(app):
     at = uploaded(app)
     (counts,) = written(at, "heads** hold a role")
-    assert "Tokens of a text: median 9, 8 to 9. With so few texts" in counts
+    assert "Tokens per text: median 9, 8 to 9. With so few texts" in counts
     assert written(at, "With so few texts (3), a map of roles is mostly noise")
     assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
     at.slider(key="tau").set_value(1.5).run()

@@ -313,7 +313,7 @@ def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
     assert np.expm1(here.x[0]) == pytest.approx(2.5)
     lines = {float(np.expm1(shape.x0)) for shape in many.chart.layout.shapes}
     assert sorted(lines) == pytest.approx([1, 3, 3.25])
-    assert "no text takes part" in [note.text for note in many.chart.layout.annotations]
+    assert "applies to no text" in [note.text for note in many.chart.layout.annotations]
 
 
 def test_an_interval_that_reaches_below_zero_is_drawn_whole():

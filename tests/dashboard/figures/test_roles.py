@@ -278,7 +278,7 @@ def test_a_role_without_texts_says_so_instead_of_a_shape():
     scores[:, 3] = np.nan
     figure = head_scores(scores, verdicts(scores), 0, 0, UNIFORM[:, 0])
     assert rows(figure, "none")["role"].tolist() == ["block"]
-    assert "No text takes part in: block." in figure.description
+    assert "Not applicable to any text: block." in figure.description
 
 
 @pytest.mark.parametrize("name", FIGURES[", nothing scored"])
@@ -440,4 +440,4 @@ def test_parts_stand_one_above_the_other_with_their_intervals():
     assert means["mean"].tolist() == [5.0, 5.0]
     assert "all texts 5 (15 texts)" in figure.description
     nothing = scores_by_part({"all texts": verdicts(NOTHING)}, "local", (0, 1), "score")
-    assert nothing.description == "No text takes part in this role."
+    assert nothing.description == "This role does not apply to any text."

@@ -135,11 +135,11 @@ NOT_SHOWN = "this count does not show that heads look at some tokens rather than
 @pytest.mark.parametrize(
     ("own", "under", "says"),
     [
-        ({"local": 2, "block": 3}, {"local": [0], "block": [0]}, "Here no head of 72 holds local or block."),
+        ({"local": 2, "block": 3}, {"local": [0], "block": [0]}, "Here none of 72 heads holds local or block."),
         (
             {"local": 4, "block": 3},
             {"local": [0], "block": [5]},
-            f"Here no head of 72 holds local. As many heads as in this checkpoint, or more, hold block: {NOT_SHOWN}",
+            f"Here none of 72 heads holds local. As many heads as in this checkpoint, or more, hold block: {NOT_SHOWN}",
         ),
         (
             {"local": 4, "block": 0},
