@@ -456,9 +456,7 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
         for row in means[means["kind"] == "mean"].itertuples()
     ]
     without = means.loc[means["kind"] == "none", "role"]
-    missing = (
-        f" Not applicable to any text: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
-    )
+    missing = f" Not applicable here: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
     hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
     if not parts:
         return f"No {short} to draw for {name}.{missing}"

@@ -42,16 +42,16 @@ LM: Final = "predicted words"
 LABELS: Final = "labelled texts"
 METRIC_HELP: Final = (
     "Importance is always for something. **The text vector**: how far the vector of a text (the mean of its last "
-    "hidden states) turns without the head, as 1 - cosine; needs no labels and no training. **Predicted words**: the "
-    "loss of the checkpoint's language-model head. **Labelled texts**: how well a fine-tuned classifier does on a "
-    "table that you give."
+    "hidden states) turns without the head, as 1 - cosine; needs no labels and no training. **Predicted words**: "
+    "the loss of the checkpoint's language-model head. **Labelled texts**: how well a fine-tuned classifier does on "
+    "a table that you upload."
 )
-REPLACE: Final = "A head that is out gives"
+REPLACE: Final = "A switched-off head outputs"
 ZERO: Final = "nothing"
 MEAN: Final = "its mean"
 REPLACE_HELP: Final = (
-    "What stands in for the output of a head that is out: zeros, or its mean output over all tokens of the texts. The "
-    "mean takes away what a head says about this text but leaves what later layers always expect of it."
+    "What replaces the output of a switched-off head: zeros, or its mean output over all tokens of the texts. The "
+    "mean removes what the head says about a given text, but keeps what later layers always receive from it."
 )
 TABLE_OF_LABELS: Final = "Labelled texts"
 SCORE: Final = "Score"
@@ -72,12 +72,13 @@ DIFFERS: Final = "the score differs (corrected over all heads)"
 INTERVAL: Final = "95% interval of the change"
 P_ADJUSTED: Final = "p, corrected"
 FEW_TEXTS: Final = 30
-FEW: Final = "These are few texts: with others like them, another head may come out first."
+FEW: Final = "These are few texts; with others like them, another head may come first."
 
 KEEP_ONE: Final = "Keep one head a layer"
 KEEP_ONE_HELP: Final = (
-    "For each layer in turn, all its heads but one are switched off. The head is chosen on one half of the texts and "
-    "judged on the other, and the other way round. The first time this takes as long as switching off each head."
+    "For each layer in turn, all its heads but one are switched off. The head is chosen on one half of the texts "
+    "and judged on the other, and the other way round. The first time, this takes as long as switching off every "
+    "head in turn."
 )
 MICHEL_1: Final = "Corresponds to Figure 1 of Michel et al. (2019)."
 MICHEL_T1: Final = "Corresponds to Table 1 of Michel et al. (2019)."
@@ -133,8 +134,8 @@ def kept(name: str, full: float, n_same: int, n_tested: int) -> str:
     if not n_tested:
         return start
     return (
-        f"{start} In {n_same} of {counted(n_tested, 'layer')} one head alone does not differ significantly from all of "
-        "them, which is not to say that it does as well."
+        f"{start} In {n_same} of {counted(n_tested, 'layer')} one head alone does not differ significantly from all "
+        "of them, which does not show that it does as well."
     )
 
 

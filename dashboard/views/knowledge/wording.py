@@ -30,8 +30,9 @@ NUMBERS: Final = {
 """Of `method.md`."""
 TITLE: Final = "Knowledge"
 SEE: Final = (
-    "Each cell is an attention head. Its colour says how well a simple classifier (a probe) predicts a property of a "
-    "sentence from what this head alone puts out. That a head carries a property does not mean that the model uses it."
+    "Each cell is an attention head. Its colour says how well a simple classifier (a probe) predicts a property of "
+    "a sentence from the output of this head alone. That a head carries a property does not mean that the model "
+    "uses it."
 )
 PAPER_TITLE: Final = "What the paper found"
 ALL_ON: Final = "Probing reads the checkpoint with all heads on."
@@ -59,11 +60,10 @@ TASK: Final = "Task"
 WHAT: Final = "What is probed"
 TASKS: Final = "Tasks to probe"
 EVERY_TASK: Final = "all tasks"
-WITH: Final = "Beside it"
-WITH_NONE: Final = "other checkpoints, if wanted"
+WITH: Final = "Other checkpoints"
+WITH_NONE: Final = "none"
 WITH_HELP: Final = (
-    "Other checkpoints, or the saved steps of a training run, probed for the same tasks. The choice is shared with the "
-    "page Compare."
+    "Checkpoints, or saved steps of a training run, to probe for the same tasks. The page Compare shares this choice."
 )
 WITHOUT_RANDOM: Final = "Leave out random weights"
 RANDOM_HELP: Final = (
@@ -71,7 +71,7 @@ RANDOM_HELP: Final = (
     "probe, not from what was learned: without this control a high accuracy says little."
 )
 RANDOM_LABEL: Final = "random weights"
-DEPTH: Final = "How far"
+DEPTH: Final = "What to compute"
 DEPTHS: Final[dict[str, tuple[Stage, ...]]] = {
     "each head": STAGES[:1],
     "and controls": STAGES[:2],
@@ -89,7 +89,7 @@ NO_SAMPLE: Final = (
 )
 MAKING: Final = "Downloading and parsing film reviews; this takes about a minute."
 FILES: Final = "Your files"
-UPLOAD: Final = "Files of tasks"
+UPLOAD: Final = "Task files"
 UPLOAD_HELP: Final = (
     "Each file is a task: .txt in SentEval's format (tr, va or te, then the label and the sentence, separated by "
     "tabs), or .csv or .tsv with a header; all also gzipped. Two columns of text make a task about pairs. A column "
@@ -106,9 +106,9 @@ NONE: Final = "none"
 USE_COLUMNS: Final = "Use these columns"
 DELETE: Final = "Delete …"
 DELETE_NOW: Final = "Delete"
-ONE_AT_A_TIME: Final = "A run of probes is on already. Wait until it is done, or stop it."
+ONE_AT_A_TIME: Final = "Probes are already being trained. Wait until they are finished, or stop them."
 STOP: Final = "Stop"
-STOP_HELP: Final = "The step that is on is lost. What has been found before stays, and the run can be gone on with."
+STOP_HELP: Final = "The current step is lost. Earlier results are kept, and the run can be continued."
 STOPPING: Final = "Stopping …"
 
 EACH: Final = "Each head"
@@ -124,10 +124,10 @@ ACCURACY: Final = "accuracy"
 SELECTIVITY: Final = "above the control task"
 CODE: Final = "code saved"
 MEASURE_HELP: Final = (
-    "**Above the majority class**: accuracy minus that of always guessing the most frequent label. **Above the control "
-    "task**: accuracy minus that of the same probe on shuffled labels. **Code saved**: by how much the head shortens "
-    "the message that tells the labels, compared with guessing; negative where it only gets in the way. The last two "
-    "need the controls."
+    "**Above the majority class**: accuracy minus that of always guessing the most frequent label. **Above the "
+    "control task**: accuracy minus that of the same probe on shuffled labels. **Code saved**: how much shorter a "
+    "message with all labels becomes if the head's output is known, compared with guessing; negative if the head "
+    "does not help. The last two need the controls."
 )
 WORSE: Final = "worse"
 BETTER: Final = "better"
@@ -135,7 +135,9 @@ BEATS: Final = "beats every baseline (corrected over all heads and tasks)"
 INTERVAL: Final = "95% interval"
 CHOSEN_STRENGTH: Final = "penalty chosen"
 NO_CONTROLS: Final = "The controls of this task are not computed yet: choose “and controls” in *What is probed*."
-REGRESSION: Final = "Predicted are numbers, so the score is Pearson's correlation and there is no majority class."
+REGRESSION: Final = (
+    "This task is to predict numbers, so the score is Pearson's correlation and there is no majority class."
+)
 TABLE: Final = "All heads and layers in a table"
 JO_MYAENG: Final = "Corresponds to the heat maps of Jo & Myaeng (2020)."
 JO_CURVES: Final = "Corresponds to the curves of sorted heads of Jo & Myaeng (2020)."
@@ -153,20 +155,20 @@ SORTED_SEE: Final = (
 USED: Final = "Is it used?"
 ERASE_SEE: Final = (
     "A probe shows that a head carries something, not that the model uses it. Here the concept is erased from the "
-    "output of the chosen heads, one at a time: all directions by which a linear probe could tell the labels. If the "
-    "model uses them, its output changes more than when the head is changed by as much along random directions."
+    "output of the chosen heads, one at a time: all directions from which a linear probe could tell the labels. If "
+    "the model uses them, its output changes more than when the head is changed by as much along random directions."
 )
 ERASE_HELP: Final = (
     f"The model reads up to {MOST_TEXTS} test texts for each head: as they are, with the concept erased, and with "
     f"{FIRST_DRAWS} draws of random directions, or more where the concept may be used. What changes is the loss of its "
     "language-model head, if it has one, else the vector of a text."
 )
-ERASING: Final = "Erasing the concept and random directions by turns"
-ONE_ERASURE: Final = "Another erasure is on. Wait until it is done."
+ERASING: Final = "Erasing the concept and random directions alternately"
+ONE_ERASURE: Final = "Another erasure is running. Wait until it is finished."
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
-    "Syntactic against semantic tasks: none of one kind is probed. They are told apart by the names that SentEval and "
-    "the sample give them."
+    "Syntactic against semantic tasks: no task of one of these kinds has been probed. Tasks are sorted by the names "
+    "that SentEval and the sample give them."
 )
 SIMILAR_SEE: Final = (
     "Two tasks are alike where the same heads do well on both. Scores of heads on a small test part are noisy, which "
@@ -177,14 +179,14 @@ SCATTER_Y: Final = "semantic tasks, above the majority class"
 SCATTER_READING: Final = ("dot: a head, mean over tasks; click it to choose it",)
 
 NOT_TOGETHER: Final = (
-    "The heads of no task are put together yet: choose “and heads together” in *What is probed*, and go on."
+    "No task has results for heads together yet: choose “and heads together” in *What is probed*, and continue."
 )
-NO_TOGETHER_HERE: Final = "The heads of this task are not put together yet."
+NO_TOGETHER_HERE: Final = "This task has no results for heads together yet."
 TOGETHER_TABLE: Final = "All tasks in a table"
 
 ONE_CHECKPOINT: Final = (
-    "This view compares checkpoints. Add some under *Beside it* in *What is probed*, for example the saved steps of a "
-    "fine-tuning run, and probe them."
+    "This view compares checkpoints. Add some under *Other checkpoints* in *What is probed*, for example the saved "
+    "steps of a fine-tuning run, and probe them."
 )
 SHOWN_CHECKPOINT: Final = "Checkpoint shown"
 SHOWN_HELP: Final = "Drag to follow the checkpoints in their order. All maps share one scale."
@@ -194,8 +196,8 @@ ROLES_SEE: Final = (
     "settings; knowledge is the accuracy above the majority class."
 )
 ROLES_CAUTION: Final = (
-    "Heads are not independent of one another, and heads of one layer are alike in both: the second comparison is "
-    "within layers."
+    "Heads are not independent of one another, and heads of one layer resemble each other in both respects, so the "
+    "second comparison is within layers."
 )
 ROLES_TABLE: Final = "All roles in a table"
 ROLE_COLUMNS: Final = {
@@ -215,12 +217,12 @@ ROLE_COLUMNS: Final = {
 def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
     """Label of the button that starts or resumes a run."""
     scope = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
-    return f"{'Go on' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
+    return f"{'Continue' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
 
 
 def known_already(n_known: int, n_all: int) -> str:
     """How many of the chosen results exist already."""
-    return f"{n_known} of {counted(n_all, 'result')} asked for here are there already."
+    return f"{n_known} of {counted(n_all, 'result')} are already computed."
 
 
 def running(progress: TrialsProgress) -> str:
@@ -246,8 +248,8 @@ def failures(failed: Sequence[tuple[str, str]]) -> str:
 
 def not_probed(task: str, is_on: bool) -> str:
     """The shown task is not probed yet; what comes next depends on whether a run is in progress."""
-    next_step = "It appears here once the run has come to it." if is_on else "Press the button above."
-    return f"Nothing is known of **{task}** yet. {next_step}"
+    next_step = "It appears here once the run reaches it." if is_on else "Press the button above."
+    return f"There are no results for **{task}** yet. {next_step}"
 
 
 def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> str:
@@ -290,7 +292,7 @@ def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
 
 def control_missing() -> str:
     """The checkpoint with random weights is not probed yet."""
-    return "Random weights are not probed yet, so it is open how much of this was learned."
+    return "Random weights are not probed yet, so it is unknown how much of this was learned."
 
 
 def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:
@@ -332,7 +334,9 @@ def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float)
         within = "also within layers" if p_in_layers < alpha else "but not within layers"
         phrases.append(f"**{role}** heads know {amount} ({share:.0%} of pairs, {within})")
     if not phrases:
-        return f"No role goes with knowing more or less of this task (level {alpha:g}, corrected over the roles)."
+        return (
+            f"No role is associated with knowing more or less of this task (level {alpha:g}, corrected over the roles)."
+        )
     return f"{'; '.join(phrases)}."
 
 
@@ -362,7 +366,7 @@ def erased(name: str, row: Any) -> str:
     probe = f"**{name}**: a probe gets {row.accuracy:.1%} before and {row.accuracy_erased:.1%} after"
     directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
     if row.verdict == "nothing to compare":
-        return f"{probe}. All {row.n_channels} directions are erased, so that no random ones are left to compare with."
+        return f"{probe}. All {row.n_channels} directions are erased, which leaves no random ones to compare with."
     effect = "the loss is" if row.metric == "lm" else "the text vector changes by"
     before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
     verdict = {

@@ -58,7 +58,7 @@ def probe(page):
 def test_files_are_probed_heads_chosen_and_what_they_carry_erased(visit, small_checkpoint):
     page = visit(f"/knowledge?checkpoint={small_checkpoint}&{OWN}&how+far=and+heads+together")
     give_file(page, "tense.txt", task(lambda words: words[0] in NOUNS[:3]))
-    expect(page.get_by_text("Nothing is known of tense yet.")).to_be_visible()
+    expect(page.get_by_text("There are no results for tense yet.")).to_be_visible()
     give_file(page, "tree_depth.txt", task(lambda words: len(words) > 4))
     settle(page)
     expect(main(page).get_by_role("button", name="Probe: 2 tasks in 2 checkpoints")).to_be_visible()

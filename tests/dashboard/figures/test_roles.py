@@ -278,7 +278,7 @@ def test_a_role_without_texts_says_so_instead_of_a_shape():
     scores[:, 3] = np.nan
     figure = head_scores(scores, verdicts(scores), 0, 0, UNIFORM[:, 0])
     assert rows(figure, "none")["role"].tolist() == ["block"]
-    assert "Not applicable to any text: block." in figure.description
+    assert "Not applicable here: block." in figure.description
 
 
 @pytest.mark.parametrize("name", FIGURES[", nothing scored"])

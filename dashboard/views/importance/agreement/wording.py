@@ -16,8 +16,8 @@ SEE: Final = (
 )
 NORMALISE: Final = "Divide gradients by the layer's norm"
 NORMALISE_HELP: Final = (
-    "Divides the gradient measures of each layer by their Euclidean norm over its heads, as Michel et al. do: heads of "
-    "different layers then compare as if every layer mattered alike."
+    "Divides the gradient measures of each layer by their Euclidean norm over its heads, as Michel et al. do: heads "
+    "of different layers are then compared as if every layer mattered equally."
 )
 RULE: Final = "Relevance through attention"
 RULES: Final[Mapping[str, Rule]] = {
@@ -34,20 +34,22 @@ RULE_HELP: Final = (
     "those below 0 get fixed shares (alpha and beta); half to each is what Voita et al. used."
 )
 MEASURE: Final = "Measure"
-MEASURE_HELP: Final = "The one that is drawn head by head, and within each layer; at first the one that agrees best."
+MEASURE_HELP: Final = (
+    "The measure that is drawn head by head, and within each layer; to begin with, the one that agrees best."
+)
 SCALE: Final = "Axes"
 RANKS: Final = "ranks"
 VALUES: Final = "values"
 SCALE_HELP: Final = (
-    "Spearman's correlation compares ranks only: 1 is the least important head. Values show what ranks hide, such as a "
-    "few heads that matter far more than all others."
+    "Spearman's correlation compares ranks only; rank 1 is the least important head. Values show what ranks hide, "
+    "such as a few heads that matter far more than all others."
 )
 INTERVALS: Final = (
-    "The intervals tell how far other texts like these would move a correlation. With texts drawn anew both orders are "
-    "noisier than over the corpus, so an interval can lie below its dot."
+    "The intervals show how much a correlation would vary with other texts like these. On resampled texts both "
+    "orders are noisier than over the corpus, so an interval can lie below its dot."
 )
 RANK: Final = " (rank)"
-NOTHING: Final = "This checkpoint allows no cheaper measure."
+NOTHING: Final = "None of the cheaper measures can be computed for this checkpoint."
 TABLE: Final = "All correlations in a table"
 
 PRODUCT: Final = "the head's output times the gradient of the loss; absolute value of each"
@@ -68,8 +70,8 @@ ABOUT: Final[Mapping[str, str]] = {
 def conserved(share: float) -> str:
     """How much of the distributed relevance arrives at the input tokens."""
     return (
-        f"Of what relevance distributes, {100 * share:.0f}% arrives at the tokens (median over texts). In a model "
-        "without biases, and with constant weights or by sign, all of it does."
+        f"Of the relevance that is propagated, {100 * share:.0f}% reaches the tokens (median over texts). In a model "
+        "without biases, with constant weights or by sign, all of it does."
     )
 
 

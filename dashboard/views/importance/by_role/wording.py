@@ -8,8 +8,8 @@ from dashboard.figures.figure import counted, percent
 
 TAB: Final = "Roles of important heads"
 SEE: Final = (
-    "The letters in a cell are the roles that its head holds over the corpus; its colour is how much it matters. Do "
-    "heads with a role matter more than heads without it?"
+    "The letters in a cell are the roles that its head holds over the corpus; the colour says how much the head "
+    "matters. Do heads with a role matter more than heads without it?"
 )
 OTHER_TEXTS: Final = "The roles are those over the corpus of the sidebar; importance is measured on the labelled texts."
 ROLES: Final = "roles"
@@ -18,8 +18,8 @@ VOITA: Final = "Compare Figure 1 of Voita et al. (2019), where colours are funct
 TABLE: Final = "All numbers in a table"
 TESTS: Final = (
     f"p-values come from {SHUFFLES:,} shuffles of each role over the heads (within layers: over the heads of each "
-    "layer), two-sided, corrected over the roles. The interval counts heads as if they were drawn from many; heads of "
-    "one checkpoint were trained together, so the truth may lie further off."
+    "layer), two-sided, corrected over the roles. The interval treats heads as independent draws; heads of one "
+    "checkpoint were trained together, so the true value may lie further away."
 )
 COLUMNS: Final = {
     "n_holding": "heads with it",

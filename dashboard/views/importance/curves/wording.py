@@ -27,15 +27,15 @@ AT_LEAST_HELP: Final = (
 )
 GREEDY: Final = "Greedy order"
 GREEDY_HELP: Final = (
-    f"At each of {STEPS} steps every head that is left is switched off in turn once more, since heads can stand in for "
-    "one another. Takes many times as long as all other orders together."
+    f"At each of {STEPS} steps every head that is left is switched off in turn once more, since heads can stand in "
+    "for one another. This takes many times as long as all other orders together."
 )
 ORDER: Final = "Order"
 ORDER_HELP: Final = (
-    "In which heads are removed, the least important first. **ablation**: by what switching off each head alone "
-    "changes. **reverse**: the same, the most important first. **gradient**, **attribution**, **wanda-sp**, **flap**, "
-    "**confidence**, **relevance**: cheaper measures of importance, which switch nothing off. **random**: a control. "
-    "The interval of the chosen order is drawn."
+    "The order in which heads are removed, the least important first. **ablation**: by the effect of switching off "
+    "each head alone. **reverse**: the same, but the most important first. **gradient**, **attribution**, "
+    "**wanda-sp**, **flap**, **confidence**, **relevance**: cheaper measures of importance, which switch nothing "
+    "off. **random**: a control. The interval is drawn for the order chosen here."
 )
 BEGIN: Final = "Draw the curves"
 GO_ON: Final = "Draw the other curves"
@@ -43,14 +43,16 @@ DOING: Final = "Forward passes with heads removed"
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
 
+_PART_IS_STORED: Final = "drawn from stored results; the others have yet to be computed."
+
 
 def waiting(n_known: int, n_passes: int) -> str:
     """What remains to be computed when the button is pressed."""
     if n_known:
-        return f"{counted(n_known, 'curve')} drawn from what is kept; the others have yet to be computed."
+        return f"{counted(n_known, 'curve')} {_PART_IS_STORED}"
     return (
-        f"The curves take about {n_passes:,} forward passes of single texts. They are drawn one by one, can be stopped "
-        "and continued, and are kept."
+        f"The curves take about {n_passes:,} forward passes of single texts. They are drawn one by one, can be "
+        "stopped and continued, and are stored."
     )
 
 
@@ -83,7 +85,7 @@ def summary(results: Sequence[Removable], order: str, n_heads: int, allowance: s
             f"{by_name[RANDOM].n}{_interval(by_name[RANDOM])} at random (mean score of {RANDOM_ORDERS} orders)"
         )
     if REVERSE in by_name and order != REVERSE:
-        controls.append(f"{by_name[REVERSE].n}{_interval(by_name[REVERSE])} in the reverse of ablation")
+        controls.append(f"{by_name[REVERSE].n}{_interval(by_name[REVERSE])} in the reverse order of ablation")
     if controls:
         sentences.append(f"Controls: {', '.join(controls)}.")
     sentences.append(
@@ -97,10 +99,10 @@ def _interval(result: Removable) -> str:
     return "" if result.low != result.low else f" (95% interval {result.low:.0f} to {result.high:.0f})"
 
 
-REMOVE: Final = "Make a checkpoint without heads"
+REMOVE: Final = "Save a checkpoint without some heads"
 REMOVE_SEE: Final = (
-    "The heads are cut out of the weights, and the new checkpoint is checked: it has to compute what the original does "
-    "with these heads switched off. It can then be chosen in the sidebar like any other."
+    "The heads are cut out of the weights, and the new checkpoint is checked: it has to compute what the original "
+    "computes with these heads switched off. It can then be chosen in the sidebar like any other."
 )
 WHICH: Final = "Heads to remove"
 BY_ORDER: Final = "first of the order"
@@ -126,15 +128,16 @@ NAME: Final = "Name"
 MAKE: Final = "Remove"
 REMOVING: Final = "Removing heads and checking the result ..."
 NO_ORDER: Final = (
-    "This order is not found on all texts yet. Go on with the curves, or choose another order, or the chosen heads."
+    "This order has not been found on all texts yet. Continue with the curves, or choose another order, or the "
+    "chosen heads."
 )
 NO_CHOICE: Final = "No head is chosen. Choose heads in the map of the tab Each head, or remove by an order."
 INSPECT: Final = "Inspect it"
 COMPARE: Final = "Compare with the original"
 SPEED: Final = "Measure its speed"
 SPEED_HELP: Final = (
-    "Time of the model's output for made-up texts, original and new checkpoint by turns; about half a minute for a "
-    "small one. Other work on this machine at the same time makes it less certain, which the spread shows."
+    "Times the model on made-up texts, with the original and the new checkpoint alternately; this takes about half "
+    "a minute for a small one. Other work on this machine makes the result less certain, as the spread shows."
 )
 MEASURING: Final = "Measuring speed"
 MICHEL_T4: Final = "Corresponds to Table 4 of Michel et al. (2019)."
@@ -175,15 +178,15 @@ def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], di
 def speed_note(n_tokens: int) -> str:
     """How the speeds in the table were measured."""
     return (
-        f"Medians over rounds in which both run once, on texts of {n_tokens} tokens; the factor is that of the same "
-        "round, with its quartiles."
+        f"Medians over rounds in which each checkpoint runs once, on texts of {n_tokens} tokens; the factor compares "
+        "the two within a round, and is given with its quartiles."
     )
 
 
 FUNCTIONS: Final = "Functions that stay"
 FUNCTIONS_HELP: Final = (
-    "Which of the heads with a role, or with a label, are still there at each step of the order chosen above (as found "
-    "on all texts). Needs passes of its own, unless other pages have made them."
+    "Which of the heads with a role, or with a label, are still there at each step of the order chosen above (as "
+    "found on all texts). This needs forward passes of its own, unless other pages have made them."
 )
 BY: Final = "Functions by"
 BY_SIEVE: Final = "roles"
@@ -218,24 +221,24 @@ def functions_summary(functions: Sequence[KeptFunction], n_heads: int) -> str:
 OVER_TRAINING: Final = "Over training"
 OVER_TRAINING_HELP: Final = (
     "How many heads can go at each saved step of the fine-tuning run that the chosen checkpoint belongs to, or that "
-    "began from it."
+    "started from it."
 )
 RUN: Final = "Fine-tuning run"
 ORDER_OVER_TRAINING_HELP: Final = (
-    "In which heads are removed, the least important first, found anew at each step. The paper takes the gradient per "
-    "token. **Ablation** and **reverse** take each head out in turn at every step, which takes many times as long. "
-    "**Random** is a control: the mean of the random orders."
+    "The order in which heads are removed, the least important first, determined again at each step. The paper "
+    "takes the gradient per token. **Ablation** and **reverse** switch off each head in turn at every step, which "
+    "takes many times as long. **Random** is a control: the mean of the random orders."
 )
 INTERVAL_AT: Final = "Interval at"
 INTERVAL_AT_HELP: Final = (
-    "Number of heads removed whose 95% interval is drawn, as a bar: of the change against all heads on at the same "
-    "step. Those of the others show when you point at a mark."
+    "The number of removed heads whose 95% interval is drawn as a bar: that of the change against all heads on at "
+    "the same step. Point at a mark to see the interval of another number."
 )
 ALL_STAY: Final = "All heads of each layer stay, so none can be removed. Let fewer stay."
 MICHEL_5: Final = "Corresponds to Figure 5 of Michel et al. (2019)."
 NO_SHARES: Final = (
-    "With all heads on this score is 0 or less at every step, so there are no shares of it to draw. A score of "
-    "labelled texts, or the loss of predicted words, has them."
+    "With all heads on, this score is 0 or less at every step, so shares of it cannot be drawn. Choose a score of "
+    "labelled texts, or the loss of predicted words."
 )
 STEPS_TABLE: Final = "All steps in a table"
 
@@ -244,8 +247,8 @@ def no_run(names: Sequence[str]) -> str:
     """Which checkpoints have saved steps."""
     some = ", ".join(names[:SHOWN_RUNS]) + (", ..." if len(names) > SHOWN_RUNS else "")
     return (
-        f"Curves over training are drawn for a checkpoint that was fine-tuned here ({some}), or that a run began from. "
-        "Choose one in the sidebar."
+        f"Curves over training are drawn for a checkpoint that was fine-tuned here ({some}), or that a run started "
+        "from. Choose one in the sidebar."
     )
 
 
@@ -257,10 +260,10 @@ def without_beginning(reason: str) -> str:
 def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
     """What remains to be computed when the button is pressed."""
     if n_known:
-        return f"{n_known} of {counted(n_steps, 'step')} drawn from what is kept; the others have yet to be computed."
+        return f"{n_known} of {counted(n_steps, 'step')} {_PART_IS_STORED}"
     return (
         f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts. They are "
-        "drawn step by step, can be stopped and continued, and are kept."
+        "drawn step by step, can be stopped and continued, and are stored."
     )
 
 
@@ -272,5 +275,6 @@ def over_training(results: Sequence[tuple[int, Removable]], order: str, n_heads:
     ]
     return (
         f"With {allowance}, against all heads on at the same step, {' and '.join(numbers)} can go in the order of "
-        f"{order}. A checkpoint that has learnt little has little to lose, so read the share beside the score itself."
+        f"{order}. A checkpoint that has learned little has little to lose, so read the share together with the "
+        "score itself."
     )

@@ -15,21 +15,22 @@ SEE: Final = (
     "larger penalty closes more."
 )
 NEEDS_LABELS: Final = (
-    "Gates are trained for a task. Choose **labelled texts** above, give a table, and choose a checkpoint that was "
-    "fine-tuned to predict such labels. The page Fine-tune makes one."
+    "Gates are trained for a task. Choose **labelled texts** above, upload a table, and choose a checkpoint that "
+    "was fine-tuned to predict such labels. The page Fine-tune makes one."
 )
 FORM: Final = "Train gates with other settings"
 PENALTIES: Final = "Penalties"
 PENALTIES_HELP: Final = (
     "The weight of the expected number of open gates in the loss, lambda in the paper. Several numbers give several "
-    "runs, one after the other: the more heads a penalty closes, the further right its point lies in the chart."
+    "runs, one after the other. The more heads a penalty closes, the further to the right its point lies in the "
+    "chart."
 )
 DEFAULT_PENALTIES: Final = (0.01, 0.02, 0.05)
 MOST_PENALTIES: Final = 12
 WITH_WEIGHTS: Final = "Train the weights, too"
 WITH_WEIGHTS_HELP: Final = (
-    "As in the paper: the rest of the model can make up for heads that go. Off, the weights stay as they are, which is "
-    "faster and says which heads of this very checkpoint are needed."
+    "As in the paper: the rest of the model can make up for heads that go. If this is off, the weights stay as they "
+    "are, which is faster and shows which heads of this very checkpoint are needed."
 )
 SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
     "epochs": ("Epochs", "How many times every training text is seen. A gate needs about 50 steps to close.", 1.0),
@@ -38,8 +39,8 @@ SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
     "max_length": ("Maximum length", "In tokens. Longer texts are cut in training.", 1),
     "held_out": (
         "Validation split",
-        "Share of the texts that no gate is trained on. The scores below are of these texts, so a small share makes "
-        "wide intervals, or too few texts for any.",
+        "Share of the texts that no gate is trained on. The scores below are computed on these texts, so with a "
+        "small share the intervals are wide, or there are too few texts for any.",
         0.05,
     ),
     "seed": ("Seed", "For the noise of the gates, the order of the texts, and the validation split.", 1),
@@ -49,7 +50,9 @@ SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
 DEFAULTS: Final = GateSettings(epochs=10.0, held_out=0.5)
 
 STOP: Final = "Stop"
-STOP_HELP: Final = "Ends after the current step and saves it; Resume goes on from there, to exactly the same gates."
+STOP_HELP: Final = (
+    "Ends after the current step and saves it; Resume continues from there and leads to exactly the same gates."
+)
 STOPPING: Final = "Stopping after the current step, which is saved ..."
 PREPARING: Final = "Preparing ..."
 RESUME: Final = "Resume"
@@ -68,7 +71,7 @@ OPEN: Final = "open"
 OUTLINE: Final = "closed after training: the gate without noise is 0"
 PENALTY: Final = "Penalty"
 STEP: Final = "Training step"
-STEP_HELP: Final = "0 is before training, when all gates begin open with the same probability."
+STEP_HELP: Final = "0 is before training, when all gates are open with the same probability."
 NO_HEADS: Final = "Click cells to see how the gates of their heads are distributed."
 TABLE: Final = "All gates in a table"
 SCORES_TABLE: Final = "Scores by penalty"
@@ -126,11 +129,11 @@ def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -
     finished = f"{n_finished} of {counted(n_runs, 'run')} finished."
     reason = "was stopped" if state == "stopped" else "ended unexpectedly"
     if progress is None or not progress.steps or progress.state == "finished":
-        return f"Training {reason}. {finished} Resume goes on with the others."
+        return f"Training {reason}. {finished} Resume continues with the others."
     saved_step = (
         f"Step {progress.saved[-1]:,} is saved; Resume continues from it."
         if progress.saved
-        else "No step of this run was saved; Resume begins it again."
+        else "No step of this run was saved; Resume starts it again."
     )
     return f"Training {reason} at step {progress.step:,} of {progress.steps:,}. {finished} {saved_step}"
 
@@ -171,10 +174,12 @@ def over(n_texts: int, with_weights: bool) -> str:
 
 BESIDE: Final = "Beside an order of pruning"
 BESIDE_HELP: Final = (
-    "What is left of the score, over the same texts, where heads are switched off in this order instead. No text is "
-    "judged by an order that it helped to find."
+    "What is left of the score on the same texts if heads are switched off in this order instead. No text is judged "
+    "by an order that it helped to find."
 )
-NO_CURVES: Final = "Once the curves of the tab How many heads can go? are drawn, they stand here beside the gates."
+NO_CURVES: Final = (
+    "Once the curves in the tab *How many heads can go?* have been drawn, they appear here beside the gates."
+)
 
 
 def about_to_delete(n_runs: int, n_bytes: int) -> str:

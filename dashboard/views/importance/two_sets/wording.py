@@ -13,10 +13,10 @@ SEE: Final = (
 SECOND: Final = "Second set"
 UPLOAD: Final = "a file"
 UPLOADER: Final = "Texts of the second set"
-WAIT: Final = "Upload the second set of texts, in any form that the sidebar takes."
+WAIT: Final = "Upload the second set of texts, in any format that the sidebar accepts."
 TABLE_UPLOADER: Final = "A second labelled table, with the same columns"
 WAIT_TABLE: Final = "Upload a second table with the same columns, such as one from another source."
-SAME: Final = "All texts of this page are in the second set too, so there is nothing to compare. Choose another one."
+SAME: Final = "All texts of this page are also in the second set, so there is nothing to compare. Choose another set."
 MICHEL_2: Final = "Corresponds to Figure 2 of Michel et al. (2019)."
 TABLE: Final = "All heads in a table"
 FIRST_SET: Final = "this page"
@@ -26,8 +26,8 @@ ALL_ON: Final = "all heads on"
 def shared(n_shared: int, n_first: int) -> str:
     """Texts that are in both sets."""
     return (
-        f"{counted(n_shared, 'text')} of this page {'is' if n_shared == 1 else 'are'} in the second set too and "
-        f"{'counts' if n_shared == 1 else 'count'} there only, so that the sets have no text in common. "
+        f"{counted(n_shared, 'text')} of this page {'is' if n_shared == 1 else 'are'} also in the second set and "
+        f"{'counts' if n_shared == 1 else 'count'} only there, so that the sets have no text in common. "
         f"{counted(n_first - n_shared, 'text')} are left for the first set."
     )
 
@@ -36,7 +36,10 @@ def summary(pair: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
     """How similar the changes are, compared with the similarity within each set."""
     sets = f"{counted(n_texts[0], 'text')} against {counted(n_texts[1], 'text')}"
     if pair.pearson.value != pair.pearson.value:
-        return f"{counted(n_heads, 'head')}, {sets}: on one side all heads change the score alike."
+        return (
+            f"{counted(n_heads, 'head')}, {sets}: in one of the sets all heads change the score by the same amount, "
+            "so there is no correlation."
+        )
     start = (
         f"{counted(n_heads, 'head')}, {sets}: Pearson's correlation of the changes is **{_interval(pair.pearson)}**, "
         f"that of their ranks (Spearman) {_interval(pair.spearman)}."

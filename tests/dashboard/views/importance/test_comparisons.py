@@ -65,7 +65,7 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     np.testing.assert_allclose(after["spearman"][within], before["spearman"][within])  # a norm leaves a layer's order
     at.selectbox(key="cheap measure").set_value("flap").run()
     assert any(agreement.ABOUT["flap"] in each.value for each in at.caption)
-    arrived = [re.search("([0-9]+)% arrives at the tokens", each.value) for each in at.caption]
+    arrived = [re.search("([0-9]+)% reaches the tokens", each.value) for each in at.caption]
     assert [95 < int(found[1]) < 105 for found in arrived if found] == [True], (
         "biases take little, with constant weights"
     )
@@ -199,7 +199,8 @@ def test_sentences_say_what_the_numbers_carry():
     changes = (np.zeros((1, 2)), np.ones((1, 2)))
     found = TwoSets(changes=changes, pearson=nothing, spearman=nothing, within=(NAN, 1.0))
     assert two_sets.summary(found, 2, (1, 3)) == (
-        "2 heads, 1 text against 3 texts: on one side all heads change the score alike."
+        "2 heads, 1 text against 3 texts: in one of the sets all heads change the score by the same amount, so there "
+        "is no correlation."
     )
 
 

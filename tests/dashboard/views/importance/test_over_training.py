@@ -199,7 +199,7 @@ def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(
     restarted("stopped")
     at = opened()
     assert controls.inference().n_passed == 0
-    assert "2 of 3 steps drawn from what is kept" in shown(at)
+    assert "2 of 3 steps drawn from stored results" in shown(at)
     assert button(at, wording.GO_ON)
     begin(at)
     assert "at step 2" in shown(at)
