@@ -110,10 +110,10 @@ CLOSE: Final = "Close"
 LOOKING: Final = "Preparing ..."
 """Before the process of a run has reported anything."""
 
-MAY_TELL: Final = "More epochs, more texts or a larger validation split may tell."
+MAY_TELL: Final = "More epochs, more texts or a larger validation split may show whether it learned anything."
 """Advice after a run that is not shown to be above chance."""
 WRONG: Final = "Validation texts that it gets wrong"
-SUREST_WRONG: Final = "Those of whose wrong class it is surest."
+SUREST_WRONG: Final = "Those where it is most confident in the wrong class."
 LARGEST_ERRORS: Final = "Those with the largest errors."
 SHOWN_PREDICTED: Final = "predicted"
 
@@ -125,17 +125,17 @@ DELETE: Final = "Delete …"
 
 def upload_again(name: str) -> str:
     """A table that the tab has no room for is gone after a reload."""
-    return f"Upload {name} again to go on: finished texts stay."
+    return f"Upload {name} again to continue: finished texts are kept."
 
 
 def not_in_tab(name: str) -> str:
     """The tab has no room for a table."""
-    return f"The file is too large for this tab to keep. After a reload, upload {name} again: finished texts stay."
+    return f"The file is too large for this tab to keep. After a reload, upload {name} again: finished texts are kept."
 
 
 def from_tab(name: str) -> str:
     """A table that a reload has brought back; another upload replaces it."""
-    return f"Going on with **{name}**, which this tab has kept. Another file takes its place."
+    return f"Continuing with **{name}**, which this tab has kept. Uploading another file replaces it."
 
 
 def one_at_a_time(name: str) -> str:
@@ -148,7 +148,7 @@ def one_at_a_time(name: str) -> str:
 def bad_name(name: str, longest: int) -> str:
     """A name that cannot be that of a folder."""
     if not name:
-        return "The new checkpoint has no name. Give it one."
+        return "The new checkpoint has no name. Enter one."
     if len(name) > longest:
         return f"The name has {len(name)} characters and at most {longest} are allowed. Shorten it."
     return (

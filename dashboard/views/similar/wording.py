@@ -36,9 +36,9 @@ TABLE: Final = "Table"
 N_TEXTS: Final = "Texts compared"
 ALL_TEXTS: Final = "all"
 N_TEXTS_HELP: Final = (
-    "Evenly spaced texts of the corpus. Every head is compared with every other on every text, so the cost grows with "
-    "the number of texts and with the square of the number of heads: for 72 heads it is about that of another forward "
-    "pass, for 1,024 heads much more. Comparisons are kept."
+    "Evenly spaced texts of the corpus. Every head is compared with every other on every text, so the cost grows "
+    "with the number of texts and with the square of the number of heads: for 72 heads it is about that of another "
+    "forward pass, for 1,024 heads much more. Comparisons are stored."
 )
 HOW_FAR: Final = "Distance"
 MEAN: Final = "mean over rows"
@@ -46,17 +46,18 @@ AUTHORS: Final = "authors' sum"
 HOW_FAR_HELP: Final = (
     "Mean: the Jensen-Shannon divergence of the rows of two heads, averaged over the rows of a text and then over "
     f"texts, 0 to {MOST:.3f} nats. Authors' sum: added up over all rows of all texts, each row first smoothed as "
-    f"{1 - SMOOTHING:g} A + {SMOOTHING:g} / keys, so long texts count more. It needs a comparison of its own."
+    f"{1 - SMOOTHING:g} A + {SMOOTHING:g} / keys, so long texts count more. This distance needs a comparison of its "
+    "own."
 )
 COLOUR: Final = "Colour by"
 BEHAVIOUR: Final = "behaviour"
 ROLE: Final = "role"
 COLOUR_HELP: Final = (
     "Behaviour: what gets most of a head's attention, as the paper labels heads. (The page Where heads look calls a "
-    "head positional by its most attended token, special tokens left out. So a head that keeps most of its attention "
-    "on [CLS] and gives the rest to the previous token is *[CLS]* here and *positional* there.) Role: the coarse role "
-    "that the head holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has "
-    "been made."
+    "head positional by its most attended token, special tokens left out. So a head that keeps most of its "
+    "attention on [CLS] and gives the rest to the previous token is *[CLS]* here and *positional* there.) Role: the "
+    "coarse role that the head holds over the corpus, as on the page Roles. Each needs its own forward pass, unless "
+    "it has been made already."
 )
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
@@ -67,12 +68,13 @@ DIMENSIONS: Final = "Dimensions"
 PLANE: Final = "2"
 SPACE: Final = "3"
 DIMENSIONS_HELP: Final = (
-    "Two dimensions make a plane; three make a space that can be turned and keep more of the distances. The percentage "
-    "is the part of the sum of all squared distances that the points show, 1 / (1 + stress²)."
+    "Two dimensions make a plane; three make a space that you can rotate, and preserve more of the distances. The "
+    "percentage is the share of the sum of all squared distances that the points show, 1 / (1 + stress²)."
 )
 SPACE_SEE: Final = (
-    "Drag to turn, scroll to zoom, click a point to choose its head. With the keyboard, choose heads in the map below. "
-    "This view needs WebGL. A browser without it shows a note instead; the files and the table of places hold the same."
+    "Drag to rotate, scroll to zoom, click a point to choose its head. With the keyboard, choose heads in the map "
+    "below. This view needs WebGL. A browser without it shows a note instead; the files and the table of places "
+    "hold the same."
 )
 PLACES: Final = "Places of the heads"
 NONE_CHOSEN: Final = "No head is chosen. Click one above."
@@ -128,8 +130,8 @@ def summary(
     sentences = [f"{counted(n_heads, 'head')} compared on {texts}."]
     if closest is not None:
         sentences.append(
-            f"**{closest[0]} and {closest[1]}** look at the same words most ({closest[2]:.3g} {unit} apart; 0 is equal "
-            "attention)."
+            f"**{closest[0]} and {closest[1]}** look at the same words most closely ({closest[2]:.3g} {unit} apart; "
+            "0 is equal attention)."
         )
     if within == within and between == between:
         closer = "more" if within < between else "no more"
@@ -161,7 +163,7 @@ def nearest(neighbours: Sequence[str]) -> str:
 def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
     """The distances of these heads."""
     distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
-    return f"Distances, of which 0 would be equal: {distances} ({unit})."
+    return f"Distances (0 = equal attention): {distances} ({unit})."
 
 
 def distance(unit: str) -> str:
@@ -183,8 +185,9 @@ def view_help(outside: Sequence[str]) -> str:
     """What the closer view leaves out."""
     verb = "lies" if len(outside) == 1 else "lie"
     return (
-        f"{', '.join(outside)} {verb} so far from the others that these would be crowded. **Most heads** shows the "
-        "others closer, and an arrow at the rim where a head lies further out. Distances keep one scale in either view."
+        f"{', '.join(outside)} {verb} so far from the others that these would be crowded. **Most heads** zooms in on "
+        "the others, with an arrow at the edge for each head further out. In each view both axes have the same "
+        "scale."
     )
 
 

@@ -44,10 +44,10 @@ SETTINGS: Final = "Settings"
 AS_IN_CODE: Final = "Shares and entropy as in the authors' code"
 AS_IN_CODE_HELP: Final = (
     "The code of Clark et al. divides attention to the previous and the next token by the number of all tokens, "
-    f"attention from [SEP] to [SEP] by {CODE_SEPARATORS}, and from other tokens to [SEP] by the number of tokens less "
-    f"{CODE_SEPARATORS}, and takes the entropy of {1 - SMOOTHED:g} A + {SMOOTHED:.4f} / n. Off: attention is divided "
-    "by the number of tokens that it comes from, and the entropy is that of A. Changing this for the first time needs "
-    "a forward pass."
+    f"attention from [SEP] to [SEP] by {CODE_SEPARATORS}, and from other tokens to [SEP] by the number of tokens "
+    f"less {CODE_SEPARATORS}, and takes the entropy of {1 - SMOOTHED:g} A + {SMOOTHED:.4f} / n. If this is off, "
+    "attention is divided by the number of tokens that it comes from, and the entropy is that of A. The first "
+    "change needs a forward pass."
 )
 BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al."
 
@@ -63,12 +63,12 @@ DOTS_2: Final = (
 DOTS_4: Final = (
     "The papers have no such grid: Figure 4 of Clark et al. (2019) shows these numbers as dots, see the tab Entropy."
 )
-NO_FIGURE: Final = "The papers have no figure of this statistic."
+NO_FIGURE: Final = "The papers have no figure for this statistic."
 
 NO_NEIGHBOURS: Final = (
-    "In cross-attention, queries and keys are tokens of two texts: there is no next, previous or same token, no offset "
-    "and no distance. Attention to special tokens, punctuation and rare tokens of the source, entropy and confidence "
-    "do apply."
+    "In cross-attention, queries and keys are tokens of two texts: there is no next, previous or same token, no "
+    "offset and no distance. Attention to special tokens, punctuation and rare tokens of the source, entropy and "
+    "confidence still apply."
 )
 STATISTIC: Final = "Statistic"
 STATISTICS: Final = {
@@ -112,15 +112,16 @@ LABELS: Final = (
 ARGMAX: Final = "Add syntactic by the most attended word (argmax), the rule of the paper"
 ARGMAX_HELP: Final = (
     f"Heads whose most attended word is the related one at least {100 * VOITA_MARGIN:g} points more often than with "
-    f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Grammar. The texts are parsed and "
-    "passed through the model for it, unless that page has done so."
+    f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Grammar. For this, the texts are parsed "
+    "and run through the model, unless that page has done so already."
 )
 NO_RULE_RELATION: Final = "None of the relations of the paper's rule has enough cases in these texts."
 NO_RELATIONS: Final = "Syntactic functions are left out until the roles have been scored."
 FREQUENCIES: Final = "Word frequencies"
 FREQUENCIES_HELP: Final = (
-    "Which words count as rare: by these texts, or by English if they have too few words (default); by the English "
-    "list of the package wordfreq; or by a file of your own. Changing the list needs no forward pass."
+    "Which words count as rare: by their frequency in these texts, or in English if these have too few words "
+    "(default); by the English list of the package wordfreq; or by a file of your own. Changing the list needs no "
+    "forward pass."
 )
 BY_TEXTS: Final = "these texts, or else English"
 BY_WORDFREQ: Final = "English (wordfreq)"
@@ -130,7 +131,7 @@ LIST_HELP: Final = (
     ".txt: one word per line, the most frequent first. .tsv: a header with the columns rank and word. Both may be "
     "gzipped. The list is not part of the link."
 )
-WAIT_LIST: Final = "Upload a frequency list. Until then, the frequencies are those of these texts."
+WAIT_LIST: Final = "Upload a frequency list. Until then, frequencies are counted in these texts."
 CHOSEN: Final = "Chosen heads"
 ENTROPY_SEE: Final = (
     "Entropy says how widely a head spreads its attention, in nats (units of the natural logarithm): 0 if all of it is "
@@ -170,7 +171,7 @@ PAPER_TITLE: Final = "What the papers found"
 
 FEW_TEXTS: Final = 20
 """Below so many, the page says that they are few."""
-FEW: Final = "With so few texts, this describes only them; add more to see what holds in general."
+FEW: Final = "With so few texts, this describes only these; add more to see what holds in general."
 
 
 def summary(
@@ -225,8 +226,8 @@ def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
 def without_specials(names: Sequence[str]) -> str:
     """Special tokens that a checkpoint's texts do not have."""
     return (
-        f"The texts of this checkpoint have no {' and no '.join(names)}, so statistics about them are not applicable. "
-        "All others are."
+        f"The texts of this checkpoint have no {' and no '.join(names)}, so statistics about them do not apply. All "
+        "others do."
     )
 
 
@@ -239,9 +240,9 @@ def by_sieve(n_pooled: int, n_single: int) -> str:
     """
     return (
         f"By the sieve, **{counted(n_pooled + n_single, 'head')}** {'is' if n_pooled + n_single == 1 else 'are'} "
-        f"syntactic here: {n_pooled} over all relations pooled, which is what the page Roles counts as syntactic, and "
-        f"{n_single} only for single relations, which are finer roles there. The page Grammar asks whether "
-        "the related word gets the *most* attention, so it finds other heads."
+        f"syntactic here: {n_pooled} over all relations pooled, which the page Roles counts as syntactic, and "
+        f"{n_single} only for single relations, which are finer roles there. The page Grammar asks whether the "
+        "related word gets the *most* attention, so it finds other heads."
     )
 
 
@@ -271,8 +272,8 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
 def few_cases(least: int, usual: int) -> str:
     """Voita's rule was applied to relations with few cases."""
     return (
-        f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because these texts have few "
-        f"with {usual:,}. With fewer cases, more heads pass the rule by chance."
+        f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because few relations in "
+        f"these texts have {usual:,}. With fewer cases, more heads pass the rule by chance."
     )
 
 

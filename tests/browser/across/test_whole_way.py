@@ -49,7 +49,7 @@ def test_from_200_texts_to_what_fine_tuning_changed(visit):
     expect(page.get_by_role("textbox", name="Name of the new checkpoint")).to_have_value("films-2")
     page.reload()
     expect(listed).to_be_visible()
-    expect(page.get_by_text("Going on with films.csv")).to_be_visible()
+    expect(page.get_by_text("Continuing with films.csv")).to_be_visible()
     page.get_by_role("link", name="Compare with bundled").click()
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
     expect(page.get_by_text(SUMMARY).first).to_have_text(re.compile("^Fine-tuning (took|gave) the .* role"))

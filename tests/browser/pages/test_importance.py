@@ -56,7 +56,7 @@ def test_a_reload_brings_an_uploaded_table_back_and_no_other_tab_has_it(visit, c
     page.wait_for_url(lambda url: "in+this+tab=" in url)
     settle(page)
     page.reload()
-    expect(page.get_by_text("Going on with films.csv, which this tab has kept.")).to_be_visible()
+    expect(page.get_by_text("Continuing with films.csv, which this tab has kept.")).to_be_visible()
     expect(found).to_be_visible()
     expect(page.get_by_role("progressbar")).to_have_count(0)
     there = visit(page.url)

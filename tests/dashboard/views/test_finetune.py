@@ -175,7 +175,7 @@ def test_a_result_stands_beside_chance_and_is_called_so():
     beside = "validation accuracy 0.533 (95% interval 0.361 to 0.698, 30 texts; the most frequent class alone: 0.533)"
     assert wording.finished(of_30(16), "~/here") == (
         f"Finished after 51 steps: {beside}, which is not significantly above chance. More epochs, more texts or a "
-        "larger validation split may tell. It is in ~/here."
+        "larger validation split may show whether it learned anything. It is in ~/here."
     )
     assert wording.made_state(of_30(16), 0) == (
         f"51 steps; {beside}, which is not significantly above chance; 1 saved step; 0 MB."

@@ -13,8 +13,8 @@ NUMBERS: Final = {"times": f"{LEAST_TIMES:g}"}
 
 TITLE: Final = "Coreference"
 SEE: Final = (
-    "Words such as *she* or *the bakery* mention someone or something. Does an attention head find where the same one "
-    "was mentioned before (the antecedent)? A head's guess is the earlier mention that it looks at most."
+    "Words such as *she* or *the bakery* mention someone or something. Does an attention head find the earlier "
+    "mention of the same thing (the antecedent)? A head's guess is the earlier mention that it looks at most."
 )
 SOURCE: Final = "Texts with mentions"
 EXAMPLE: Final = "example texts"
@@ -46,15 +46,15 @@ CANDIDATES_HELP: Final = (
 )
 WINDOW: Final = "Maximum window length"
 WINDOW_HELP: Final = (
-    "In tokens. Longer documents are cut at sentence boundaries into windows of at most this length, but for a longer "
-    "sentence; the paper cut documents at 128. GUM's windows and GAP's snippets stay whole if the checkpoint can read "
-    "them."
+    "In tokens. Longer documents are cut at sentence boundaries into windows of at most this length, unless a "
+    "single sentence is longer; the paper cut documents at 128. GUM's windows and GAP's snippets stay whole if the "
+    "checkpoint can read them."
 )
 TABLE: Final = "How often the antecedent is found"
 TABLE_PAPER: Final = (
     "Corresponds to table 2 of Clark et al. (2019), whose rule-based and neural systems are quoted below, not computed."
 )
-DESIGN_EFFECT: Final = "design effect (variance, of that of independent cases)"
+DESIGN_EFFECT: Final = "design effect (variance, relative to independent cases)"
 DESIGN_EFFECT_HELP: Final = (
     "Variance of the accuracy over all mentions with documents as units, divided by its variance if cases were "
     "independent. With 2, it takes two cases to say as much as one independent case."
@@ -65,8 +65,8 @@ TIMES_OTHERS_HELP: Final = (
     "do not mention the same thing."
 )
 FROM_EVERYWHERE_HELP: Final = (
-    f"Checked if that is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}. The best head is chosen among "
-    "those with significantly more, and at least that, where there are any."
+    f"Checked if this is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}. The best head is chosen among "
+    "those with at least this and significantly more, if there are any."
 )
 WHO: Final = "chosen by"
 MAP_PAPER: Final = "The paper has no such figure."
@@ -120,7 +120,7 @@ def left_out(n_without: int, n_apart: int, n_unread: int) -> str:
     if n_apart:
         parts.append(f"{counted(n_apart, 'mention')} with antecedents in earlier windows only")
     if n_unread:
-        parts.append(f"{counted(n_unread, 'mention')} without a token, because the checkpoint reads no further")
+        parts.append(f"{counted(n_unread, 'mention')} beyond the point where the checkpoint stops reading")
     return f"Not counted: {'; '.join(parts)}." if parts else ""
 
 
@@ -139,7 +139,7 @@ def headline(
         sentence = f"{named}, each chosen on one half of the documents and counted on the other, find {antecedent}"
     at_random, nearest, same_word = (percent(share, 1) for share in baselines)
     return (
-        f"{sentence}. To compare: an earlier mention taken at random is right in {at_random}, the nearest in "
+        f"{sentence}. For comparison: an earlier mention chosen at random is right in {at_random}, the nearest in "
         f"{nearest}, the nearest with the same head word (or else the nearest) in {same_word}."
     )
 

@@ -17,8 +17,9 @@ NUMBERS: Final = {
 
 TITLE: Final = "Probes"
 SEE: Final = (
-    "How much grammar is in the attention of **all heads together**? A probe is a small program that learns to name, "
-    "for each word, the word it depends on (its syntactic head), and is then tested on texts that it has not seen."
+    "How much grammar is in the attention of **all heads together**? A probe is a simple classifier that learns to "
+    "name, for each word, the word it depends on (its syntactic head), and is then tested on texts that it has not "
+    "seen."
 )
 WHAT: Final = "Probes"
 ALONE: Final = "attention alone"
@@ -41,15 +42,19 @@ VECTORS_FILE_HELP: Final = (
     "the command line reads larger files."
 )
 RANDOM_WEIGHTS_HELP: Final = (
-    "Also trains these probes on the same architecture with untrained, random weights: what a probe learns from word "
-    "order and word vectors alone. Takes twice as long."
+    "Also trains these probes on the same architecture with untrained, random weights: what a probe learns from "
+    "word order and word vectors alone. This takes twice as long."
 )
 SETTINGS: Final = "Settings"
 NUMBER_INPUTS: Final[dict[str, tuple[str, str, float]]] = {
     "epochs": ("Maximum epochs", "How many times the probe may see every training text.", 1),
     "patience": ("Patience", "Epochs without a lower validation loss after which training ends.", 1),
     "learning_rate": ("Learning rate", "Of Adam; the paper uses 0.002.", 0.001),
-    "held_out": ("Validation split", "Share of the training texts that only decide when training ends.", 0.05),
+    "held_out": (
+        "Validation split",
+        "Share of the training texts used only to decide when training ends.",
+        0.05,
+    ),
     "seed": ("Seed", "Of the random splits, the order of the texts, and the random weights.", 1),
 }
 """Label, help and step of each number of ProbeSettings."""
@@ -70,7 +75,7 @@ STOP: Final = "Stop"
 STOP_HELP: Final = "The probe is tested and shown as trained so far."
 UNTRAINED: Final = "–"
 STOPPED: Final = "Stopped. Results so far are shown below."
-STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again; all texts are read again."
+STOPPED_EARLY: Final = "Stopped before anything was trained. Press Train to start again, which reads all texts again."
 GETTING_READY: Final = "Getting ready ..."
 
 SCORES: Final = "Accuracy of predicted heads"

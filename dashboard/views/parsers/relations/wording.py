@@ -43,9 +43,9 @@ MIN_CASES_HELP: Final = (
 AUTOMATIC: Final = "automatic"
 POSS: Final = "Read poss at 's"
 POSS_HELP: Final = (
-    "Where the word after a possessor depends on it as possessive or case, as 's does, the prediction is read from "
-    "that word's row. The authors' code recognises 's and s' by their form instead, and by mistake does so for other "
-    "relations too."
+    "If the word after a possessor depends on it as possessive or case, as 's does, the prediction is read from "
+    "that word's row. The authors' code recognises 's and s' by their form instead and, by mistake, also for other "
+    "relations."
 )
 AS_IN_CODE: Final = "As in the authors' code"
 AS_IN_CODE_HELP: Final = (
@@ -65,7 +65,7 @@ RULE_HELP: Final = (
     "relative increase."
 )
 TABLE: Final = "Every relation"
-CHOOSE_ROW: Final = "Choose a row to look at its relation and head above."
+CHOOSE_ROW: Final = "Choose a row to see its relation and head above."
 OFF_STILL_ATTENDS: Final = (
     "A head that is switched off still attends, so it can be the best one here; it is marked (off). Switching it off "
     "changes the attention of later layers."
@@ -99,23 +99,24 @@ COLUMNS: Final = {
     "gain": ("gain", "Held-out accuracy minus the baseline, in points."),
     "p": (
         "p",
-        "At most this probable: that the best of all heads in both directions would beat the offset by so much if none "
-        "were better than it.",
+        "Upper bound of the probability that the best of all heads in both directions would beat the offset by this "
+        "much if none were really better.",
     ),
     "times_others": (
         "× other words",
-        "How many times as much attention the right word gets from the word that the relation joins to it as from the "
-        "text's other words, which it does not join to it. On held-out texts, if they can be halved.",
+        "How many times as much attention the right word gets from the word related to it as from the other words "
+        "of the text. On held-out texts, if the texts can be halved.",
     ),
     "from_everywhere": (
         "from everywhere",
-        f"Checked if that is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}, so it does not follow the "
-        "relation. The best head is chosen among those with significantly more, and at least that, if there are any.",
+        f"Checked if this is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}, so it does not follow the "
+        "relation. The best head is chosen among those with at least this and significantly more attention from the "
+        "related word, if there are any.",
     ),
     "control": ("random", "Held-out accuracy with random weights."),
     "name": ("best on all texts", "The most accurate head on all texts."),
     "way": ("direction", "Direction in which that head predicts."),
-    "best_on_all": ("its accuracy", "On all texts, on which it was also chosen: too optimistic."),
+    "best_on_all": ("its accuracy", "On all texts, on which the head was also chosen, so this is too optimistic."),
 }
 RELATION: Final = "Relation"
 RELATION_HELP: Final = (

@@ -203,7 +203,7 @@ def test_a_table_that_the_tab_has_no_room_for_is_asked_for_by_its_name(app, open
     assert labelled_wording.not_in_tab("animals.csv") in shown(at).replace("\\", "").replace(WORD_JOINER, "")
     assert len(kept_in_tab(at)["text"]) < 200
     there = after_reload(app, folder, at)
-    asked = "Upload animals.csv again to go on: finished texts stay."
+    asked = "Upload animals.csv again to continue: finished texts are kept."
     assert asked in shown(there).replace("\\", "").replace(WORD_JOINER, "")
     there.file_uploader(key="labelled").upload("animals.csv", TABLE.encode()).run()
     np.testing.assert_array_equal(shown_map(there, "accuracy"), shown_map(at, "accuracy"))
