@@ -45,7 +45,7 @@ def let_leave(work: Callable[[], Result]) -> Result:
         run.wait(LOOK_SECONDS)
         st.session_state.get("page")  # Streamlit ends a run only when it is called
     if run.results is None:
-        raise run.error or RuntimeError("Long work gave nothing.")
+        raise run.error or RuntimeError("Long work returned no result.")
     return run.results
 
 

@@ -23,7 +23,7 @@ MARGIN: Final = 0.06
 """Free part of an axis at each end."""
 MANY: Final = 400
 """Heads above which each dot is small."""
-NOTHING: Final = "No head has both numbers."
+NOTHING: Final = "No head has both values."
 
 Ends = tuple[float, float]
 

@@ -17,8 +17,8 @@ ROW: Final = 48
 LEAST_HEIGHT: Final = 2 * ROW
 ALL: Final = "all heads"
 IN_LAYERS: Final = "heads of one layer"
-NOTHING: Final = "No role is held by some heads and not by others."
-AHEAD: Final = "pairs in which the one with the role leads"
+NOTHING: Final = "Every role is held by all heads or by none."
+AHEAD: Final = "pairs in which the head with the role leads"
 
 
 def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:

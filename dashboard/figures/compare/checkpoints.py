@@ -246,5 +246,5 @@ def _description(
         parts.append(f"{name}: {', '.join(numbers)}")
     return (
         f"Grids of {heads} in {counted(len(names), 'checkpoint')}: which of them hold each role, and in brackets how "
-        f"many gained and lost it against the first. {'; '.join(parts)}."
+        f"many gained and lost it compared with the first. {'; '.join(parts)}."
     )

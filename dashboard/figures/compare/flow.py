@@ -46,8 +46,8 @@ SAID: Final = 6
 STEPS: Final = np.linspace(0, 1, 25)
 """Positions along a band at which its edges are computed."""
 TITLE: Final = "From the roles under a to the roles under b"
-READING: Final = ("band: heads, as wide as they are many", "strong colour: their roles change; pale: they keep them")
-NOTHING: Final = "There is no head to draw."
+READING: Final = ("width of a band: its number of heads", "strong colour: roles change; pale: roles stay")
+NOTHING: Final = "There are no heads to draw."
 
 
 @dataclass(frozen=True)

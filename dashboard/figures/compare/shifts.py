@@ -29,7 +29,7 @@ WIDTH: Final = 0.7
 """Part of a layer's place over which its marks are spread."""
 MARGIN: Final = 0.6
 """Room left and right of the layers, in layers."""
-NO_CHANGE: Final = "No text gives a change."
+NO_CHANGE: Final = "No text has a score under both checkpoints."
 DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
 
 
@@ -185,7 +185,7 @@ def _of_role(shift: LayerShift) -> str:
     p = "" if np.isnan(shift.p) else f", p {shift.p:.2g}"
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     clear = int(((shift.low > 0) | (shift.high < 0)).sum())
-    missing = f" Without a change: layer {', '.join(without)}." if without else ""
+    missing = f" No value: layer {', '.join(without)}." if without else ""
     return (
         f"{name}: {shift.overall:+.3g} overall over {counted(shift.texts, 'text')}{p}; lowest {mean[low]:+.3g} in "
         f"layer {low}, highest {mean[high]:+.3g} in layer {high}; {counted(clear, 'interval')} without 0.{missing}"

@@ -26,7 +26,7 @@ TICK: Final = 8
 """Height in pixels of the mark of a saved checkpoint."""
 BLUE, ORANGE = HEAD_COLORS[:2]
 """Of training texts and of validation texts."""
-NOTHING: Final = "No step yet."
+NOTHING: Final = "No steps yet."
 
 
 def training_curve(progress: Progress) -> Figure:
@@ -100,7 +100,7 @@ def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
         title="Fine-tuning so far",
         reading=(
             "blue, round: training texts; orange, square: validation texts",
-            "dashed, level: the same answer for all texts; vertical: 95% interval",
+            "dashed, level: always the same answer; vertical: 95% interval",
             "short bars on the axis: saved checkpoints",
         ),
         height=HEIGHT,

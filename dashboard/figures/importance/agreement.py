@@ -23,7 +23,7 @@ HALF: Final = 0.5
 SPEARMAN: Final = "Spearman's correlation with ablation"
 """Over heads."""
 LEAST_HEIGHT: Final = 2 * ROW
-NOTHING: Final = "No measure orders the heads."
+NOTHING: Final = "No measure gives an order of the heads."
 
 
 def agreement_dots(compared: Sequence[Agreement]) -> Figure:

@@ -158,7 +158,7 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) ->
                 ],
             ),
         ),
-        title="Score while heads are removed",
+        title="Score as heads are removed",
         reading=(
             "line: an order, the least important head first",
             "grey: mean and range of random orders",

@@ -86,7 +86,7 @@ def _spec(names: tuple[str, ...]) -> Spec:
                 ],
             ),
         ),
-        title="Functions of the heads that are kept",
-        reading=("dotted: what random removal keeps on average", "above it, a function is kept longer"),
+        title="Functions of the remaining heads",
+        reading=("dotted: average under random removal", "above it, a function lasts longer"),
         height=HEIGHT,
     )

@@ -136,7 +136,7 @@ def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool,
             x=share, y=y("score"), tooltip=order_tooltip
         ),
     ]
-    reading = ["point: one penalty, which stands beside it" + ("; bar: 95% interval" if has_interval else "")]
+    reading = ["point: a penalty, written beside it" + ("; bar: 95% interval" if has_interval else "")]
     if order:
         reading.append(f"diamonds: heads removed in the order of {order}")
     if has_random:

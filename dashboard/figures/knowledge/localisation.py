@@ -108,7 +108,7 @@ def _spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: 
             line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES)),
             heads.mark_point(filled=True, size=26, opacity=1).encode(x=x, y=y, color=color, tooltip=tooltip),
         ),
-        title="Do few heads know, or many?",
+        title="Is the task known to few heads, or to many?",
         reading=("steep: few heads predict it; flat: many do",),
         height=HEIGHT,
     )

@@ -135,6 +135,6 @@ def _spec(n_tasks: int) -> Spec:
             branch.encode(x=x("middle"), y=y("row"), detail=alt.Detail("merge:N"), order=alt.Order("corner:Q")),
         ),
         title="Which tasks the same heads know",
-        reading=("number: correlation of both tasks' scores over the heads", "tree: tasks that meet early are alike"),
+        reading=("number: correlation of both tasks' scores over the heads", "tree: tasks that join early are alike"),
         height=ROW * n_tasks,
     )

@@ -54,7 +54,7 @@ def _spec(last: int, most_loss: float) -> Spec:
     )
     score = alt.Y(
         "value:Q",
-        title="heads found (UAS)",
+        title="correct heads (UAS)",
         scale=alt.Scale(domain=[0, 1], range=[HEIGHT, HEIGHT - SCORE_HEIGHT], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", orient="left", grid=True),
     )

@@ -68,7 +68,7 @@ def _spec(n_rows: int) -> Spec:
     label = of_kind("label").mark_text(color=INK, align="left", dx=6, fontSize=11)
     return template(
         alt.layer(bar, interval, label.encode(y=y, x=_share("high"), text=alt.Text("label:N"))),
-        title="Heads of words that are found",
+        title="Share of correct syntactic heads",
         reading=("blue: probe; orange: on random weights; grey: fixed offset", "line: interval"),
         height=ROW * n_rows,
     )
@@ -90,6 +90,6 @@ def _description(scores: Sequence[NamedScore]) -> str:
     score = scores[0].score
     parts = [f"{bar.name} {bar.score.share:.1%} ({bar.score.low:.1%} to {bar.score.high:.1%})" for bar in scores]
     return (
-        f"Share of {score.n_words:,} words of {counted(score.n_texts, 'text')} whose head is found, with {LEVEL:.0%} "
-        f"intervals: {'; '.join(parts)}."
+        f"Share of {score.n_words:,} words of {counted(score.n_texts, 'text')} whose head is predicted correctly, "
+        f"with {LEVEL:.0%} intervals: {'; '.join(parts)}."
     )

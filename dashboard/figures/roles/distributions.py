@@ -457,7 +457,7 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
     ]
     without = means.loc[means["kind"] == "none", "role"]
     missing = f" Not applicable here: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
-    hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
+    hidden = f" Single texts are not drawn, because there are more than {MOST_MARKS:,} of them." if many else ""
     if not parts:
         return f"No {short} to draw for {name}.{missing}"
     level = percent(1 - tests.settings.alpha)

@@ -30,7 +30,7 @@ WORTH: Final = 0.75
 """A closer view has at most this share of the width of the whole plane; otherwise there is none."""
 SLACK: Final = 1.1
 """A closer view may be wider by this factor than without as many heads as can be outside, so that fewer are."""
-FURTHER: Final = "arrow: the head is further out in that direction"
+FURTHER: Final = "arrow: the head lies further out in that direction"
 READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
 RIM: Final = 0.9
 """Place of a head outside, from the middle of the visible part to its edge."""

@@ -233,7 +233,7 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
     return template(
         alt.layer(cells, parts, *texts, frames),
         title="Heads by function",
-        reading=("framed: chosen; what a letter says of a head stands in its tooltip",),
+        reading=("framed: chosen; a head's tooltip explains its letters",),
         height=grid.row * grid.n_layers,
     )
 

@@ -28,7 +28,7 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
     Source: Clark et al. 2019, Figure 3.
     """
     most = round_ends(value for row in gradients.values() for value in row)[1]
-    figure = _lines(gradients, ValueAxis(GRADIENT, "~g", most), "What the loss hangs on, by kind of key")
+    figure = _lines(gradients, ValueAxis(GRADIENT, "~g", most), "What the loss depends on, by kind of key")
     return Figure(
         figure.spec,
         figure.data,

@@ -17,7 +17,7 @@ def test_training_gives_scores_weights_and_a_curve_and_a_click_on_a_head_keeps_t
     page = visit(f"{PAGE}&probe+epochs=2&probe+seed=5")
     button(page, "Train").click()
     expect(page.get_by_text(FOUND)).to_be_visible()
-    expect(page.get_by_text("Heads of words that are found", exact=True).last).to_be_visible()
+    expect(page.get_by_text("Share of correct syntactic heads", exact=True).last).to_be_visible()
     expect(page.get_by_text("Learning curve", exact=True)).to_be_visible()
     expect(button(page, "Stop")).to_have_count(0)
     expect(button(page, "Train")).to_have_count(0)

@@ -83,7 +83,7 @@ def test_the_mean_change_is_drawn_signed_with_its_interval():
     assert "b − a" in figure.spec["title"]["text"]
     assert "delimiter: SEP: -0.8 overall over 5 texts, p 0.001" in figure.description
     assert "lowest -1 in layer 0, highest +0.25 in layer 2; 1 interval without 0" in figure.description
-    assert "Without a change: layer 1." in figure.description
+    assert "No value: layer 1." in figure.description
 
 
 def test_roles_stand_side_by_side_within_their_layer():
@@ -324,8 +324,8 @@ def test_a_run_that_goes_on_keeps_its_spec():
 
 
 def test_before_the_first_step_the_curve_says_so():
-    assert EMPTY["training"].description.startswith("No step yet.")
-    assert "No step yet." in drawn_texts(EMPTY["training"])
+    assert EMPTY["training"].description.startswith("No steps yet.")
+    assert "No steps yet." in drawn_texts(EMPTY["training"])
 
 
 @pytest.mark.parametrize("name", EMPTY)

@@ -270,7 +270,7 @@ def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
     figure = head_scores(many, verdicts(many), 2, 3, UNIFORM[:, 2])
     assert rows(figure, "dot").empty
     assert not rows(figure, "shape").empty
-    assert "not drawn, because they are more than 2,000" in figure.description
+    assert "not drawn, because there are more than 2,000" in figure.description
 
 
 def test_a_role_without_texts_says_so_instead_of_a_shape():
