@@ -180,7 +180,7 @@ def leave_out_text() -> None:
 
 
 def leave_out_upload() -> None:
-    """Record that the page goes on with an upload of before a reload, which the link does not hold."""
+    """Record that the page still uses an upload from before a reload, which the link does not hold."""
     st.session_state[_UPLOAD_LEFT_OUT] = True
 
 

@@ -1,19 +1,18 @@
-"""The dashboard's server: Streamlit's own, whose pages begin with what is needed first.
+"""The dashboard's server: Streamlit's own, with everything that the first screen needs at the start of the page.
 
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
 adds four things, which have to be there before anything is drawn:
 
-- A style sheet that lays out the first screen and keeps room in it. Streamlit lets each widget grow when its code has
-  come, which would move what stands below.
-- The names of the scripts that the first grid waits for. Chromium would ask for them only once it has been told which
-  widgets there are, and fetches them meanwhile.
-- A script that keeps one entry a page in the browser's history. Streamlit makes a new one whenever the app writes a
+- A style sheet that lays out the first screen and reserves space in it. Streamlit lets each widget grow once its code
+  has arrived, which would move everything below it.
+- The names of the scripts that the first grid waits for. Chromium would otherwise request them only after it has been
+  told which widgets there are; this way it fetches them meanwhile.
+- A script that keeps one entry per page in the browser's history. Streamlit makes a new one whenever the app writes a
   query parameter, so that Back would step through every click.
-- A script by which Enter applies a typed sentence.
+- A script that lets Enter apply a typed sentence.
 
-Streamlit's scripts are sent by `dashboard.web.scripts`, which takes less work than Streamlit's own way. The first page
-has an address without a name; its name in the address, `/inspect`, leads there too. Addresses that no page has are the
-matter of `dashboard.web.addresses`.
+`dashboard.web.scripts` sends Streamlit's scripts with less work than Streamlit itself. The first page has an address
+without a name; `/inspect` leads there too. `dashboard.web.addresses` handles addresses that no page has.
 """
 
 import gc
@@ -57,7 +56,7 @@ ADDRESSES: Final = (
     "lessons",
     "fine-tune",
 )
-"""Of the pages."""
+"""Addresses of the pages."""
 FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
 PAGES: Final = {
@@ -70,7 +69,7 @@ PAGES: Final = {
     "Grammar": "parsing",
     "Similar heads": "similar",
 }
-"""Address of each page that this server has, by its address and by a title of other words."""
+"""Address of each page that this server has, by that address and by a title that differs from it."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css")

@@ -320,7 +320,7 @@ CUT: Final = "cut them"
 
 FROM_EVERYWHERE: Final = "looks there from everywhere"
 """Mark of a head that gives the right word little more attention than other words give it."""
-NOT_SETTLED: Final = ", which so few cases do not settle"
+NOT_SETTLED: Final = ", but the cases are too few to be sure"
 DEPENDENT_AND_HEAD: Final[dict[str, tuple[str, str]]] = {
     "nsubj": ("a subject", "its verb"),
     "nsubjpass": ("a subject", "its passive verb"),
@@ -497,7 +497,7 @@ def token_range(n_tokens: Sequence[int]) -> str:
 def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
     """Roles that cannot reach tau on some texts, whatever a head does."""
     counts = ", ".join(f"{count:,} of {counted(n_texts, 'text')} for {role}" for role, count in n_short.items())
-    return f"Too short for a score of {tau:g}, however a head attends: {counts}."
+    return f"Too short to reach a score of {tau:g}, wherever a head looks: {counts}."
 
 
 def filled_by_test(tau: float, scale: Scale) -> str:

@@ -61,7 +61,7 @@ def open_offered(name: str) -> "Results":
 
     folders = offered()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):
-        raise AnalysisError(f"Results are offered of: {', '.join(folders) or 'no corpus'}. Choose one of them.")
+        raise AnalysisError(f"These results folders are offered: {', '.join(folders) or 'none'}. Choose one of them.")
     folder = folders.get(name) or Path(os.path.expanduser(name))
     if name not in folders:
         if namesakes := [str(offer) for offer in folders.values() if offer.name == name]:

@@ -1,1 +1,1 @@
-"""One page a file."""
+"""The pages, a folder for each."""

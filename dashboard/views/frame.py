@@ -1,4 +1,4 @@
-"""What every page has: a title, what you see, a body, how it is computed, what the paper found; tabs, and a link on."""
+"""What every page has: title, what you see, body, how it is computed, what the paper found; tabs; a link to Inspect."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Leads a misspelt address to the page that is meant, and any other unknown one to the first page, which says so.
+"""Redirects a misspelt address to the page that is meant, and any other unknown one to the first page, which says so.
 
 Streamlit itself shows its first page at every address that no page has, as if nothing were wrong.
 """
@@ -22,7 +22,7 @@ _NAME: Final = re.compile("/([^/.]+)")
 
 
 class KnownAddresses:
-    """Middleware that sends a browser on from an address that no page has; it answers nothing else."""
+    """Middleware that redirects a browser from an address that no page has, and handles nothing else."""
 
     def __init__(self, app: ASGIApp, pages: Mapping[str, str]) -> None:
         """Wrap this app.

@@ -111,7 +111,7 @@ LOOKING: Final = "Preparing ..."
 """Before the process of a run has reported anything."""
 
 MAY_TELL: Final = "More epochs, more texts or a larger validation split may show whether it learned anything."
-"""Advice after a run that is not shown to be above chance."""
+"""Advice after a run without evidence that it is above chance."""
 WRONG: Final = "Validation texts that it gets wrong"
 SUREST_WRONG: Final = "Those where it is most confident in the wrong class."
 LARGEST_ERRORS: Final = "Those with the largest errors."

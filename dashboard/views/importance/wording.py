@@ -29,7 +29,7 @@ NUMBERS: Final = {
     "temperature": f"{TEMPERATURE:g}",
     "stretch": f"{STRETCH[0]:g} to {STRETCH[1]:g}",
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "
     "off. What counts as worse is up to you. Click a cell to choose its head."

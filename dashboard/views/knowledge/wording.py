@@ -27,7 +27,7 @@ NUMBERS: Final = {
     "least_change": f"{LEAST_CHANGE:g}",
     "least_output": f"{LEAST_CHANGE**2 / 2:g}",
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 TITLE: Final = "Knowledge"
 SEE: Final = (
     "Each cell is an attention head. Its colour says how well a simple classifier (a probe) predicts a property of "

@@ -1,4 +1,4 @@
-"""Grammar: what heads find of a sentence's structure, in three sections, one shown at a time."""
+"""Grammar: how well heads find the structure of a sentence, in three sections, one shown at a time."""
 
 from typing import Final
 

@@ -36,7 +36,7 @@ NUMBERS: Final = {
     "least_cases": str(LEAST_CASES),
     "chosen_before": CHOSEN_BEFORE,
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "Each square is an attention head; letters name its roles over all texts: it looks at nearby words (local), "
     "along grammatical relations (syntactic), at special tokens (delimiter), or within its own segment (block)."

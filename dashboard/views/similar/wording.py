@@ -21,7 +21,7 @@ NUMBERS: Final = {
     "outside": percent(OUTSIDE),
     "worth": percent(WORTH),
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "Each point is an attention head; heads that look at the same words lie close together. Click a point or a cell to "
     "see which heads are most like it."

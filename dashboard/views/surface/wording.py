@@ -23,7 +23,7 @@ NUMBERS: Final = {
     "frequent": str(FREQUENT),
     "masked": percent(MASKED_SHARE),
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "Each dot is an attention head, one of the parts of the model that pick which words to look at. Its height says "
     "how much of its attention goes to special tokens, to punctuation or to neighbouring words, on average over all "

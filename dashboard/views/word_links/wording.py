@@ -8,7 +8,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.plain import plain
 
 NUMBERS: Final = {"gain": f"{100 * LEAST_GAIN:.0f}%"}
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 TITLE: Final = "Links between words"
 FROM: Final = "Looking from"
 TO: Final = "Looking at"

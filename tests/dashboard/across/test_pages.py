@@ -68,7 +68,9 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     (counts,) = written(at, "heads** hold a role")
     assert "Tokens per text: median 9, 8 to 9. With so few texts" in counts
     assert written(at, "With so few texts (3), a map of roles is mostly noise")
-    assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
+    assert written(at, "Too short") == [
+        "Too short to reach a score of 3, wherever a head looks: 3 of 3 texts for local."
+    ]
     at.slider(key="tau").set_value(1.5).run()
     assert written(at, "Too short") == []
     at = uploaded(app, "inspect")

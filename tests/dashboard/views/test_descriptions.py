@@ -76,7 +76,7 @@ def said(*facts, sight="around"):
         ),
         (
             (replace(SUBJECT, control=replace(SUBJECT.control, beats=False)),),
-            f"mostly looks from a subject to its verb {CASES[:-1]}, which so few cases do not settle).",
+            f"mostly looks from a subject to its verb {CASES[:-1]}, but the cases are too few to be sure).",
         ),
         ((replace(SUBJECT, relation="xyz"),), f"mostly looks from a word (xyz) to its head {CASES}."),
         (

@@ -1,4 +1,4 @@
-"""Every sentence of the section Coreference of the page Grammar, once."""
+"""Sentences of the section Coreference of the page Grammar."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.wording import FROM_EVERYWHERE
 
 NUMBERS: Final = {"times": f"{LEAST_TIMES:g}"}
-"""What method.md leaves open."""
+"""Numbers in `method.md`."""
 
 TITLE: Final = "Coreference"
 SEE: Final = (

@@ -13,7 +13,7 @@ NUMBERS: Final = {
     "level": f"{LEVEL:.0%}",
     "resamples": f"{N_RESAMPLES:,}",
 }
-"""What method.md leaves open."""
+"""Numbers in `method.md`."""
 
 TITLE: Final = "Probes"
 SEE: Final = (

@@ -22,7 +22,7 @@ NUMBERS: Final = {
     "factor": f"{1 + VOITA_MARGIN:g}",
     "times": f"{LEAST_TIMES:g}",
 }
-"""What method.md leaves open."""
+"""Numbers in `method.md`."""
 
 TITLE: Final = "Relations"
 SEE: Final = (
