@@ -108,7 +108,7 @@ def _verify_rows(connection: sqlite3.Connection) -> int:
     print(f"{n_sound:,} of {n_sound + len(damaged):,} results are sound.")
     if damaged:
         were = "1 was damaged and is" if len(damaged) == 1 else f"{len(damaged):,} were damaged and are"
-        print(f"{were} removed; what is missing is computed again when it is asked for.")
+        print(f"{were} removed; missing results are computed again when they are needed.")
     return bool(damaged)
 
 

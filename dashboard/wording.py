@@ -31,8 +31,8 @@ DTYPE_HELP: Final = (
     "Number format of the weights. auto is float32, which all checks use. Scores are summed in float32, or in float64 "
     "with float64 weights."
 )
-OFFLINE: Final = "Not on this machine, which is set to stay offline"
-NO_ANSWER: Final = "Not on this machine, and the hub does not answer"
+OFFLINE: Final = "Not available offline"
+NO_ANSWER: Final = "Not available, as the hub does not answer"
 FETCH: Final = "Fetch it"
 CORPUS: Final = "Corpus"
 CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the results"
@@ -259,10 +259,11 @@ COSINE_HELP: Final = (
     "Between the vectors with all heads on and without these. Each is the mean of the last hidden states over all "
     "tokens; 1 means that nothing changed."
 )
-NO_HEAD_OUTPUT: Final = "This checkpoint turns text into vectors only; it predicts no tokens or classes for this text."
-GUESS: Final = "Token to predict"
+EMBEDS_ONLY: Final = "This model only embeds text; it predicts no words or classes."
+GUESS: Final = "Predict at position"
 GUESS_HELP: Final = (
-    "A masked language model predicts this token from a mask in its place; a causal one predicts the token after it."
+    "A masked language model predicts the token at this position from a mask in its place; a causal one predicts the "
+    "token after it."
 )
 
 

@@ -62,7 +62,7 @@ class Store:
     def warning(self) -> str | None:
         """A warning for the reader, in sentences, or None."""
         n, were = self._n_damaged, "result was" if self._n_damaged == 1 else "results were"
-        damaged = f"{n:,} stored {were} damaged and removed; what is missing is computed again." if n else ""
+        damaged = f"{n:,} stored {were} damaged and removed; missing results are computed again." if n else ""
         return " ".join(filter(None, (self._set_aside_notice, self._trouble(), damaged))) or None
 
     def _trouble(self) -> str:

@@ -75,7 +75,7 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     if change.cosine is not None:
         st.metric(wording.COSINE, f"{change.cosine:.4f}", help=wording.COSINE_HELP, border=True)
     if change.head is None:
-        st.markdown(wording.NO_HEAD_OUTPUT)
+        st.markdown(wording.EMBEDS_ONLY)
         return
     if change.head.token is not None:
         _ask_which_token(screen, change.head.token)

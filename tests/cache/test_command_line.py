@@ -137,8 +137,8 @@ def test_damaged_results_are_removed_and_told(store, capsys, damage):
     edit(store.path, damage)
     assert run(store, "verify") == 1
     assert capsys.readouterr().out == (
-        "2 of 3 results are sound.\n1 was damaged and is removed; what is missing is computed again when it is asked "
-        "for.\n"
+        "2 of 3 results are sound.\n1 was damaged and is removed; missing results are computed again when they are "
+        "needed.\n"
     )
     assert set(store.get_many(["one", "two", "map"])) == {"one", "map"}
     assert store.warning is None

@@ -199,7 +199,8 @@ def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
             for engine in focus.pair.engines
         ]
     return [
-        wording.NO_PREDICTION if prediction is None else _prediction_sentence(prediction) for prediction in predictions
+        shared_wording.EMBEDS_ONLY if prediction is None else _prediction_sentence(prediction)
+        for prediction in predictions
     ]
 
 

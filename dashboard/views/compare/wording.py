@@ -24,8 +24,8 @@ NUMBERS: Final = {
 }
 """Numbers in `method.md`."""
 SEE: Final = (
-    "What changes from one checkpoint, the reference (a), to another (b), head by head, on the same texts. Every "
-    "difference is **b − a**."
+    "What changes from one checkpoint, the reference (a), to another (b), head by head, on the same texts. Differences "
+    "are **b − a**: orange is more under b, blue is less."
 )
 WITH: Final = "Compare with (b)"
 WITH_HELP: Final = (
@@ -91,7 +91,6 @@ WINDOWS_DIFFER: Final = (
     "Only a part of this text is drawn, and the two tokenizers split it differently. Type a shorter text to see both."
 )
 OTHER_KIND: Final = "The two checkpoints attend to different texts here, so their arcs cannot be shown side by side."
-NO_PREDICTION: Final = "This model only embeds text; it predicts no words or classes."
 MOST_PREDICTED: Final = 2
 """Maximum number of classes or words that are named."""
 TRANSITIONS_SEE: Final = (

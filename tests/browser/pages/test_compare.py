@@ -12,6 +12,7 @@ from small_checkpoints import save
 from steps import SUMMARY, choose, chosen, download, error, settle, slider, type_texts, wait_for
 
 from core.__main__ import main
+from dashboard import wording as shared_wording
 from dashboard.views.compare import wording
 
 
@@ -107,7 +108,7 @@ def test_the_link_shows_a_colleague_the_same_and_a_typed_text_what_each_predicts
     expect(page.get_by_role("region", name="Attention of L3 H4 in films")).to_be_visible()
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value("The old cat slept.")
     type_texts(page, "The film is lovely.")
-    expect(page.get_by_text(wording.NO_PREDICTION)).to_be_visible()
+    expect(page.get_by_text(shared_wording.EMBEDS_ONLY)).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Predicts (good|bad) \d+%, (good|bad) \d+%$"))).to_be_visible()
 
 

@@ -566,7 +566,7 @@ def test_a_flipped_byte_in_a_result_is_a_miss_with_a_warning(store):
     position = store.path.read_bytes().index(b"\x4d" * 1000)
     overwrite(store.path, position + 500, b"\x4e")
     assert set(store.get_many(["good", "bad"])) == {"good"}
-    assert store.warning == "1 stored result was damaged and removed; what is missing is computed again."
+    assert store.warning == "1 stored result was damaged and removed; missing results are computed again."
     assert store.size()[0] == 1
     store.put("bad", of_bytes(5000, fill=77))
     assert_equal(store.get("bad"), of_bytes(5000, fill=77))

@@ -175,7 +175,7 @@ def test_no_text_asks_for_texts(compare):
 def test_each_says_what_it_predicts(compare):
     at = compare()
     a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
-    assert a.endswith(f":small[{wording.NO_PREDICTION}]")
+    assert a.endswith(f":small[{shared_wording.EMBEDS_ONLY}]")
     shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
     assert int(shares[0]) >= int(shares[1])
     assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)

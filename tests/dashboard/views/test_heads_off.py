@@ -132,7 +132,7 @@ def test_the_token_to_guess_can_be_picked_and_another_text_begins_anew(app, smal
 
 def test_a_checkpoint_without_a_head_says_so(app, small):
     at = app(checkpoint=small("bert"), text=TEXT, off="0-1")
-    assert wording.NO_HEAD_OUTPUT in [each.value for each in at.markdown]
+    assert wording.EMBEDS_ONLY in [each.value for each in at.markdown]
 
 
 def test_role_changes_are_those_that_cross_tau_the_largest_first():
