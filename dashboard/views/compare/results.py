@@ -21,6 +21,7 @@ from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.parts import NOTHING
 from dashboard.files.downloads import table_downloads
 from dashboard.offers.results import offered, open_offered
 from dashboard.plain import plain
@@ -155,7 +156,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
         difference = tests[1].mean[index] - tests[0].mean[index]
         finite = np.abs(difference[np.isfinite(difference)])
         if not finite.size:
-            st.info(wording.NO_SCORE)
+            st.info(NOTHING)
             return
         picture = HeadMap(
             title=f"{LOOKS[role].label}: difference of the mean scores",

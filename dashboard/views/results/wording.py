@@ -40,7 +40,6 @@ READ: Final = "Read the highest texts"
 STOPPED: Final = "Stopped. The texts so far are those of the shards that were read."
 PARTS: Final = "Side by side"
 NO_PARTS: Final = "The corpus has one part only."
-NO_SCORE: Final = "This role does not apply to any text."
 N_HIGHEST: Final = 20
 
 
