@@ -22,7 +22,7 @@ def class_link(host: str, port: int) -> str:
     Raises: AnalysisError for an invalid host or port.
     """
     if not HOST.fullmatch(host) or not 1 <= port <= 65535:
-        raise AnalysisError(f"{host[:60]!r} and port {port} are no name and port of a server. Set HOST and PORT.")
+        raise AnalysisError(f"{host[:60]!r} and port {port} are not the name and port of a server. Set HOST and PORT.")
     return f"http://{host}:{port}/lessons"
 
 

@@ -367,8 +367,8 @@ def erased(name: str, row: Any) -> str:
     directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
     if row.verdict == "nothing to compare":
         return f"{probe}. All {row.n_channels} directions are erased, which leaves no random ones to compare with."
-    effect = "the loss is" if row.metric == "lm" else "the text vector changes by"
-    before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
+    effect = "The loss is then" if row.metric == "lm" else "The text vector then changes by"
+    before = f" ({row.full:.4g} with nothing erased)" if row.metric == "lm" else ""
     verdict = {
         "used": "**more than at random**, a sign that the model uses it",
         "not used": "not clearly more than at random",
@@ -376,10 +376,10 @@ def erased(name: str, row: Any) -> str:
     }[row.verdict]
     smallest = ", the smallest possible" if row.p * (1 + row.n_draws) < 1.5 else ""
     return (
-        f"{probe} erasing {directions}. Then {effect} {row.erased:.3g}{before}, and {row.random:.3g} where the head is "
-        f"changed by as much along random ones: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} "
-        f"to {row.high:+.2g} over {counted(int(row.n_texts), 'text')}; p = {row.p:.2g} with {row.n_draws:,} draws"
-        f"{smallest}; corrected {row.p_adjusted:.3g})."
+        f"{probe} erasing {directions}. {effect} {row.erased:.3g}{before}, compared with {row.random:.3g} after changes "
+        f"of the same size along random directions: {verdict} (difference {row.excess:+.2g}, 95% interval "
+        f"{row.low:+.2g} to {row.high:+.2g} over {counted(int(row.n_texts), 'text')}; p = {row.p:.2g} with "
+        f"{row.n_draws:,} draws{smallest}; corrected {row.p_adjusted:.3g})."
     )
 
 
