@@ -376,8 +376,8 @@ def erased(name: str, row: Any) -> str:
     }[row.verdict]
     smallest = ", the smallest possible" if row.p * (1 + row.n_draws) < 1.5 else ""
     return (
-        f"{probe} erasing {directions}. {effect} {row.erased:.3g}{before}, compared with {row.random:.3g} after changes "
-        f"of the same size along random directions: {verdict} (difference {row.excess:+.2g}, 95% interval "
+        f"{probe} erasing {directions}. {effect} {row.erased:.3g}{before}, compared with {row.random:.3g} after "
+        f"changes of the same size along random directions: {verdict} (difference {row.excess:+.2g}, 95% interval "
         f"{row.low:+.2g} to {row.high:+.2g} over {counted(int(row.n_texts), 'text')}; p = {row.p:.2g} with "
         f"{row.n_draws:,} draws{smallest}; corrected {row.p_adjusted:.3g})."
     )
