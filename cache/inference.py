@@ -78,7 +78,7 @@ class Inference:
         self._most_at_once, self._shares, self._session = most_at_once, shares, session
         self._urgent = UrgentWork()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
-        """By the checkpoint, or by the two that are compared."""
+        """Workers by their checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
         self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)

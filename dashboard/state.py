@@ -73,7 +73,7 @@ class Choice:
 
     @property
     def scale(self) -> Scale:
-        """Of the scores."""
+        """Scale of the scores."""
         return self.score_settings.scale
 
     @property

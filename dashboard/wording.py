@@ -53,7 +53,7 @@ WAIT_RESULTS: Final = (
     "--output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"
-"""Of a role, in place of a number of heads."""
+"""Stands in place of the number of heads of a role."""
 USE_SAMPLES: Final = "Use the sample texts here"
 UPLOAD: Final = "Upload texts"
 UPLOAD_FORMATS: Final = (

@@ -57,7 +57,7 @@ class Item:
 
     item_request: ItemRequest
     settings: tuple[PassSettings, ...]
-    """For each checkpoint."""
+    """Settings of each checkpoint's pass."""
     requests: set["Request"] = field(default_factory=set)
     visitors: frozenset[Hashable] = frozenset()
     """Who waited for it when it began to run, and shares its cost."""
@@ -65,7 +65,7 @@ class Item:
     """Whether it is in a batch, so that its request can no longer be extended."""
     outcome: Outcome | None = None
     prepared: tuple[PassText, ...] = ()
-    """For each checkpoint; empty until it is prepared."""
+    """The text as each checkpoint reads it; empty until it is prepared."""
 
     @property
     def size(self) -> int:

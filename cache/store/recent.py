@@ -28,7 +28,7 @@ class Recent(Generic[Question, Answer]):
         """Limit the total size; the latest `always` entries are kept regardless of their size."""
         self._limit, self._always = limit, always
         self._answers: OrderedDict[Question, tuple[Answer, int, float]] = OrderedDict()
-        """With its size, and when it was put, in seconds since 1970."""
+        """Each answer with its size, and the time it was put, in seconds since 1970."""
         self._size = 0
         self._lock = Lock()
         with _every_lock:

@@ -48,7 +48,7 @@ class Corpus:
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
     scale: Scale
-    """Of the scores."""
+    """Scale of the scores."""
     positions: tuple[int, ...]
     """Position of each text in the input."""
     n_tokens: tuple[int, ...]
@@ -109,7 +109,7 @@ class Corpus:
 _drawn: Final[Recent[Hashable, Resamples]] = Recent(RESAMPLES_BYTES)
 _stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Recent(TRUST_BYTES)
 _ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
-"""Of the intervals, which do not depend on tau."""
+"""Ends of the intervals, which do not depend on tau."""
 _judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
 _matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
 

@@ -1,7 +1,7 @@
 // Patterns of all heads in the text on screen, drawn on one canvas behind the cells and previewed in the arcs.
 
 const AXES = "Down: the token that looks. Across: the token it looks at. Point at a head for its arcs.";
-const POOLED = "There are more tokens than dots: a dot shows the strongest link that it stands for.";
+const POOLED = "There are more tokens than dots: each dot shows the strongest link in its block.";
 
 class Patterns {
   constructor(grid) {

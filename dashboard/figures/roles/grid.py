@@ -32,7 +32,7 @@ class RoleGrid:
     tau: float
     """Threshold on the mean score; the tint of a corner is its score relative to it."""
     scale: Scale = "score"
-    """Of the scores."""
+    """Scale of the scores."""
     roles: Sequence[str] = ROLES
     """Names of the role axis, in order."""
     shown: Sequence[str] | None = None

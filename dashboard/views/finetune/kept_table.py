@@ -29,11 +29,11 @@ class KeptTable:
     """A table in the reader's browser tab."""
 
     name: str
-    """Of the file."""
+    """Name of the file."""
     packed: str | None
     """Its bytes, gzipped, in base64; None if the tab has no room for them."""
     columns: tuple[str | None, str | None, str | None]
-    """Those that were picked: the text, the second segment, the label; None where none was."""
+    """The columns that were picked: the text, the second segment, the label; None where none was."""
 
     def content(self) -> bytes:
         """The bytes of the file.

@@ -39,7 +39,7 @@ UPLOAD_HELP: Final = (
     "gzipped. One column holds the text, or two hold the segments of a pair; another holds the label."
 )
 STAYS_HERE: Final = "The file stays on this machine: Start keeps a copy with the checkpoints."
-"""For the table to train on."""
+"""What happens to a file with the table to train on."""
 NOT_IN_LINK: Final = "The file is not part of the link."
 IN_TAB: Final = "A reload brings it back, as this tab keeps it until you close it."
 TABLE_NOT_IN_THIS_TAB: Final = (

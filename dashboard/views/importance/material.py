@@ -43,7 +43,7 @@ class Material:
     """The inputs of all views of the page."""
 
     visit: Visit
-    """With the texts that the metric is computed on."""
+    """What the page works with; its texts are those that the metric is computed on."""
     metric: Metric
     score_name: ScoreName
     replace: Replace
@@ -57,7 +57,7 @@ class Material:
     """Names of the labelled table and of its label column."""
     text_columns: tuple[str, ...] = ()
     label_column: str = ""
-    """Of the labelled table."""
+    """Label column of the labelled table."""
 
     @property
     def key(self) -> tuple[object, ...]:

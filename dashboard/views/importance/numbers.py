@@ -39,12 +39,12 @@ class Importance:
 
     @property
     def score(self) -> Score:
-        """Of the texts that were read."""
+        """How to score the texts that were read."""
         return self.material.score(self.ablated.positions)
 
     @property
     def documents(self) -> list[str | None]:
-        """Of the texts that were read."""
+        """Documents of the texts that were read."""
         return self.material.documents(self.ablated.positions)
 
     @cached_property

@@ -105,7 +105,7 @@ COLUMNS: Final = {
         "Kullback-Leibler divergence of the other head from the head; it differs, because it is not symmetric.",
     ),
 }
-"""Of the table of pairs: label and explanation."""
+"""Columns of the table of pairs: label and explanation."""
 
 
 def summary(

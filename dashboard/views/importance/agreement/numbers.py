@@ -26,9 +26,9 @@ class Compared:
     """Cheaper measures compared with ablation."""
 
     agreements: Mapping[str, Agreement]
-    """By measure."""
+    """Agreement of each measure with ablation."""
     values: Mapping[str, Float[np.ndarray, "layer head"]]
-    """Of each measure over the corpus; larger means more important."""
+    """Values of each measure over the corpus; larger means more important."""
     left_out: tuple[tuple[str, str], ...]
     """Measures that the checkpoint does not allow, and why."""
     conserved: float | None

@@ -33,7 +33,7 @@ COLUMNS: Final = {
     "in_layers": "pairs ahead within layers",
     "p_in_layers_adjusted": "p within layers, corrected",
 }
-"""Of the table, as a reader sees them."""
+"""Column names of the table."""
 
 
 def letters(lettered: Sequence[str]) -> str:

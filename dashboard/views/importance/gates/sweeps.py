@@ -32,7 +32,7 @@ class Sweep:
 
     checkpoint: str
     fingerprint: str
-    """Of the checkpoint's files."""
+    """Fingerprint of the checkpoint's files."""
     data: Path
     """The table, as it is kept for runs; its folder is named by its content."""
     text_columns: tuple[str, ...]

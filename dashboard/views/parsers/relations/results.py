@@ -128,7 +128,7 @@ class Focus:
     settings: RelationSettings
     results: RelationResults
     accuracies: Sequence[RelationAccuracy]
-    """Of the relations with enough cases."""
+    """Accuracies at the relations with enough cases."""
     relation: RelationAccuracy
     """The chosen relation."""
     by_row: RelationAccuracy

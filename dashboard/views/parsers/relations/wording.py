@@ -186,7 +186,7 @@ def table_note(unit: str) -> str:
 
 
 def no_halves(unit: str) -> str:
-    """That no relation has a held-out accuracy."""
+    """No relation has a held-out accuracy."""
     return (
         f"Held-out accuracy needs two {unit}s with the relation, one in each half, and no relation here has them. The "
         "accuracy on all texts is that of the best of many heads, which is partly chance."
@@ -229,7 +229,7 @@ def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Ba
 
 
 def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
-    """That no best head is above its baseline on held-out texts, and which comes closest."""
+    """No best head is above its baseline on held-out texts; which one comes closest."""
     return (
         "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
         f"{_right(relation, heads, accuracy, baseline)}"
@@ -276,7 +276,7 @@ def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relati
 
 
 def not_enough(least: int) -> str:
-    """That no relation has enough cases, and what helps."""
+    """No relation has enough cases, and what helps."""
     if least > 1:
         return f"No relation has {least:,} cases in these texts. Lower the minimum number of cases, or add texts."
     return NO_CASE
