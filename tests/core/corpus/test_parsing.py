@@ -186,7 +186,7 @@ def test_a_folder_of_a_newer_version_is_named(tmp_path):
         ([None, [[0, 1]], [["root", "dobj"]], [[4, 9, 0, 3]]], "not in its text"),
         ([None, [[2, 1]], [["nsubj", "dobj"]], [[0, 3, 4, 9]]], "leads back to it"),
         ([None, [[0]], [["root"]], [[0, 3, 4, 9]]], "number of words is 2"),
-        ([None, [[0], [0]], [["root"], ["root"]], [[0, 3], [0, 3]]], "not one tree for each segment"),
+        ([None, [[0], [0]], [["root"], ["root"]], [[0, 3], [0, 3]]], "not have one tree for each segment"),
         ([None, [[0, 1]], [["root", "dobj"]], [[0, 3, 4]]], "does not hold the texts"),
         ([None, [["x", 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
         ([None, [[0.5, 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
