@@ -165,9 +165,7 @@ def test_what_is_no_plain_file_gets_a_sentence(folder, name):
     path = folder / name
     path.unlink(missing_ok=True)
     path.mkdir()
-    with pytest.raises(
-        CheckpointError, match=rf"^{name} of small is not a regular file\. Replace it by the file itself"
-    ):
+    with pytest.raises(CheckpointError, match=rf"^{name} of small is not a regular file\. Replace it"):
         states_of(folder)
     path.rmdir()
     os.mkfifo(path)
