@@ -184,7 +184,7 @@ def test_a_folder_that_is_no_run_gets_a_sentence(run, folders, tmp_path, capsys)
     texts, output = run.parent / "texts.txt", tmp_path / "out.csv"
     assert f"{folders('bert')} is not a fine-tuning run" in refused(capsys, folders("bert"), texts, output)
     assert "bundled is not a fine-tuning run" in refused(capsys, "bundled", texts, output)
-    assert "Leave out --random-weights" in refused(capsys, run, texts, output, "--random-weights", "1")
+    assert "Leave out either --random-weights" in refused(capsys, run, texts, output, "--random-weights", "1")
     assert "or --orders" in refused(capsys, run, texts, output, "--orders", tmp_path / "orders.csv")
     assert not output.exists()
 
