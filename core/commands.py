@@ -212,8 +212,10 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
         table: a table with a default index.
         facts: its origin; in Parquet the table's `attrs`, in CSV columns with the same value in every row.
 
-    Raises: AnalysisError.
+    Raises: AnalysisError; ValueError if a fact has the name of a column, which it would replace.
     """
+    if taken := [name for name in facts if name in table.columns]:
+        raise ValueError(f"Facts and table both have a column {taken[0]!r}.")
     if output.suffix.lower() == PARQUET:
         table.attrs = dict(facts)
         write(output, partial(table.to_parquet, index=False))

@@ -106,7 +106,7 @@ def coreference(arguments: argparse.Namespace) -> None:
     facts = {
         **checkpoint_facts(checkpoint, settings),
         "texts": str(len(text_windows.texts)),
-        "documents": str(scores.n_documents[0]),
+        "all documents": str(scores.n_documents[0]),
         "texts sha256": hashlib.sha256(content).hexdigest(),
         "candidates": arguments.candidates,
         "window": str(arguments.window),

@@ -318,7 +318,7 @@ class Part:
             "fingerprint": results.fingerprint,
             "corpus": results.folder.name,
             "part": self.stratum.title,
-            "texts": f"{self.n_texts:,}",
+            "all texts": f"{self.n_texts:,}",
             "texts sha256": results.texts_sha256,
         }
 
