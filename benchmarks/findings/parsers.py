@@ -104,7 +104,7 @@ def control_lines(by_both: Sequence[RelationAccuracy], by_accuracy: Sequence[Rel
         *lines,
         f"{sum(int(heads.sum()) for heads in above.values())} heads beat the best offset at a relation (p < .05, "
         f"corrected); {sum(marked_of.values())} of them look there from everywhere: "
-        f"{', '.join(f'{n} at {relation}' for relation, n in marked_of.items() if n)}.",
+        f"{', '.join(f'{n} at {relation}' for relation, n in marked_of.items() if n) or 'none'}.",
     ]
 
 
