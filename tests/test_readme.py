@@ -50,12 +50,13 @@ def commands(document: Path) -> Iterator[list[str]]:
     for line in lines:
         for part in line.split("&&"):
             if words := shlex.split(part, comments=True):
-                yield words[1:] if re.fullmatch(r"[A-Z_]+=\S*", words[0]) else words
+                program, *arguments = words[1:] if re.fullmatch(r"[A-Z_]+=\S*", words[0]) else words
+                yield [Path(program).name, *arguments]
 
 
 def python_commands(document: Path, module: str) -> list[list[str]]:
     """The arguments of every command of a document that runs a module."""
-    named = [words[2:] for words in commands(document) if Path(words[0]).name == "python" and words[1] == "-m"]
+    named = [words[2:] for words in commands(document) if words[:2] == ["python", "-m"]]
     return [arguments for name, *arguments in named if name == module]
 
 
@@ -67,16 +68,16 @@ def test_the_readme_has_at_most_eight_kilobytes():
 def test_every_command_is_one_that_there_is(document):
     for words in commands(document):
         match words:
-            case [python, "-m", "core", *arguments] if Path(python).name == "python":
+            case ["python", "-m", "core", *arguments]:
                 if "--help" not in arguments:
                     core_parser().parse_args(arguments)
-            case [python, "-m", "cache", *arguments] if Path(python).name == "python":
+            case ["python", "-m", "cache", *arguments]:
                 cache_parser().parse_args(arguments)
-            case [python, "-m", "benchmarks.findings", *scripts] if Path(python).name == "python":
+            case ["python", "-m", "benchmarks.findings", *scripts]:
                 assert all((FINDINGS / f"{script}.py").is_file() for script in scripts), words
-            case [python, "-m", "pytest", *paths] if Path(python).name == "python":
+            case ["python", "-m", "pytest", *paths]:
                 assert all((ROOT / path).exists() for path in paths if not path.startswith("-")), words
-            case [python, "-m", module, *_] if Path(python).name == "python":
+            case ["python", "-m", module, *_]:
                 assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), words
             case ["make", *arguments]:
                 assert [name for name in arguments if not is_in_makefile(name)] == []
