@@ -1,4 +1,4 @@
-# A public server (see "Who sees what" in README.md), also as a Space of the Hugging Face hub.
+# A public server (see dashboard/web/README.md), also as a Space of the Hugging Face hub.
 FROM python:3.11-slim
 
 RUN apt-get update && apt-get install --yes --no-install-recommends make && rm -rf /var/lib/apt/lists/*

@@ -1,4 +1,4 @@
-"""The table of contents: one call per question about the heads of a checkpoint, in the order of the README.
+"""The table of contents: one call per question about the heads of a checkpoint.
 
     Text -> tokens -> (pass with observers) -> measures || scores -> tests at tau -> roles
 

@@ -351,6 +351,10 @@ NOT_EXPLANATION: Final = (
 )
 
 HOW: Final = "How it is computed"
+READMES: Final = (
+    "In the project's folder, `dashboard/README.md` says what the numbers mean and what they do not mean, "
+    "`core/README.md` lists the commands that write them to files, and `benchmarks/findings/README.md` has results."
+)
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
 FILE_KINDS: Final = {"svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}

@@ -1,38 +1,214 @@
+"""The front door: what any README shows is there, runs, and is what was measured."""
+
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from benchmarks.findings.__main__ import BLOCK, PRINTED
+from cache.__main__ import _parser as cache_parser
+from cache.__main__ import main as cache_main
+from core.__main__ import _parser as core_parser
+from core.__main__ import main as core_main
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+ROOMS = ("benchmarks", "cache", "core", "dashboard", "tests")
+README = ROOT / "README.md"
+READMES = (README, *sorted(path for room in ROOMS for path in (ROOT / room).rglob("README.md")))
+DOCUMENTS = (*READMES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md") if (ROOT / name).is_file()))
+FINDINGS = ROOT / "benchmarks" / "findings"
+MOST_BYTES = 8192
+SOURCES = "\n".join(
+    path.read_text("utf-8")
+    for path in (ROOT / "Makefile", *(path for room in ROOMS for path in (ROOT / room).rglob("*.py")))
+    if path != Path(__file__)
+)
+
+FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+NUMBER = re.compile(r"(?<![\w.-])\d[\d.,]*")
+YEAR = re.compile(r"\((19|20)\d\d\)")
+STAMP = re.compile(r"\bcommit\s[0-9a-f]{7,}\b")
 
 
-def test_every_file_the_readme_names_is_there():
-    named = set(re.findall(r"`((?:core|cache|dashboard|tests)/[\w./-]*)`", README))
-    assert len(named) > 10
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
 
-def test_the_readme_shows_every_picture_that_is_taken():
-    shown = re.findall(r"\]\(dashboard/pictures/([\w.-]+)\)", README)
-    assert sorted(shown) == sorted(path.name for path in (ROOT / "dashboard" / "pictures").iterdir())
+def read(document: Path) -> str:
+    return document.read_text("utf-8")
 
 
-def test_the_readmes_commands_are_targets_of_the_makefile_and_ci_runs_the_same():
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    for command in ("app", "test", "bench", "sample-checkpoint", "sample-tasks"):
-        assert f"make {command}" in README
-        assert re.search(rf"^{command}:", makefile, re.MULTILINE)
-    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
+def commands(document: Path) -> Iterator[list[str]]:
+    """Every command of a document, in fences without a language and in the text, as a list of words."""
+    text = read(document)
+    lines = [line for fence in FENCED.finditer(text) if not fence["language"] for line in fence["code"].splitlines()]
+    lines += [code for code in INLINE.findall(FENCED.sub("", text)) if re.match(r"(\S*python -m|make) ", code)]
+    for line in lines:
+        for part in line.split("&&"):
+            if words := shlex.split(part, comments=True):
+                program, *arguments = words[1:] if re.fullmatch(r"[A-Z_]+=\S*", words[0]) else words
+                yield [Path(program).name, *arguments]
 
 
-def test_command_line_examples_are_accepted_as_written():
-    from core.__main__ import _parser
+def python_commands(document: Path, module: str) -> list[list[str]]:
+    """The arguments of every command of a document that runs a module."""
+    named = [words[2:] for words in commands(document) if words[:2] == ["python", "-m"]]
+    return [arguments for name, *arguments in named if name == module]
 
-    lines = [line.split("python -m core ")[1].split() for line in README.splitlines() if "python -m core " in line]
-    named = [_parser().parse_args(line).run.__name__ for line in lines]
-    assert named[:5] == ["parse_heads", "parse_heads", "tasks", "probe_tasks", "reconstruct_tasks"]
-    assert named[5:9] == ["erase_tasks", "trials", "remove", "gates"]
-    assert named[9:14] == ["run_corpus", "run_corpus", "verify", "show", "compare"]
-    assert named[14:16] == ["parse", "run_corpus"]
-    assert named[16:22] == ["score", "roles", "controls", "finetune", "score", "compare"]
-    assert named[22:29] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]
-    assert named[29:] == ["ablate", "importance", "prune", "prune"]
+
+def test_the_readme_has_at_most_eight_kilobytes():
+    assert README.stat().st_size <= MOST_BYTES
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_command_is_one_that_there_is(document):
+    for words in commands(document):
+        match words:
+            case ["python", "-m", "core", *arguments]:
+                if "--help" not in arguments:
+                    core_parser().parse_args(arguments)
+            case ["python", "-m", "cache", *arguments]:
+                cache_parser().parse_args(arguments)
+            case ["python", "-m", "benchmarks.findings", *scripts]:
+                assert all((FINDINGS / f"{script}.py").is_file() for script in scripts), words
+            case ["python", "-m", "pytest", *paths]:
+                assert all((ROOT / path).exists() for path in paths if not path.startswith("-")), words
+            case ["python", "-m", module, *_]:
+                assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), words
+            case ["make", *arguments]:
+                assert [name for name in arguments if not is_in_makefile(name)] == []
+            case ["docker", *_]:
+                assert (ROOT / "Dockerfile").is_file()
+            case _:
+                pytest.fail(f"No test knows whether this runs: {' '.join(words)}")
+
+
+def test_every_command_of_the_program_is_shown():
+    (names,) = (action.choices for action in core_parser()._actions if action.choices)
+    shown = {arguments[0] for readme in READMES for arguments in python_commands(readme, "core")}
+    assert set(names) - shown == set()
+
+
+def is_in_makefile(argument: str) -> bool:
+    """Whether an argument of make is a target, or gives a value to a variable that is used."""
+    makefile = read(ROOT / "Makefile")
+    if "=" in argument:
+        return f"$({argument.partition('=')[0]})" in makefile
+    return re.search(rf"^{re.escape(argument)}:", makefile, re.MULTILINE) is not None
+
+
+def test_the_readmes_commands_for_own_texts_and_for_a_corpus_run_as_they_stand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sentences = "The old dog slept.\nShe quietly closed her small shop.\nA boy threw the red ball.\n"
+    Path("sentences.txt").write_text(sentences, "utf-8")
+    Path("folder").mkdir()
+    Path("folder/texts.txt").write_text(sentences, "utf-8")
+    for arguments in python_commands(README, "core"):
+        if "--help" in arguments:
+            with pytest.raises(SystemExit, match="0"):
+                core_main(arguments)
+        else:
+            assert core_main(arguments) == 0
+            assert Path(arguments[arguments.index("--output") + 1]).exists()
+
+
+def test_the_notebook_prints_a_head_that_looks_one_token_back(capsys):
+    (code,) = [fence["code"] for fence in FENCED.finditer(read(README)) if fence["language"] == "python"]
+    exec(code, {})
+    assert re.fullmatch(r"L\d H\d+ gives \d+% of its attention to the previous token\.\n", capsys.readouterr().out)
+
+
+def test_the_commands_of_the_store_run_as_they_stand(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    shown = python_commands(ROOT / "cache" / "README.md", "cache")
+    assert {arguments[0] for arguments in shown} == {"stats", "verify", "clear"}
+    assert [cache_main(arguments) for arguments in shown] == [0] * len(shown)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_link_and_picture_leads_to_a_file_and_to_a_heading_of_it(document):
+    broken = [
+        link for link in LINK.findall(read(document)) if not link.startswith("http") and not leads_on(document, link)
+    ]
+    assert broken == []
+
+
+def leads_on(document: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (document.parent / path).resolve() if path else document
+    return target.exists() and (not anchor or anchor in anchors(target))
+
+
+def anchors(document: Path) -> list[str]:
+    """The names that GitHub gives to headings."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", read(document)), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_every_readme_can_be_reached_from_the_first_one():
+    reached, ahead = {README}, [README]
+    while ahead:
+        document = ahead.pop()
+        links = [(document.parent / link.partition("#")[0]).resolve() for link in LINK.findall(read(document))]
+        found = {link for link in links if link.suffix == ".md" and link.is_file()} - reached
+        reached |= found
+        ahead += found
+    assert [document for document in READMES if document not in reached] == []
+
+
+def test_every_picture_that_is_taken_is_shown():
+    shown = {Path(link).name for document in READMES for link in LINK.findall(read(document))}
+    assert {path.name for path in (ROOT / "dashboard" / "pictures").iterdir()} - shown == set()
+
+
+@pytest.mark.parametrize("document", READMES, ids=name_of)
+def test_every_file_folder_option_and_name_in_backticks_is_there(document):
+    spans = INLINE.findall(FENCED.sub("", read(document)))
+    options = [option for span in spans for option in re.findall(r"(?<!\S)--[a-z-]+", span)]
+    assert [option for option in options if f'"{option}"' not in SOURCES and option != "--help"] == []
+    names = [span for span in spans if " " not in span]
+    paths = [
+        name for name in names if re.fullmatch(r"[\w./-]+\.(py|md|css|js|conf|bib|toml|lock)|[\w.-]+/[\w./-]*", name)
+    ]
+    assert [path for path in paths if not is_path(document, path)] == []
+    identifiers = [name for name in names if re.fullmatch(r"_?[a-z]+(_[a-z]+)+|[A-Z]{3,}|[A-Z]+(_[A-Z]+)+", name)]
+    assert [name for name in identifiers if not re.search(rf"\b{name}\b", SOURCES)] == []
+
+
+def is_path(document: Path, name: str) -> bool:
+    """Whether a file or folder is there, from the root or from the document; a bare name also anywhere below it."""
+    here = (ROOT / name).exists() or (document.parent / name).exists()
+    return here or ("/" not in name and next(document.parent.rglob(name), None) is not None)
+
+
+def test_the_pages_name_readmes_that_there_are():
+    pages = (ROOT / "dashboard").rglob("*")
+    texts = [path.read_text("utf-8") for path in pages if path.suffix in (".py", ".yaml")]
+    named = {name for text in texts for name in re.findall(r"`([\w/]*README\.md)`", text)}
+    assert len(named) > 3
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+
+
+SCRIPTS = sorted(path.stem for path in FINDINGS.glob("[a-z]*.py"))
+
+
+def test_the_findings_show_every_script_with_what_it_printed():
+    shown = {block["script"]: block["text"] for block in BLOCK.finditer(read(FINDINGS / "README.md"))}
+    assert sorted(shown) == SCRIPTS
+    assert shown == {script: read(PRINTED / f"{script}.md") for script in SCRIPTS}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_a_script_printed_is_kept_with_its_command_and_commit(script):
+    last = read(PRINTED / f"{script}.md").rstrip().rpartition("\n\n")[2]
+    assert f"`python -m benchmarks.findings.{script}`" in last
+    assert STAMP.search(last)
+
+
+def test_around_what_was_printed_the_findings_have_no_number():
+    prose = FENCED.sub("", BLOCK.sub("", read(FINDINGS / "README.md")))
+    assert NUMBER.findall(YEAR.sub("", INLINE.sub("", LINK.sub("", prose)))) == []

@@ -1,1 +1,1 @@
-"""Figures about heads that the README reports."""
+"""Findings about heads; what each script printed is kept in `printed` and shown in README.md."""

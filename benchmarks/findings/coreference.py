@@ -6,6 +6,7 @@ that looks at names from everywhere is right more often than by chance, too.
 """
 
 import gzip
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -30,11 +31,11 @@ ALPHA: Final = 0.05
 
 def main() -> None:
     if not FILE.is_file():
-        print(f"Not measured: there is no {FILE}.")
+        print(f"Not measured: there is no {FILE}.", file=sys.stderr)
         return
     texts = [text for text in read_mentions(gzip.decompress(FILE.read_bytes())) if has_two_names(text)]
     scores = measured(texts)
-    print(f"{FILE.name}: {scores.judgement.n_cases[0]:,} pronouns with a right and a wrong name before them")
+    print(f"{FILE.name}: {scores.judgement.n_cases[0]:,} pronouns with a right and a wrong name before them:\n")
     print("\n".join(lines(scores)))
 
 
@@ -65,6 +66,7 @@ def lines(scores: CoreferenceScores) -> list[str]:
             f"| {control.from_others[at]:.3f} | {control.times[at]:.1f} | {control.p_values[at]:.2g} |"
             for at in dict.fromkeys((*SHOWN, *best))
         ),
+        "",
         f"{int(above.sum())} heads beat the nearest name (p < {ALPHA:g}, corrected); {n_marked} of them look there "
         "from everywhere.",
         f"Best of both: {head_name(*scores.best)}; {scores.best_accuracy:.1%} held out, "

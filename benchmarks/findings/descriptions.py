@@ -7,6 +7,7 @@ than MARGIN. Roles and even attention are not measured again, nor mentions, whic
 """
 
 import gzip
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ CORPORA: Final = {
 MARGIN: Final = 0.1
 """How far a claimed share has to lie above the interval of the measured one."""
 SHOWN: Final[tuple[Head, ...]] = ((2, 8), (2, 3))
-"""Heads whose claims are printed whether refuted or not: the README's, and the one that it had before."""
+"""Heads whose claims are printed whether refuted or not: one that holds, and one that does not."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +64,7 @@ class Share:
 
 def main() -> None:
     if missing := [name for names in CORPORA.values() for name in names if not (DATA / name).is_file()]:
-        print(f"Not measured: there is no {DATA / missing[0]}.")
+        print(f"Not measured: there is no {DATA / missing[0]}.", file=sys.stderr)
         return
     checkpoint, samples = load_checkpoint(find_checkpoint(BUNDLED)), read_sample("both")
     mentions = mention_sample()
@@ -82,10 +83,10 @@ def main() -> None:
                 refuted[name].add(head)
             if share is not None and (is_refuted or (head in SHOWN and isinstance(fact, RelationFact))):
                 verdict = "refuted" if is_refuted else "holds"
-                print(f"{head_name(*head)} {named(fact)}: claimed {claimed(fact):.0%}, {name} {share}: {verdict}")
+                print(f"- {head_name(*head)}, {named(fact)}: claimed {claimed(fact):.0%}, {name} {share}: {verdict}")
     joined = [fact for _, fact in claims if isinstance(fact, RelationFact)]
     print(
-        f"Sentences that a corpus refutes by more than {MARGIN:.0%}: "
+        f"\nSentences that a corpus refutes by more than {100 * MARGIN:.0f} points: "
         + ", ".join(f"{name} {len(heads)}" for name, heads in refuted.items())
         + f"; any of them {len(set().union(*refuted.values()))} of {len(described)}."
     )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.shared.markdown import header, row
 from core.attention.settings import PassSettings, head_name
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
@@ -29,7 +30,7 @@ TASKS: Final = (
     "sentence_length", "word_content", "tree_depth", "tree_depth_matched", "top_deprels", "bigram_shift",
     "past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion",
 )  # fmt: skip
-RANDOM: Final = "random"
+RANDOM: Final = "random-weights"
 CHECKPOINTS: Final = (SAMPLE, BUNDLED, RANDOM)
 SETTINGS: Final = PassSettings()
 N_THREADS: Final = 2
@@ -43,12 +44,13 @@ def main() -> None:
     import torch
 
     if not FOLDER.is_dir():
-        print("There are no tasks beside the repository; nothing is measured.")
+        print("There are no tasks beside the repository; nothing is measured.", file=sys.stderr)
         return
     torch.set_num_threads(N_THREADS)
     for name in sys.argv[1:2] or CHECKPOINTS:
         checkpoint = loaded(name)
-        print(f"\n{name}, accuracy in %, with 95% intervals:\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+        print(f"\n`{name}`, accuracy in %, with 95% intervals:")
+        header(*COLUMNS)
         gains = [report_task(checkpoint, task) for task in sys.argv[2:] or TASKS]
         more, less = sum(each.low > 0 for each in gains), sum(each.high < 0 for each in gains)
         print(f"\nThe best heads together tell more in {more} of {len(gains)} tasks, and less in {less}.", flush=True)
@@ -71,7 +73,7 @@ def report_task(checkpoint: Checkpoint, name: str) -> Gain:
     report, n_heads = task_report(task, vectors), vectors.shape[1]
     together = reconstruct(task, vectors, report, (n_heads,))
     gained = gain(together, report, n_heads)
-    print(f"| {' | '.join(cells(report, together, gained))} |", flush=True)
+    row(*cells(report, together, gained))
     return gained
 
 

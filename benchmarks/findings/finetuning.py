@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.shared.markdown import header, row
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import program_folder
 from core.finetuning.command import SAMPLE_SETTINGS
@@ -30,11 +31,11 @@ def main() -> None:
         record(journal.folder, plan_of(files, data, held_out, SAMPLE_SETTINGS))
         progress = finetune(files, data, SAMPLE_SETTINGS, journal, held_out=held_out, device="cpu")
     minutes = (time.perf_counter() - start) / 60
-    print(f"{len(data.texts):,} texts, {progress.steps} steps, checkpoints saved at {progress.saved}")
-    print(f"{'step':>6}{'loss':>8}{'accuracy':>10}   on {len(held_out.texts):,} texts held out")
+    print(f"\n{len(data.texts):,} texts, {progress.steps} steps, {minutes:.1f} minutes, loading, measuring and saving")
+    print(f"included; measured on {len(held_out.texts):,} texts held out:")
+    header("step", "loss, nats", "accuracy")
     for measured in progress.held_out:
-        print(f"{measured.step:>6}{measured.loss:>8.3f}{measured.accuracy:>10.3f}")
-    print(f"{minutes:.2f} minutes, loading, measuring and saving included")
+        row(measured.step, f"{measured.loss:.3f}", f"{measured.accuracy:.3f}")
 
 
 if __name__ == "__main__":

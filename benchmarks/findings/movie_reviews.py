@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks.shared.markdown import header
 from benchmarks.shared.reviews import (
     FEW,
     GATE_EPOCHS,
@@ -92,8 +93,13 @@ def report_effects(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
     documents, full = [None] * len(outcomes), np.stack([of_text.full for of_text in outcomes])
     draws = Draws(documents)
     header(
-        ("score", "all heads on", "heads that change it (p < .05, corrected)", "of these better without"),
-        ("p < .01, uncorrected", "in each half alone; in both", "with outcomes swapped at random"),
+        "score",
+        "all heads on",
+        "heads that change it (p < .05, corrected)",
+        "of these better without",
+        "p < .01, uncorrected",
+        "in each half alone; in both",
+        "with outcomes swapped at random",
     )
     for name in SCORE_NAMES:
         score = reviews.score(name)
@@ -134,7 +140,7 @@ def report_alone(reviews: Reviews, full: Float[np.ndarray, "text part"]) -> None
     best = timed("choice of heads alone", lambda: alone_by_half(reviews))
     outcomes = timed("heads alone", lambda: judged_alone(reviews, best))
     print(f"\nHeads left alone are chosen by the loss of {FEW} snippets of one half, and judged on the other half.")
-    header(("layer", "head alone", "accuracy, points", "p, corrected", "loss, nats", "p, corrected"))
+    header("layer", "head alone", "accuracy, points", "p, corrected", "loss, nats", "p, corrected")
     found = []
     for score in map(reviews.score, SCORE_NAMES):
         by_layer = changes(score, full, outcomes, [None] * len(full))
@@ -152,7 +158,7 @@ def report_agreement(reviews: Reviews, outcomes: list[TextOutcomes], draws: Draw
     """Spearman's correlation of every measure with ablation."""
     measures = timed("cheap measures", lambda: cheap_measures(reviews))
     of = {name: agreements(measures, damage(outcomes, reviews.score(name)), draws) for name in reversed(SCORE_NAMES)}
-    header(("measure", "Spearman with ablation by loss", "by accuracy", "layers where the first is above 0"))
+    header("measure", "Spearman with ablation by loss", "by accuracy", "layers where the first is above 0")
     for place, measure in enumerate(measures):
         cells = []
         for one in (of_score[place] for of_score in of.values()):
@@ -172,8 +178,11 @@ def report_curves(
     print(f"\nSteps: {', '.join(map(str, counts))} of {n_heads} heads removed; a count is that of the last step before")
     print(f"the score is worse by more. Random orders: the mean of {RANDOM_DRAWS} draws.")
     header(
-        ("order", "heads removable within 1 point of accuracy", "within 0.02 nats of loss"),
-        ("accuracy with half of the heads, %", "with a quarter, %"),
+        "order",
+        "heads removable within 1 point of accuracy",
+        "within 0.02 nats of loss",
+        "accuracy with half of the heads, %",
+        "with a quarter, %",
     )
     by_half = [orders_of(reviews, np.flatnonzero(reviews.half == side).tolist()) for side in (0, 1)]
     curves: Curves = {}
@@ -216,8 +225,14 @@ def report_gates(reviews: Reviews, curves: Curves, draws: Draws) -> None:
     n_heads, counts, full = reviews.n_heads, reviews.counts, curves[BY_ABLATION][0][:, 0]
     print(f"\nGates alone, trained for {GATE_EPOCHS:g} epochs on the training snippets and judged on those held out.")
     header(
-        ("penalty", "heads kept", "accuracy, %", "change, points", "loss"),
-        ("with open gates set to 1, %", f"as many heads by {BY_ABLATION}, %", "at random, %"),
+        "penalty",
+        "heads kept",
+        "accuracy, %",
+        "change, points",
+        "loss",
+        "with open gates set to 1, %",
+        f"as many heads by {BY_ABLATION}, %",
+        "at random, %",
     )
     for penalty in PENALTIES:
         gates = timed(f"gates at {penalty:g}", lambda penalty=penalty: trained(reviews, penalty))
@@ -256,8 +271,13 @@ def report_functions(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
     }
     print("\nRoles over the sample texts (tau 3). By chance: mean and 95% range over all ways to remove as many heads.")
     header(
-        ("heads kept", "role", "heads with it", f"kept by {BY_ABLATION}", f"by {CHEAP}"),
-        ("by chance", "chance of none"),
+        "heads kept",
+        "role",
+        "heads with it",
+        f"kept by {BY_ABLATION}",
+        f"by {CHEAP}",
+        "by chance",
+        "chance of none",
     )
     for share in SHARES_KEPT:
         n_kept = round(share * n_heads)
@@ -270,12 +290,6 @@ def report_functions(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
             low, high = chance.ppf([ALPHA / 2, 1 - ALPHA / 2])
             by_chance = f"{chance.mean():.1f} ({low:.0f}-{high:.0f}) | {100 * chance.pmf(0):.0f}%"
             print(f"| {n_kept} | {role} | {has.sum()} | {kept[0]} | {kept[1]} | {by_chance} |")
-
-
-def header(*columns: tuple[str, ...]) -> None:
-    """The first two lines of a table in Markdown."""
-    names = [name for some in columns for name in some]
-    print(f"\n| {' | '.join(names)} |\n|{'|'.join(['---'] * len(names))}|")
 
 
 def quantiles(drawn: Float[np.ndarray, " corpus"]) -> tuple[float, float]:

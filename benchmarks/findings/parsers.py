@@ -1,4 +1,4 @@
-"""Heads as parsers on two treebanks, as README's table: the heads of each relation against the best fixed offset.
+"""Heads as parsers on two treebanks: the heads of each relation against the best fixed offset.
 
 A head is chosen on every second document and evaluated on the others, and vice versa; two names are given if the halves
 choose differently. Documents are the units of intervals. Bold is an accuracy whose interval lies above the best offset.
@@ -8,6 +8,7 @@ which heads this control replaces.
 """
 
 import gzip
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ TREEBANKS: Final = {
 LEAST_CASES: Final = 100
 SEEDS: Final = (0, 1, 2)
 """Of the random weights."""
-COLUMNS: Final = "cases | evaluated head | held out % (95 %) | best offset % | random % | x other words"
+COLUMNS: Final = "cases | evaluated head | held out % (95%) | best offset % | random % | × other words"
 SHOWN: Final = (("nsubj", 2, 8), ("nsubj", 2, 3), ("dobj", 2, 0), ("amod", 1, 8))
 """Relations from dependent to head, layer and head whose second control is printed."""
 ARROWS: Final = {"dependent-to-head": "", "head-to-dependent": " ↓"}
@@ -41,19 +42,20 @@ ARROWS: Final = {"dependent-to-head": "", "head-to-dependent": " ↓"}
 
 def main() -> None:
     if missing := [path for paths in TREEBANKS.values() for path in paths if not path.is_file()]:
-        print(f"Not measured: there is no {missing[0]}.")
+        print(f"Not measured: there is no {missing[0]}.", file=sys.stderr)
         return
     bundled, cells = find_checkpoint(BUNDLED), dict[str, dict[str, str]]()
     for name, (trees, documents) in TREEBANKS.items():
         texts = with_documents(read_file("trees.jsonl", gzip.decompress(trees.read_bytes())), documents)
-        print(f"{name}: {len(texts):,} sentences, {len({text.document for text in texts})} documents")
         of_texts = predicted(bundled, texts)
         of_bundled, by_accuracy = (accuracies(each) for each in (of_texts, [without_control(one) for one in of_texts]))
         random = [accuracies(predicted(randomly_initialised(bundled, seed), texts)) for seed in SEEDS]
         cells[name] = {one.relation: row(one, random) for one in of_bundled}
-        print(f"design effects: {[(one.relation, round(one.best_design_effect, 1)) for one in of_bundled]}")
-        print("\n".join(control_lines(of_bundled, by_accuracy)))
-    print("\n".join(table(cells)))
+        n_documents = len({text.document for text in texts})
+        print(f"\n{name}, {len(texts):,} sentences in {n_documents} documents:\n")
+        lines = [*offset_lines(of_bundled, random), *control_lines(of_bundled, by_accuracy)]
+        print("\n".join(f"- {line}" for line in lines))
+    print("", *table(cells), sep="\n")
 
 
 def with_documents(texts: Sequence[Text], conllu: Path) -> list[Text]:
@@ -103,7 +105,26 @@ def control_lines(by_both: Sequence[RelationAccuracy], by_accuracy: Sequence[Rel
         *lines,
         f"{sum(int(heads.sum()) for heads in above.values())} heads beat the best offset at a relation (p < .05, "
         f"corrected); {sum(marked_of.values())} of them look there from everywhere: "
-        f"{ {relation: n for relation, n in marked_of.items() if n} }",
+        f"{', '.join(f'{n} at {relation}' for relation, n in marked_of.items() if n) or 'none'}.",
+    ]
+
+
+def offset_lines(of_bundled: Sequence[RelationAccuracy], random: Sequence[Sequence[RelationAccuracy]]) -> list[str]:
+    """How many relations' heads lie above the best offset, of this checkpoint and of random weights."""
+    above = [one.relation for one in of_bundled if one.best_low > one.baseline.share]
+    by_chance = [
+        f"{one.relation} ({one.best_accuracy:.1%}, the offset {one.baseline.share:.1%})"
+        for run in random
+        for one in run
+        if one.best_accuracy > one.baseline.share
+    ]
+    effects = [one.best_design_effect for one in of_bundled[1:]]
+    return [
+        f"The interval lies above the best fixed offset in {len(above)} of {len(of_bundled)} rows with at least "
+        f"{LEAST_CASES} cases.",
+        f"With random weights, {len(SEEDS)} seeds, above it: {', '.join(by_chance) or 'none'}.",
+        f"With documents as units, the variance is {of_bundled[0].best_design_effect:.1f} times that of independent "
+        f"cases for {of_bundled[0].relation}, {min(effects):.1f} to {max(effects):.1f} times for single relations.",
     ]
 
 

@@ -15,9 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.shared.markdown import header, row
 from core.attention.settings import PassSettings
 from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from core.passes.prepare import prepare_all
+from core.probing.attachment import AttachmentScore
 from core.probing.features import embedded_words, word_attention_maps, word_pieces
 from core.probing.probe import ProbeSettings, offset_scores, uas
 from core.probing.texts import PassedWords, ProbeText, probe_texts
@@ -34,19 +36,20 @@ def main() -> None:
     from benchmarks.shared.material import print_machine  # here: core settles how threads wait before torch is imported
 
     if not TREEBANK.is_dir():
-        print("There is no treebank beside the repository; nothing is measured.")
+        print("There is no treebank beside the repository; nothing is measured.", file=sys.stderr)
         return
     print_machine(N_THREADS, "cpu")
     n_train, n_test = map(int, sys.argv[1:]) if len(sys.argv) > 1 else (None, None)
     train, test = read("ewt_train3000", n_train), read("ewt_dev", n_test)
     texts, trees = [*train, *test], list(dependencies([*train, *test]))
     files, vectors = find_checkpoint(BUNDLED), None
-    print(f"{'':44}{'UAS':>7}{'interval':>18}{'epochs':>8}{'seconds':>9}")
+    print(f"\nTrained on {len(train):,} sentences, tested on {len(test):,}:")
+    header("prediction of each word's head", "UAS % (95%)", "epochs")
     for name, own in ((BUNDLED, files), ("random weights", randomly_initialised(files))):
         start = time.perf_counter()
         attention, of_words = passed(own, texts, trees)
         vectors = vectors or of_words
-        print(f"{name}: pass of {len(attention):,} texts, {time.perf_counter() - start:.0f} seconds")
+        print(f"{name}: pass of {len(attention):,} texts, {time.perf_counter() - start:.0f} seconds", file=sys.stderr)
         for words in (False, True):
             taken = vectors if words else no_vectors([len(tree.heads) for tree in trees])
             rows = dict(enumerate(taken.rows))
@@ -80,11 +83,13 @@ def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, sett
     start = time.perf_counter()
     (training,) = deque(train(parts[0], table, settings), maxlen=1)
     score = uas(predicted_heads(training.probe, parts[1], table), parts[1])
-    say(name, score, f"{len(training.epochs) - 1:8}{time.perf_counter() - start:9.0f}")
+    say(name, score, len(training.epochs) - 1)
+    print(f"{name}: trained in {time.perf_counter() - start:.0f} seconds", file=sys.stderr)
 
 
-def say(name: str, score, more: str = "") -> None:
-    print(f"  {name:42}{score.share:7.1%}{score.low:9.1%} -{score.high:6.1%}{more}", flush=True)
+def say(name: str, score: AttachmentScore, n_epochs: int | None = None) -> None:
+    cell = f"{100 * score.share:.1f} ({100 * score.low:.1f}-{100 * score.high:.1f})"
+    row(name, cell, "" if n_epochs is None else n_epochs)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from benchmarks.shared.markdown import header, row
 from benchmarks.shared.reviews import ablated, read_reviews
 from core.importance.verdicts import ALPHA, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, Changes, verdicts
 from core.statistics.means import adjusted
@@ -79,7 +80,7 @@ def simulated(n_heads: int) -> None:
             for sign in (1, -1):
                 moved = with_effect(law, draw(chance, (n_texts, n_heads)), sign)
                 cells += [share(p_values(moved)), share(student(moved))]
-            print(f"| {law} | {n_texts} | {' | '.join(cells)} |", flush=True)
+            row(law, n_texts, *cells)
 
 
 def with_effect(law: str, values: Values, sign: int) -> Values:
@@ -121,8 +122,8 @@ def redrawn() -> None:
             significant = [(adjusted(of_redraw, "bh") < ALPHA).any() for of_redraw in p]
             heads.append(share(p))
             families.append(NO_VERDICT if np.isnan(p).all() else f"{np.mean(significant):.2f}")
-        print(f"| {n_texts} | {' | '.join([*heads, *families])} |", flush=True)
-    print(f"A verdict on changes of different sizes needs at least {LEAST_UNITS} texts; with any number of them, the")
+        row(n_texts, *heads, *families)
+    print(f"\nA verdict on changes of different sizes needs at least {LEAST_UNITS} texts; with any number of them, the")
     print(f"test is computed from {LEAST_OF_EQUAL_SIZE} texts on.")
 
 
@@ -158,10 +159,6 @@ def share(p: Float[np.ndarray, "*test"]) -> str:
     """Share of all tests with a verdict that find a change."""
     is_given = ~np.isnan(p)
     return f"{(p[is_given] <= ALPHA).mean():.3f}" if is_given.any() else NO_VERDICT
-
-
-def header(*names: str) -> None:
-    print(f"| {' | '.join(names)} |\n|{'|'.join(['---'] * len(names))}|")
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
             st.markdown(notes.method)
             if notes.caveat:
                 st.markdown(notes.caveat)
+            st.markdown(wording.READMES)
             references_download()
         if notes.paper:
             with st.expander(notes.paper_title):

@@ -1,4 +1,4 @@
-"""The README's pictures, taken anew by `make pictures`; not part of the suite."""
+"""The pictures of README.md and dashboard/README.md, taken anew by `make pictures`; not part of the suite."""
 
 import os
 import subprocess

@@ -98,6 +98,6 @@ def test_no_text_of_a_visitor_is_left_after_the_hours(app, store, public_server,
 
 
 def test_the_readme_names_the_hours():
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    readme = (Path(__file__).parents[2] / "dashboard" / "web" / "README.md").read_text("utf-8")
     assert f"the texts read from it, and what is made of them, for at most {public.HOURS_KEPT} hours" in readme
     assert f"such results go once nobody has asked for them for {public.HOURS_KEPT} hours" in readme

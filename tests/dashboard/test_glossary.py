@@ -41,6 +41,12 @@ def test_every_coarse_role_has_a_sentence():
     assert all(TERMS[role].endswith(".") for role in COARSE_ROLES)
 
 
+def test_the_page_lessons_lists_every_term_once_in_the_order_of_letters(app):
+    (terms,) = (each for each in app("lessons").expander if each.label == "What the terms mean")
+    lines = terms.markdown[0].value.splitlines()
+    assert lines == [f"- **{term}**: {TERMS[term]}" for term in sorted(TERMS, key=str.lower)]
+
+
 def test_a_picture_is_the_sieve_of_a_role_that_applies():
     sieves = Sieves(tokens=("a", "b", "c"), cells={"local": np.eye(3, 4, dtype=bool)})
     picture = sieves.picture("local")

@@ -1,4 +1,4 @@
-"""Lessons: the list of lessons, and tools for teachers."""
+"""Lessons: the list of lessons, what each term means, and tools for teachers."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.errors import AnalysisError
 from dashboard import state
+from dashboard.glossary import TERMS
 from dashboard.plain import show_error
 from dashboard.views import frame
 from dashboard.views.lessons import course, presenting, tally
@@ -27,6 +28,9 @@ def show() -> None:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     for lesson in range(1, len(LESSONS) + 1):
         _lesson(lesson)
+    with st.expander(say(in_words, "terms")):
+        terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())
+        st.markdown("\n".join(f"- **{term}**: {means}" for term, means in terms))
     _for_teachers()
 
 
