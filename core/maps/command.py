@@ -128,8 +128,8 @@ def _maps(
     checkpoint: Checkpoint, prepared: Mapping[int, PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, Maps]]]:
     """The index and the maps of every text, batch by batch."""
-    from core.maps.observer import MapCollector
     from core.passes.collect import collect
+    from core.passes.whole_maps import MapCollector
 
     indices = list(prepared)
     for batch in collect(checkpoint, list(prepared.values()), settings, MapCollector):

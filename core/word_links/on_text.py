@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import UNLIMITED, Head, Reach, live_keys
 from core.errors import AnalysisError
-from core.passes.texts import TextAttention
+from core.passes.texts import PassText, TextAttention
 from core.statistics.means import Correction, adjusted
 from core.texts.tokens import SPECIAL, TokenizedText
 from core.word_links.chance import p_of_strongest, strongest_by_chance
@@ -140,16 +140,27 @@ class _Chance:
 def _chance(
     text_attention: TextAttention, reach: Reach, queries: Sequence[TextWord], keys: Sequence[TextWord]
 ) -> _Chance:
+    text, causal = text_attention.text, text_attention.causal
+    even = even_shares(text, causal, reach, queries, keys)
+    bounds = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)
+    n_live = bounds[:, 1] - bounds[:, 0]
+    n_seen = np.array([n_live[list(query.tokens)].min() for query in queries], dtype=float)
+    return _Chance(even=even, n_seen=n_seen, strongest=strongest_by_chance(even, n_seen))
+
+
+def even_shares(
+    text: PassText, causal: bool, reach: Reach, queries: Sequence[TextWord], keys: Sequence[TextWord]
+) -> Float[np.ndarray, "query key"]:
+    """Attention from each query word to each key word if it is spread evenly over the tokens that are seen.
+
+    Returns: 0 to 1; 0 where a word cannot attend to the other.
+    """
     rows, columns = _tokens(queries), _tokens(keys)
     from_word = _members(queries, rows)
-    bounds = live_keys(
-        len(text_attention.text.queries.ids), len(text_attention.text.keys.ids), text_attention.causal, reach
-    )[rows]
+    bounds = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)[rows]
     is_live = (columns >= bounds[:, :1]) & (columns < bounds[:, 1:])
-    n_live = bounds[:, 1] - bounds[:, 0]
-    even = from_word / from_word.sum(axis=1, keepdims=True) @ (is_live / n_live[:, None]) @ _members(keys, columns).T
-    n_seen = np.where(from_word, n_live, np.inf).min(axis=1)
-    return _Chance(even=even, n_seen=n_seen, strongest=strongest_by_chance(even, n_seen))
+    by_token = from_word / from_word.sum(axis=1, keepdims=True)
+    return np.asarray(by_token @ (is_live / (bounds[:, 1:] - bounds[:, :1])) @ _members(keys, columns).T)
 
 
 def _strongest(shares: Float[np.ndarray, "layer head query key"], chances: Sequence[_Chance]) -> WordLinks:
@@ -189,7 +200,7 @@ def _hidden(text_attention: TextAttention, queries: Sequence[TextWord], keys: Se
 
 
 def _tokens(words: Sequence[TextWord]) -> Int[np.ndarray, " token"]:
-    return np.array([token for word in words for token in word.tokens])
+    return np.array([token for word in words for token in word.tokens], dtype=int)
 
 
 def _members(words: Sequence[TextWord], tokens: Int[np.ndarray, " token"]) -> Bool[np.ndarray, "word token"]:

@@ -1,14 +1,16 @@
-"""Question: attention between the words of a pattern in each text."""
+"""Questions: attention between the words of a pattern in each text, and between all words by their distance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from core.attention.settings import ONE_STACK, PassSettings
+from core.attention.settings import ONE_STACK, PassSettings, Window
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.arrays import Arrays
-from core.passes.question import Question, text_alone
+from core.passes.question import Question, text_alone, text_itself
 from core.passes.texts import PassText
+from core.texts.text import Text
+from core.word_links.habits import TextDistances, text_distances, word_attention
 from core.word_links.pattern import PatternAttention, PatternText
 
 
@@ -54,4 +56,37 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
     unpack=_unpack,
     kinds=(*ONE_STACK, "encoder"),
     why_not="A pattern is of words of one text, but decoder and cross-attention need two. Choose encoder attention.",
+)
+
+
+def _distances(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextDistances]]]:
+    from core.passes.collect import collect
+    from core.passes.whole_maps import MapCollector
+
+    layers = checkpoint.attentions[settings.kind]
+    for batch in collect(checkpoint, prepared, settings, MapCollector):
+        results = []
+        for index, attention in batch:
+            text = prepared[index]
+            whole = Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
+            words = word_attention(text, attention, whole, causal=layers.causal, reaches=layers.reaches)
+            results.append((index, text_distances(words)))
+        yield results
+
+
+DISTANCES: Question[Text, TextDistances] = Question(
+    name="attention between words by distance",
+    text_of=text_itself,
+    depends_on=text_alone,
+    compute=_distances,
+    pack=lambda result: {
+        "sums": result.sums.astype(np.float32),
+        "squares": result.squares.astype(np.float32),
+        "n_pairs": result.n_pairs.astype(np.int32),
+    },
+    unpack=lambda arrays: TextDistances(**arrays),
+    kinds=(*ONE_STACK, "encoder", "decoder"),
+    why_not="Words are compared with others of one text, but cross-attention joins two. Choose encoder attention.",
 )

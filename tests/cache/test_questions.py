@@ -16,10 +16,10 @@ from cache.store.store import Store
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, EveryTextTooLong, TextTooLong
-from core.maps.observer import MapCollector
 from core.passes.batches import BATCH_TOKENS
 from core.passes.collect import collect
 from core.passes.question import Question
+from core.passes.whole_maps import MapCollector
 from core.texts.text import Text, text_fields
 
 TEXTS = (

@@ -4,8 +4,8 @@ from passing import SELF, pass_texts
 from passing import look_at as looked
 
 from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.maps.observer import MapCollector
 from core.passes.collect import collect
+from core.passes.whole_maps import MapCollector
 from core.texts.text import Text
 
 TEXTS = [Text((" ".join(["the cat sat"] * n),)) for n in (3, 1, 4, 2)]

@@ -1,4 +1,4 @@
-"""Whole attention maps of the texts of a batch, for other programs."""
+"""Whole attention maps of the texts of a batch."""
 
 from collections.abc import Sequence
 

@@ -1,0 +1,134 @@
+"""What each head usually gives to a word at each distance, over some texts: a background for the links of one text.
+
+Distances are in words, so that checkpoints with longer and with shorter word pieces are treated alike.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.attention.settings import UNLIMITED, Reach, Window
+from core.passes.texts import PassText
+from core.texts.tokens import SPECIAL
+from core.word_links.on_text import TextWord, even_shares, words_on
+
+FURTHEST: Final = 12
+"""Words further apart count as this far apart."""
+WITHIN: Final = 1
+"""Number of standard deviations above the mean up to which attention is usual. A head that looks at the next noun from
+articles only gives little to the next word on average, but in few texts nothing else: without these it would surprise
+with every article."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordAttention:
+    """Attention between the words of one text, without special tokens and punctuation."""
+
+    words: tuple[TextWord, ...]
+    attention: Float[np.ndarray, "layer head word key_word"]
+    """Sum over the tokens of the key word, mean over those of the query word, 0 to 1; NaN for a removed head."""
+    even: Float[np.ndarray, "layer word key_word"]
+    """The same for evenly spread attention; 0 where a word cannot attend to the other."""
+
+    @property
+    def joins(self) -> Bool[np.ndarray, "layer word key_word"]:
+        """Whether a word can attend to another one."""
+        return np.asarray((self.even > 0) & ~np.eye(len(self.words), dtype=bool))
+
+    @property
+    def distances(self) -> Int[np.ndarray, "word key_word"]:
+        """Key minus query, in words, at most FURTHEST in each direction."""
+        positions = np.arange(len(self.words))
+        return np.clip(positions - positions[:, None], -FURTHEST, FURTHEST)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextDistances:
+    """Attention between the words of one text, summed by distance, from -FURTHEST to FURTHEST words.
+
+    Negative distances lead to earlier words.
+    """
+
+    sums: Float[np.ndarray, "layer head distance"]
+    """NaN for a removed head."""
+    squares: Float[np.ndarray, "layer head distance"]
+    """Sums of squares."""
+    n_pairs: Int[np.ndarray, "layer distance"]
+    """Number of pairs of words of which the first can attend to the second."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Habits:
+    """What each head gives to a word at each distance over some texts, from -FURTHEST to FURTHEST words."""
+
+    means: Float[np.ndarray, "layer head distance"]
+    """0 to 1; NaN where no text has such a pair of words, and for a removed head."""
+    deviations: Float[np.ndarray, "layer head distance"]
+    """Standard deviations over the pairs of words; NaN as the means."""
+
+    @property
+    def usual(self) -> Float[np.ndarray, "layer head distance"]:
+        """Up to how much is usual: WITHIN standard deviations above the mean."""
+        return self.means + WITHIN * self.deviations
+
+
+def word_attention(
+    text: PassText,
+    attention: Float[np.ndarray, "layer head query key"],
+    window: Window,
+    *,
+    causal: bool,
+    reaches: Sequence[Reach] = (),
+) -> WordAttention:
+    """Attention between the words of a text that lie entirely in a window and have a letter or digit.
+
+    Args:
+        text: whose queries and keys are the same tokens.
+        attention: inside the window.
+        window: the same queries as keys.
+        causal: whether tokens cannot attend to later tokens.
+        reaches: attention window of each layer; empty if no layer has one.
+
+    Source: Clark et al. 2019, section 4.1, for the sum and the mean.
+    """
+    words = tuple(
+        word
+        for word in words_on(text.queries, window.queries)
+        if word.segment != SPECIAL and any(map(str.isalnum, word.text))
+    )
+    layer_reaches = reaches or (UNLIMITED,) * len(attention)
+    even = {reach: even_shares(text, causal, reach, words, words) for reach in dict.fromkeys(layer_reaches)}
+    tokens = np.array([token - window.queries[0] for word in words for token in word.tokens], dtype=int)
+    lengths = np.array([len(word.tokens) for word in words], dtype=int)
+    starts = np.cumsum(lengths) - lengths
+    of_words = attention[:, :, tokens[:, None], tokens].astype(np.float64)
+    if len(words):  # reduceat takes no empty list
+        to_words = np.add.reduceat(of_words, starts, axis=-1)
+        of_words = np.add.reduceat(to_words, starts, axis=-2) / lengths[:, None]
+    return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in layer_reaches]))
+
+
+def text_distances(words: WordAttention) -> TextDistances:
+    """Sum a text's attention between words by their distance."""
+    shape = (*words.attention.shape[:2], 2 * FURTHEST + 1)
+    sums, squares = np.zeros(shape), np.zeros(shape)
+    n_pairs = np.zeros((len(words.even), shape[-1]), dtype=np.int64)
+    joins, places = words.joins, words.distances + FURTHEST
+    for place in np.unique(places):
+        at_distance = joins & (places == place)
+        of_pairs = words.attention * at_distance[:, None]
+        n_pairs[:, place] = at_distance.sum(axis=(1, 2))
+        sums[:, :, place], squares[:, :, place] = of_pairs.sum(axis=(2, 3)), np.square(of_pairs).sum(axis=(2, 3))
+    return TextDistances(sums=sums, squares=squares, n_pairs=n_pairs)
+
+
+def habits_of(texts: Sequence[TextDistances]) -> Habits:
+    """Combine one or more texts; each pair of words counts as much as every other."""
+    n_pairs = np.sum([text.n_pairs for text in texts], axis=0)[:, None]
+    n_pairs = np.where(n_pairs > 0, n_pairs, np.nan)
+    means = np.sum([text.sums for text in texts], axis=0, dtype=np.float64) / n_pairs
+    squares = np.sum([text.squares for text in texts], axis=0, dtype=np.float64) / n_pairs
+    return Habits(means=means, deviations=np.sqrt(np.maximum(squares - means**2, 0)))

@@ -1,0 +1,112 @@
+"""The most surprising links of one text: attention beyond what a head gives at that distance, and to that word anyway.
+
+A link from one word to another is compared with two things, and the larger one counts. The first is up to how much the
+head usually gives to a word at that distance; else heads win that always look one word ahead. The second is what the
+other words of this text give to the same word on average; else heads win that look at one word from everywhere.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.attention.settings import Head
+from core.passes.texts import TextAttention
+from core.word_links.habits import FURTHEST, Habits, WordAttention, word_attention
+from core.word_links.on_text import TextWord
+
+STANDS_OUT: Final = 0.5
+"""Least excess of a link that stands out. `benchmarks.findings.surprising_links` prints how often texts reach it, also
+with shuffled words, permuted keys and random weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurprisingLink:
+    """A link between two words of a text, and what it is compared with. All shares are from 0 to 1."""
+
+    head: Head
+    query: TextWord
+    """The word that looks."""
+    key: TextWord
+    """The word that it looks at."""
+    attention: float
+    """From the one to the other: sum over the tokens of the key, mean over those of the query."""
+    usual: float
+    """Up to how much the head usually gives to a word at this distance (`Habits.usual`); NaN where no text has words
+    that far apart."""
+    from_others: float
+    """Mean attention to the same word from the other words of the text that can attend to it."""
+    even: float
+    """What evenly spread attention would give."""
+
+    @property
+    def excess(self) -> float:
+        """Attention minus the larger of the two that it is compared with."""
+        return self.attention - float(np.fmax(self.usual, self.from_others))
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the excess is at least STANDS_OUT."""
+        return self.excess >= STANDS_OUT
+
+
+def surprising_links(text_attention: TextAttention, habits: Habits) -> tuple[SurprisingLink, ...]:
+    """The most surprising link of each head, the greatest excess first.
+
+    Special tokens and words without a letter or digit are no part of links; nor do links join two occurrences of one
+    word, which would win in every text that has any. A link counts only if a third word can attend to its key, too.
+
+    Args:
+        text_attention: a text, whose queries and keys are the same tokens; of a long text, the window counts.
+        habits: of the same checkpoint and kind of attention.
+
+    Returns: one link per head that has any; empty for a text with fewer than three words.
+    """
+    text, window = text_attention.text, text_attention.window
+    if text.queries is not text.keys or window.queries != window.keys:
+        return ()
+    words = word_attention(
+        text, text_attention.attention, window, causal=text_attention.causal, reaches=text_attention.reaches
+    )
+    if not words.words:
+        return ()
+    usual, from_others = habits.usual[:, :, words.distances + FURTHEST], _from_others(words)
+    excess = words.attention - np.fmax(usual, from_others)
+    excess = np.where(_is_comparable(words)[:, None] & ~np.isnan(excess), excess, -np.inf)
+    n_layers, n_heads, n_words, _ = excess.shape
+    flat = excess.reshape(n_layers, n_heads, -1)
+    best, greatest = flat.argmax(axis=-1), flat.max(axis=-1)
+    links = []
+    for number in np.argsort(-greatest, axis=None, kind="stable").tolist():
+        layer, head = divmod(number, n_heads)
+        query, key = divmod(int(best[layer, head]), n_words)
+        if greatest[layer, head] > -np.inf:
+            at = layer, head, query, key
+            links.append(
+                SurprisingLink(
+                    head=(layer, head),
+                    query=words.words[query],
+                    key=words.words[key],
+                    attention=float(words.attention[at]),
+                    usual=float(usual[at]),
+                    from_others=float(from_others[at]),
+                    even=float(words.even[layer, query, key]),
+                )
+            )
+    return tuple(links)
+
+
+def _from_others(words: WordAttention) -> Float[np.ndarray, "layer head word key_word"]:
+    """Mean attention to each key word from the other words that can attend to it; 0 where there is none."""
+    joins = words.joins[:, None]
+    to_key = words.attention * joins
+    n_others = joins.sum(axis=-2, keepdims=True) - joins
+    return np.asarray((to_key.sum(axis=-2, keepdims=True) - to_key) / np.maximum(n_others, 1))
+
+
+def _is_comparable(words: WordAttention) -> Bool[np.ndarray, "layer word key_word"]:
+    """Whether a word can attend to a different one, and a third one can, too."""
+    spellings = np.array([word.text.casefold() for word in words.words])
+    joins = words.joins
+    return np.asarray(joins & (joins.sum(axis=-2, keepdims=True) > 1) & (spellings[:, None] != spellings))
