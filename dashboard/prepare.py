@@ -21,6 +21,7 @@ from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
+from core.word_links.question import DISTANCES
 from dashboard.packages import check_packages
 from dashboard.samples import EXAMPLE, mention_sample, read_sample
 
@@ -49,6 +50,7 @@ def prepare() -> None:
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
+    _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))
     for control_pass in control_passes(engine.files, texts):
         _ask_control(inference, engine, control_pass)
     inference.close()  # which waits for the last results to be written

@@ -71,6 +71,7 @@ def attention_arcs(
     height: int | None = None,
     share: float = DEFAULT_SHARE,
     look: Look = AS_IT_WAS,
+    n_pinned: int = 0,
     on_look: Callable[[Look], None] | None = None,
     group: str | None = None,
     frame: str | None = None,
@@ -105,6 +106,7 @@ def attention_arcs(
         share: initial value of the slider: the top share of each query's attention that is drawn, of the whole row
             including keys outside the window.
         look: initial settings of the view.
+        n_pinned: how often the page has pinned a token itself; with another number the view takes the pin of `look`.
         on_look: called with the settings that the reader has changed.
         group: views of the same text and group highlight, pin and scroll together and share switches and slider; if one
             has too many links to draw, all are limited to the share that it can draw.
@@ -133,6 +135,7 @@ def attention_arcs(
     if sieve is not None and sieve[1].shape != shape:
         raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
     scrolls = max(shape) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
+    n_looks, initial = push(key, "look", look.parameters, n_pinned)
     data = {
         "label": label,
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
@@ -154,7 +157,8 @@ def attention_arcs(
         "frame": frame,
         "grid": grid,
         "controls": controls,
-        "look": push(key, "look", look.parameters, None)[1],
+        "look": initial,
+        "looks": n_looks,
         "tells": on_look is not None,
     }
     _mount(

@@ -77,7 +77,10 @@ function receive(view, data) {
   const queries = data.queries;
   const keys = data.keys ?? queries;
   const text = JSON.stringify([queries, keys].map(({ start, tokens }) => [start, tokens]));
-  if (choices.text !== text) Object.assign(choices, { text, pin: firstPin(choices, queries, keys), pinned: null });
+  const isPushed = choices.looks !== data.looks;
+  if (choices.text !== text || isPushed) {
+    Object.assign(choices, { text, looks: data.looks, pin: isPushed ? pushedPin(data, queries, keys) : null });
+  }
   const pairs = pairOptions(queries, keys).map(([, pair]) => String(pair));
   if (!pairs.includes(String(choices.pair))) choices.pair = null;
   const isOther = view.text !== text;
@@ -102,9 +105,10 @@ function receive(view, data) {
   redraw(view);
 }
 
-/** The pinned token given in the link, only for the first text: the one that the link opens. */
-function firstPin({ text, pinned }, queries, keys) {
-  if (text !== null || !pinned) return null;
+/** The pinned token that Python gives: that of the link, or of the page. */
+function pushedPin(data, queries, keys) {
+  const { pinned } = choicesOfLook(data);
+  if (!pinned) return null;
   const { start, tokens } = pinned.side === "from" ? queries : keys;
   const token = pinned.position - start;
   return token >= 0 && token < tokens.length ? { side: pinned.side, token } : null;

@@ -27,7 +27,7 @@ from dashboard.figures.text.sides import Side
 from dashboard.files import provenance
 from dashboard.files.downloads import drawing_downloads
 from dashboard.state import Choice
-from dashboard.views.arcs.look import look_at, look_now, take_look
+from dashboard.views.arcs.look import look_at, look_now, n_pinned, take_look
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
 from dashboard.views.text.on_screen import OnScreen
@@ -89,6 +89,7 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         frame=frame_of(text_attention),
         grid=grid,
         look=look_at(queries, keys),
+        n_pinned=n_pinned(),
         on_look=take_look,
     )
     _keep_room(queries, keys)

@@ -1,6 +1,6 @@
 """Settings of the arcs, shared by Inspect and Compare and restored by the link."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import streamlit as st
@@ -13,6 +13,7 @@ from dashboard.figures.text.sides import Side
 linked_arcs: Final = st.fragment(attention_arcs)
 """Arcs in a fragment: changing their settings reruns nothing else of the page."""
 LOOK: Final = "arcs look"
+_PINNED: Final = "times that the page has pinned a token"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,17 @@ def look_now() -> Look:
     """The current settings of the arcs."""
     saved: _SavedLook = st.session_state[LOOK]
     return saved.look
+
+
+def pin_query(queries: Side, keys: Side, token: int) -> None:
+    """Pin a token that looks, by its position in the whole text. Call it before the arcs are drawn."""
+    take_look(replace(look_at(queries, keys), pin=f"from-{token}"))
+    st.session_state[_PINNED] = n_pinned() + 1
+
+
+def n_pinned() -> int:
+    """How often the page has pinned a token itself."""
+    return st.session_state.get(_PINNED, 0)
 
 
 def take_look(look: Look) -> None:

@@ -28,7 +28,7 @@ from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.frame import Visit
-from dashboard.views.inspect import wording
+from dashboard.views.inspect import surprising_link, wording
 from dashboard.views.layout import first_screen
 from dashboard.views.leading import begin_first_lesson, lesson_asks, lesson_panel
 from dashboard.views.maps import show_role_grid
@@ -76,8 +76,9 @@ def _inspect() -> None:
     if screen is None:
         return
     state.remember_off(choice)
-    if lesson is None:
-        stories.tell(typed, screen.now.looked, engine.files.fingerprint)
+    is_told = lesson is None and stories.tell(typed, screen.now.looked, engine.files.fingerprint)
+    is_own = lesson is None and not is_told and typed not in (EXAMPLE_TYPED, stories.SENTENCE)
+    waits = is_own and surprising_link.answer(visit, screen)
     if problem is not None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:
@@ -99,6 +100,8 @@ def _inspect() -> None:
         frame.ask_for_texts(choice, corpus_texts)
     elif texts and tested is None and corpus(visit) is not None:
         # The page stayed visible meanwhile; the next run takes the tests from memory.
+        st.rerun()
+    if waits and surprising_link.measure_habits(visit):
         st.rerun()
 
 

@@ -112,8 +112,8 @@ def been_here() -> bool:
 
 
 @in_its_place
-def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
-    """Choose the head of the clicked story, and say what to see; does nothing if another text is on screen.
+def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> bool:
+    """Choose the head of the clicked story, and say what to see; whether there is one for the text on screen.
 
     Args:
         typed: content of the text area.
@@ -122,13 +122,13 @@ def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
     """
     name = st.session_state.get(CHIP)
     if name not in STORIES or typed != SENTENCE:
-        return
+        return False
     story = STORIES[name]
     links, see = story.links_of(text_attention.text.queries), story.see
     if text_attention.causal and story.see_back:
         links, see = links.T, story.see_back
     if not links.any():
-        return  # the words are missing if a checkpoint reads only the beginning of the sentence
+        return False  # the words are missing if a checkpoint reads only the beginning of the sentence
     words = text_attention.text.queries.segments != SPECIAL if story.joins_words else None
     strongest_head = strongest(text_attention.attention, links, text_attention.causal, words)
     is_named = strongest_head.share >= max(LEAST_SHARE, LEAST_TIMES * strongest_head.of_others)
@@ -141,6 +141,7 @@ def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
     name_of_head = head_name(*strongest_head.head)
     of_others = strongest_head.of_others if story.joins_words else None
     st.markdown(sentence(name_of_head, strongest_head.share, strongest_head.even, see, of_others))
+    return True
 
 
 def strongest(

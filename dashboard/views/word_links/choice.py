@@ -75,7 +75,7 @@ def words_first() -> None:
 
 def _words_by_name(attention: TextAttention, side: str) -> dict[str, TextWord]:
     text, window = _side(attention, side)
-    return {_name(word, text.n_segments): word for word in words_on(text, window)}
+    return {word_name(word, text.n_segments): word for word in words_on(text, window)}
 
 
 def _side(attention: TextAttention, side: str) -> tuple[TokenizedText, tuple[int, int]]:
@@ -83,7 +83,8 @@ def _side(attention: TextAttention, side: str) -> tuple[TokenizedText, tuple[int
     return (text.queries, window.queries) if side == FROM else (text.keys, window.keys)
 
 
-def _name(word: TextWord, n_segments: int) -> str:
+def word_name(word: TextWord, n_segments: int) -> str:
+    """The name of a word of a text, distinct from those of its other occurrences."""
     if word.n_occurrences == 1:
         return visible(word.text)
     segment = SEGMENTS[word.segment] if n_segments > 1 and word.segment >= 0 else ""

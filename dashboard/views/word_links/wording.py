@@ -117,5 +117,36 @@ def held_out(heads: list[str], share: float, low: float, high: float, even: floa
     )
 
 
+NOTHING_STANDS_OUT: Final = (
+    "Nothing stands out in this text: no head gives a word much more than it usually does at that distance, and than "
+    "the text's other words give to the same word."
+)
+MEASURING: Final = "Measuring what each head usually does"
+NEXT_HELP: Final = "The next most surprising link of this text, in another head."
+
+
+def surprising(head: str, query: str, key: str, share: float, from_others: float, even: float) -> str:
+    """The most surprising link of a text, or one of the next."""
+    return (
+        f"**{head}** gives {_percent(share)} of *{plain(query)}* to *{plain(key)}*; other words give it "
+        f"{_percent(from_others)}, evenly spread it would be {_percent(even)}."
+    )
+
+
+def next_of(rank: int, n_links: int) -> str:
+    """The button for the next link; `rank` is that of the one on screen, from 0."""
+    return f"Next ({rank + 1} of {n_links})"
+
+
+def show_link(query: str, key: str) -> str:
+    """The button that chooses the head and the word of a link."""
+    return f"Show {plain(query)} → {plain(key)}"
+
+
+def back_to(heads: str) -> str:
+    """The button that chooses the heads of before."""
+    return f"Back to {heads}"
+
+
 def _percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.01 else percent(share, 0)

@@ -1,0 +1,166 @@
+"""The answer to a text that the reader types: its most surprising link, chosen and pinned, and said in a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+
+from cache.answers import Answers
+from core.attention.settings import Head, PassSettings, head_name, head_names
+from core.passes.texts import TextAttention
+from core.texts.text import Text
+from core.word_links.habits import Habits, TextDistances, habits_of
+from core.word_links.question import DISTANCES
+from core.word_links.surprising import SurprisingLink, surprising_links
+from dashboard import link, state
+from dashboard.progress import in_its_place, with_progress
+from dashboard.samples import read_sample
+from dashboard.views.arcs.attention import sides
+from dashboard.views.arcs.look import pin_query
+from dashboard.views.frame import Visit
+from dashboard.views.text.on_screen import OnScreen
+from dashboard.views.word_links import wording
+from dashboard.views.word_links.choice import word_name
+
+MOST_LINKS: Final = 5
+"""Links of a text, each of another head."""
+SAMPLE: Final = "both"
+"""Sample over which habits are measured, whatever the corpus: a reader's own may be a few texts, or too many."""
+ANSWERED: Final = "text answered"
+"""Key of the text to which the page has answered, and of the answer."""
+_habits: Final[WeakKeyDictionary[Answers[TextDistances], Habits]] = WeakKeyDictionary()
+_links: Final[WeakKeyDictionary[TextAttention, tuple[SurprisingLink, ...]]] = WeakKeyDictionary()
+"""The links that stand out, by attention."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The text to which the page has answered, and what it has chosen."""
+
+    text: Text
+    rank: int = 0
+    """Of the link on screen, from 0."""
+    shown: tuple[Head, ...] = ()
+    """The head of that link; empty where the address named others."""
+    before: tuple[Head, ...] = ()
+    """Heads that the reader had chosen before."""
+
+
+@in_its_place
+def answer(visit: Visit, screen: OnScreen) -> bool:
+    """Choose and pin the most surprising link of a new text, and say what it is. Call it before the grid is drawn.
+
+    Heads that the address names stay chosen; those that the reader has chosen on an earlier text can be restored.
+
+    Returns: whether the answer waits for `measure_habits`.
+    """
+    text, looked = screen.text, screen.now.looked
+    if link.asks_for([state.HEADS]):
+        st.session_state[ANSWERED] = _Answer(text)
+    links = _kept_links(visit, looked)
+    if links is None:
+        return visit.settings.kind in DISTANCES.kinds
+    last: _Answer | None = st.session_state.get(ANSWERED)
+    if last is None or last.text != text:
+        last = _Answer(text, before=_chosen_before(last))
+        st.session_state[ANSWERED] = last
+        if links:
+            _show(looked, links, 0)
+    if links:
+        _say(looked, links)
+    else:
+        st.markdown(wording.NOTHING_STANDS_OUT)
+    return False
+
+
+def measure_habits(visit: Visit) -> bool:
+    """Measure what each head usually does, under a progress bar; whether it is known then.
+
+    Raises: AnalysisError of any stage.
+    """
+    question = (DISTANCES.name, visit.engine, visit.settings.kind)
+    measured = with_progress(
+        question,
+        lambda report: visit.inference.ask(
+            visit.engine,
+            DISTANCES,
+            read_sample(SAMPLE),
+            PassSettings(visit.settings.kind),
+            too_long="truncate",
+            report=report,
+        ),
+        wording.MEASURING,
+    )
+    return measured is not None
+
+
+def _kept_links(visit: Visit, looked: TextAttention) -> tuple[SurprisingLink, ...] | None:
+    """The links of a text that stand out; None until habits are measured, and for attention between two texts."""
+    kind = visit.settings.kind
+    if kind not in DISTANCES.kinds:
+        return None
+    if looked not in _links:
+        texts, settings = read_sample(SAMPLE), PassSettings(kind)
+        measured = visit.inference.kept(visit.engine, DISTANCES, texts, settings, too_long="truncate")
+        if measured is None:
+            return None
+        if measured not in _habits:
+            _habits[measured] = habits_of(measured.results)
+        links = surprising_links(looked, _habits[measured])[:MOST_LINKS]
+        _links[looked] = tuple(each for each in links if each.stands_out)
+    return _links[looked]
+
+
+def _chosen_before(last: _Answer | None) -> tuple[Head, ...]:
+    """The heads that the reader has chosen, rather than the page as its answer to the last text."""
+    chosen = tuple(st.session_state.get(state.HEADS) or ())
+    return last.before if last is not None and chosen == last.shown else chosen
+
+
+def _show(looked: TextAttention, links: Sequence[SurprisingLink], rank: int) -> None:
+    """Choose the head of a link, and pin the token of its query that gives most to the key."""
+    surprising = links[rank]
+    (start, _), (first_key, _) = looked.window.queries, looked.window.keys
+    query, key = (np.array(word.tokens) for word in (surprising.query, surprising.key))
+    to_key = looked.attention[*surprising.head][query[:, None] - start, key - first_key].sum(axis=-1)
+    pin_query(*sides(looked), int(query[to_key.argmax()]))
+    state.push_heads([surprising.head])
+    answered = replace(st.session_state[ANSWERED], rank=rank, shown=(surprising.head,))
+    st.session_state[ANSWERED] = answered
+
+
+def _say(looked: TextAttention, links: Sequence[SurprisingLink]) -> None:
+    """A sentence about the link on screen, with buttons for the next one and for the heads of before."""
+    answered: _Answer = st.session_state[ANSWERED]
+    rank = min(answered.rank, len(links) - 1)
+    surprising = links[rank]
+    n_segments = looked.text.queries.n_segments
+    words = tuple(word_name(word, n_segments) for word in (surprising.query, surprising.key))
+    shares = (surprising.attention, surprising.from_others, surprising.even)
+    is_shown = st.session_state.get(state.HEADS) == [surprising.head]
+    with st.container(horizontal=True, vertical_alignment="center", key="surprising link"):
+        st.markdown(wording.surprising(head_name(*surprising.head), *words, *shares), width="content")
+        if not is_shown:
+            _button("show link", wording.show_link(*words), looked, links, rank)
+        elif len(links) > 1:
+            following = (rank + 1) % len(links)
+            _button("next link", wording.next_of(rank, len(links)), looked, links, following, wording.NEXT_HELP)
+        if is_shown and answered.before:
+            st.button(
+                wording.back_to(head_names(answered.before)),
+                key="heads before",
+                icon=":material/undo:",
+                type="tertiary",
+                on_click=state.push_heads,
+                args=(list(answered.before),),
+            )
+
+
+def _button(
+    key: str, label: str, looked: TextAttention, links: Sequence[SurprisingLink], rank: int, help: str | None = None
+) -> None:
+    """A button that shows one of the links."""
+    st.button(label, key=key, type="tertiary", help=help, on_click=_show, args=(looked, links, rank))

@@ -1,0 +1,108 @@
+"""The answer to a typed text on Inspect, without a browser."""
+
+import pytest
+from reading import choose_heads, sent
+from streamlit.testing.v1 import AppTest
+
+from dashboard.views.text.typed import EXAMPLE_TYPED
+from dashboard.views.word_links import wording
+
+BROTHER = "My brother broke his new phone."
+LINKS = [("L2 H4", "his", "brother"), ("L3 H1", "broke", "phone")]
+
+
+def said(at):
+    """Sentences about a surprising link."""
+    return [each.value for each in at.markdown if "other words give it" in each.value]
+
+
+def arcs(at):
+    """Names of the heads whose arcs are drawn, and the pinned token."""
+    data = sent(at, "Attention of")
+    pin = data["look"].get("pin")
+    return [head["name"] for head in data["heads"]], pin and data["queries"]["tokens"][int(pin.split("-")[1])]
+
+
+def button(at, key):
+    return next((each for each in at.button if each.key == key), None)
+
+
+def enter(at: AppTest, typed: str) -> AppTest:
+    at.text_area(key="text").set_value(typed).run()
+    assert not at.exception
+    return at
+
+
+def test_enter_chooses_and_pins_the_most_surprising_link_and_next_goes_through_the_others(app):
+    at = app("inspect")
+    assert said(at) == [], "the example was not typed"
+    enter(at, BROTHER)
+    for head, query, key in LINKS:
+        (sentence,) = said(at)
+        assert sentence.startswith(f"**{head}** gives ")
+        assert f" of *{query}* to *{key}*; other words give it " in sentence
+        assert arcs(at) == ([head], query)
+        button(at, "next link").click().run()
+    assert arcs(at) == (["L2 H4"], "his"), "after the last comes the first"
+    assert at.query_params["head"] == "2-4"
+    assert at.query_params["pin"] == "from-4"
+
+
+def test_heads_that_a_link_names_stay_and_the_answer_can_be_shown(app):
+    at = app("inspect", text=BROTHER, head="1-2", pin="to-3")
+    at.run()
+    assert arcs(at) == (["L1 H2"], "broke")
+    assert at.query_params["pin"] == "to-3"
+    button(at, "show link").click().run()
+    assert arcs(at) == (["L2 H4"], "his")
+
+
+def test_a_link_without_a_head_is_answered_at_once(app):
+    assert arcs(app("inspect", text=BROTHER)) == (["L2 H4"], "his")
+
+
+def test_heads_chosen_before_can_be_restored(app):
+    at = enter(app("inspect", head="1-2"), BROTHER)
+    assert arcs(at)[0] == ["L2 H4"]
+    enter(at, "The committee finally proposed a smaller budget.")
+    button(at, "heads before").click().run()
+    assert arcs(at)[0] == ["L1 H2"]
+
+
+def test_running_the_page_again_leaves_what_the_reader_has_chosen_since(app):
+    at = enter(app("inspect"), BROTHER)
+    choose_heads(at, (5, 2))
+    assert arcs(at)[0] == ["L5 H2"]
+    assert button(at, "show link") is not None
+
+
+@pytest.mark.parametrize("typed", ["Yes.", "one two"])
+def test_a_text_with_too_few_words_to_compare_has_nothing_that_stands_out(app, typed):
+    at = enter(app("inspect"), typed)
+    assert wording.NOTHING_STANDS_OUT in [each.value for each in at.markdown]
+    assert said(at) == []
+
+
+@pytest.mark.parametrize(
+    ("family", "changed"),
+    [
+        ("gpt2", {}),
+        ("t5", {}),
+        ("bert", {"num_hidden_layers": 30, "num_attention_heads": 9, "hidden_size": 9, "intermediate_size": 8}),
+    ],
+)
+def test_attention_of_random_weights_does_not_stand_out(app, small, family, changed):
+    at = app("inspect", checkpoint=small(family, **changed), text=BROTHER)
+    assert not at.exception
+    assert wording.NOTHING_STANDS_OUT in [each.value for each in at.markdown]
+
+
+def test_attention_between_two_texts_is_not_answered(app, small):
+    at = app("inspect", checkpoint=small("t5"), attention="cross-attention", text="A source here. ||| A target there.")
+    assert not at.exception
+    assert said(at) == []
+    assert wording.NOTHING_STANDS_OUT not in [each.value for each in at.markdown]
+
+
+def test_the_example_is_left_to_those_who_type(app):
+    assert said(app("inspect", text=EXAMPLE_TYPED)) == []
