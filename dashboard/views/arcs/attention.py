@@ -27,7 +27,7 @@ from dashboard.figures.text.sides import Side
 from dashboard.files import provenance
 from dashboard.files.downloads import drawing_downloads
 from dashboard.state import Choice
-from dashboard.views.arcs.look import look_at, look_now, n_pinned, take_look
+from dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
 from dashboard.views.text.on_screen import OnScreen
@@ -148,6 +148,11 @@ def sides(text_attention: TextAttention) -> tuple[Side, Side]:
         return queries, queries if window.keys == window.queries else Side.of(text.keys).part(*window.keys)
     target, source = CROSS
     return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)
+
+
+def pin_word(text_attention: TextAttention, token: int) -> None:
+    """Pin a token that looks, by its position in the text. Call it before the arcs are drawn."""
+    pin_query(*sides(text_attention), token)
 
 
 def _names(text: PassText) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -23,7 +24,7 @@ from dashboard.plain import show_error
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views import frame
-from dashboard.views.arcs.attention import sieves_on, where_heads_look
+from dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
@@ -76,9 +77,10 @@ def _inspect() -> None:
     if screen is None:
         return
     state.remember_off(choice)
-    is_told = lesson is None and stories.tell(typed, screen.now.looked, engine.files.fingerprint)
-    is_own = lesson is None and not is_told and typed not in (EXAMPLE_TYPED, stories.SENTENCE)
-    waits = is_own and surprising_link.answer(visit, screen)
+    looked, fingerprint = screen.now.looked, engine.files.fingerprint
+    is_told = lesson is None and stories.tell(typed, looked, fingerprint, partial(pin_word, looked))
+    is_answered = lesson is None and not is_told and not stories.is_example(typed)
+    waits = is_answered and surprising_link.answer(visit, screen)
     if problem is not None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:

@@ -18,8 +18,7 @@ from core.word_links.surprising import SurprisingLink, surprising_links
 from dashboard import link, state
 from dashboard.progress import in_its_place, with_progress
 from dashboard.samples import read_sample
-from dashboard.views.arcs.attention import sides
-from dashboard.views.arcs.look import pin_query
+from dashboard.views.arcs.attention import pin_word
 from dashboard.views.frame import Visit
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording
@@ -126,7 +125,7 @@ def _show(looked: TextAttention, links: Sequence[SurprisingLink], rank: int) -> 
     (start, _), (first_key, _) = looked.window.queries, looked.window.keys
     query, key = (np.array(word.tokens) for word in (surprising.query, surprising.key))
     to_key = looked.attention[*surprising.head][query[:, None] - start, key - first_key].sum(axis=-1)
-    pin_query(*sides(looked), int(query[to_key.argmax()]))
+    pin_word(looked, int(query[to_key.argmax()]))
     state.push_heads([surprising.head])
     answered = replace(st.session_state[ANSWERED], rank=rank, shown=(surprising.head,))
     st.session_state[ANSWERED] = answered
@@ -138,13 +137,15 @@ def _say(looked: TextAttention, links: Sequence[SurprisingLink]) -> None:
     rank = min(answered.rank, len(links) - 1)
     surprising = links[rank]
     n_segments = looked.text.queries.n_segments
-    words = tuple(word_name(word, n_segments) for word in (surprising.query, surprising.key))
-    shares = (surprising.attention, surprising.from_others, surprising.even)
+    query, key = (word_name(word, n_segments) for word in (surprising.query, surprising.key))
+    sentence = wording.surprising(
+        head_name(*surprising.head), query, key, surprising.attention, surprising.from_others, surprising.even
+    )
     is_shown = st.session_state.get(state.HEADS) == [surprising.head]
     with st.container(horizontal=True, vertical_alignment="center", key="surprising link"):
-        st.markdown(wording.surprising(head_name(*surprising.head), *words, *shares), width="content")
+        st.markdown(sentence, width="content")
         if not is_shown:
-            _button("show link", wording.show_link(*words), looked, links, rank)
+            _button("show link", wording.show_link(query, key), looked, links, rank)
         elif len(links) > 1:
             following = (rank + 1) % len(links)
             _button("next link", wording.next_of(rank, len(links)), looked, links, following, wording.NEXT_HELP)

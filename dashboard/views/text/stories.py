@@ -1,6 +1,7 @@
-"""Stories: a click shows a sentence, and the head of the checkpoint that best shows a pattern in it.
+"""Stories: a click shows the head of the checkpoint that best shows a pattern in the reader's own sentence.
 
-The head is chosen by its attention in this one sentence: a story is an example, not a test.
+Where that has no such words, or the checkpoint no such head in it, an example stands in for it. The head is chosen by
+its attention in this one sentence: a story is an example, not a test.
 """
 
 from collections.abc import Callable
@@ -12,9 +13,10 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name, highest_head
-from core.passes.texts import TextAttention
+from core.passes.texts import PassText, TextAttention
 from core.statistics.key_matched import LEAST_TIMES
 from core.texts.tokens import SPECIAL, TokenizedText
+from core.word_links.on_text import words_on
 from dashboard import state
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.progress import in_its_place
@@ -22,7 +24,9 @@ from dashboard.views.text import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
 
 SENTENCE: Final = "The old baker quietly closed her small shop because customers had slowly left."
-"""The same for all stories, so that heads can be compared on the same words."""
+"""The example of all stories but one, so that heads can be compared on the same words."""
+SENTENCE_WITH_SUBJECT: Final = "The committee finally proposed a smaller budget."
+"""The example of a verb's subject: in the other one, no head of the bundled checkpoint joins the two."""
 LEAST_SHARE: Final = 0.3
 """Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
 VISITED: Final = "been_here"
@@ -31,8 +35,14 @@ CHIP: Final = "story"
 """Key of the chips in the session and in the link."""
 _SHOWN_STORY: Final = "story told"
 """Key of the story whose head was chosen, and the fingerprint of the checkpoint."""
+_STORY_TEXT: Final = "text of the story"
+"""Key of the typed text about which the story is told."""
+_EXAMPLE: Final = "example of the story"
+"""Key of the example to put on screen, if the reader's own text lacks the words of the story."""
 _OWN_TEXT: Final = "text before the story"
 _PUT_TEXT: Final = "text put on screen"
+MOST_NAMED: Final = 3
+"""Words named on each side of what is to be seen."""
 
 Links = Bool[np.ndarray, "query key"]
 
@@ -42,13 +52,27 @@ class Story:
     """A pattern of attention by which a head is selected."""
 
     links_of: Callable[[TokenizedText], Links]
-    """The pairs of query and key that the head should link."""
+    """The pairs of query and key that the head should link: in any text, or for words in the example."""
     see: str
-    """What to see, after the head's name and "88% of "."""
+    """What to see, after the head's name and "88% of ", with the words on both sides where the links join words."""
     see_back: str = ""
-    """The same in the opposite direction, for causal models; not needed if `see` looks back already."""
+    """The same for heads that look from the key to the query; empty if only those in the other direction count."""
     joins_words: bool = False
     """Whether the links join single words, so that other words can be compared that look at the same ones."""
+    relation: str = ""
+    """The relation from the key to the query by which the words are found in other texts; empty if they cannot be."""
+    example: str = SENTENCE
+    """Put on screen if the reader's own text has no such words."""
+
+    def links_in(self, text: PassText, typed: str) -> Links:
+        """The links in a text, which was typed so; none if it has no such words."""
+        if typed == self.example or not self.joins_words:
+            return self.links_of(text.queries)
+        links = np.zeros((len(text.queries.ids), len(text.queries.ids)), dtype=bool)
+        for name, dependent, head in text.pairs:
+            if name == self.relation:
+                links[np.ix_(head, dependent)] = True
+        return links
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +86,25 @@ class StrongestHead:
     """The same for uniform attention."""
     of_others: float
     """The same for the other words that can look at the same keys; 0 where they are not compared."""
+    at_distance: float
+    """The same between other words at the same distance; 0 where they are not compared."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it gives the links LEAST_TIMES what both of these get."""
+        return self.share >= LEAST_TIMES * max(self.of_others, self.at_distance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telling:
+    """What a story says of one text, in one direction."""
+
+    strongest: StrongestHead
+    query: int
+    """Position of the token that gives most to the words it is said to look at."""
+    is_named: bool
+    """Whether the head does this enough to be named."""
+    sentence: str
 
 
 def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
@@ -71,7 +114,10 @@ def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
         can_read: whether the selected attention can read one sentence without a target.
         first_lesson: starts the first lesson, offered on a first visit.
     """
-    if st.session_state.get(CHIP) and st.session_state.get("text", SENTENCE) != SENTENCE:
+    if (example := st.session_state.pop(_EXAMPLE, None)) is not None:
+        put_on_screen(example)
+        st.session_state[_STORY_TEXT] = example
+    if st.session_state.get(CHIP) and st.session_state.get(_STORY_TEXT) not in (None, st.session_state.get("text")):
         st.session_state[CHIP] = None  # the reader has typed another text since
     with st.container(horizontal=True, vertical_alignment="bottom", key="stories"):
         if can_read:
@@ -112,36 +158,74 @@ def been_here() -> bool:
 
 
 @in_its_place
-def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> bool:
-    """Choose the head of the clicked story, and say what to see; whether there is one for the text on screen.
+def tell(typed: str, text_attention: TextAttention, fingerprint: str, pin: Callable[[int], None]) -> bool:
+    """Choose the head of the clicked story, pin the word that it speaks of, and say what to see.
+
+    Puts the example on screen if the text has no such words, or the checkpoint no such head in it.
 
     Args:
         typed: content of the text area.
         text_attention: the attention of the text on screen.
         fingerprint: of the checkpoint; under another one, another head is chosen.
+        pin: pins a token that looks, by its position.
+
+    Returns: whether a story is told.
     """
     name = st.session_state.get(CHIP)
-    if name not in STORIES or typed != SENTENCE:
+    if name not in STORIES:
         return False
-    story = STORIES[name]
-    links, see = story.links_of(text_attention.text.queries), story.see
-    if text_attention.causal and story.see_back:
-        links, see = links.T, story.see_back
-    if not links.any():
+    st.session_state.setdefault(_STORY_TEXT, typed)
+    told = tellings(STORIES[name], text_attention, typed)
+    named = [each for each in told if each.is_named]
+    if not named and typed != STORIES[name].example:
+        st.session_state[_EXAMPLE] = STORIES[name].example
+        st.rerun()
+    if not told:
         return False  # the words are missing if a checkpoint reads only the beginning of the sentence
-    words = text_attention.text.queries.segments != SPECIAL if story.joins_words else None
-    strongest_head = strongest(text_attention.attention, links, text_attention.causal, words)
-    is_named = strongest_head.share >= max(LEAST_SHARE, LEAST_TIMES * strongest_head.of_others)
+    telling = max(named or told, key=lambda each: each.strongest.share)
     # A link that somebody sent has its own choice of heads.
     if st.session_state.setdefault(_SHOWN_STORY, (name, fingerprint)) != (name, fingerprint):
         st.session_state[_SHOWN_STORY] = (name, fingerprint)
-        if is_named:
-            state.push_heads([strongest_head.head])
-    sentence = wording.story if is_named else wording.no_such_head
-    name_of_head = head_name(*strongest_head.head)
-    of_others = strongest_head.of_others if story.joins_words else None
-    st.markdown(sentence(name_of_head, strongest_head.share, strongest_head.even, see, of_others))
+        if telling.is_named:
+            if STORIES[name].joins_words:
+                pin(telling.query)
+            state.push_heads([telling.strongest.head])
+    st.markdown(telling.sentence)
     return True
+
+
+def tellings(story: Story, text_attention: TextAttention, typed: str) -> list[Telling]:
+    """What can be told of a text: from query to key, and where the story allows it back; nothing of a long text."""
+    if text_attention.overview is not None:
+        return []
+    links = story.links_in(text_attention.text, typed)
+    directions = [(links, story.see), *([(links.T, story.see_back)] if story.see_back else [])]
+    return [
+        _telling(story, text_attention, visible, see)
+        for of_direction, see in directions
+        if (visible := np.tril(of_direction) if text_attention.causal else of_direction).any()
+    ]
+
+
+def _telling(story: Story, text_attention: TextAttention, links: Links, see: str) -> Telling:
+    queries = text_attention.text.queries
+    words = queries.segments != SPECIAL if story.joins_words else None
+    head = strongest(text_attention.attention, links, text_attention.causal, words)
+    is_named = head.share >= LEAST_SHARE and head.follows
+    if story.joins_words:
+        query, key = (_named(queries, np.asarray(links.any(axis=axis))) for axis in (1, 0))
+        see = see.format(queries=query, keys=key)
+    sentence = (wording.story if is_named else wording.no_such_head)(
+        head_name(*head.head), head.share, head.even, see, head.of_others if story.joins_words else None
+    )
+    to_keys = (text_attention.attention[head.head] * links).sum(axis=-1)
+    return Telling(strongest=head, query=int(to_keys.argmax()), is_named=is_named, sentence=sentence)
+
+
+def _named(text: TokenizedText, tokens: Bool[np.ndarray, " token"]) -> str:
+    """The words of some tokens, in a sentence."""
+    words = [word.text for word in words_on(text, (0, len(text.ids))) if tokens[list(word.tokens)].any()]
+    return wording.words(words[:MOST_NAMED], are_all=len(words) <= MOST_NAMED)
 
 
 def strongest(
@@ -156,18 +240,28 @@ def strongest(
         attention: of one text.
         links: at least one to a key that its query can attend to.
         causal: whether tokens cannot attend to later tokens.
-        words: the tokens that are no special tokens, to pass over heads that give the keys of the links less than
-            LEAST_TIMES times what other words give them, unless all do; None to take every head.
+        words: the tokens that are no special tokens, to pass over heads that give the links less than LEAST_TIMES
+            times what other words give to the same keys, or what they give at the same distance. If all do, the one
+            that gives the links most beyond these is taken. None to take every head.
     """
     links = np.tril(links) if causal else links
     queries = np.flatnonzero(links.any(axis=1))
     shares = (attention[:, :, queries] * links[queries]).sum(axis=-1).mean(axis=-1)
-    of_others = np.zeros_like(shares) if words is None else _of_others(attention, links, causal, words)
-    follows = shares >= LEAST_TIMES * of_others
-    head = highest_head(np.where(follows, shares, np.nan) if follows.any() else shares)
+    of_others, at_distance = np.zeros((2, *shares.shape))
+    if words is not None:
+        of_others, at_distance = _of_others(attention, links, causal, words), _at_distance(attention, links, words)
+    anyway = np.maximum(of_others, at_distance)
+    follows = shares >= LEAST_TIMES * anyway
+    head = highest_head(np.where(follows, shares, np.nan) if follows.any() else shares - anyway)
     visible = queries + 1 if causal else np.full(len(queries), links.shape[1])
     even = float((links[queries].sum(axis=1) / visible).mean())
-    return StrongestHead(head=head, share=float(shares[head]), even=even, of_others=float(of_others[head]))
+    return StrongestHead(
+        head=head,
+        share=float(shares[head]),
+        even=even,
+        of_others=float(of_others[head]),
+        at_distance=float(at_distance[head]),
+    )
 
 
 def _of_others(
@@ -184,18 +278,45 @@ def _of_others(
     return np.mean(shares, axis=0) if shares else np.zeros(attention.shape[:2])
 
 
+def _at_distance(
+    attention: Float[np.ndarray, "layer head query key"], links: Links, words: Bool[np.ndarray, " token"]
+) -> Float[np.ndarray, "layer head"]:
+    """Mean attention between words that no link joins, at the distance of each link; 0 where there are none."""
+    queries, keys = np.nonzero(words[:, None] & words & ~links)
+    shares = []
+    for query, key in np.argwhere(links):
+        is_at_distance = keys - queries == key - query
+        if is_at_distance.any():
+            shares.append(attention[:, :, queries[is_at_distance], keys[is_at_distance]].mean(axis=-1))
+    return np.mean(shares, axis=0) if shares else np.zeros(attention.shape[:2])
+
+
 def _begin() -> None:
-    """Put the sentence on screen; the reader's own text can be restored."""
+    """Tell the clicked story of the reader's own text, or of the example where there is none."""
     if st.session_state.get(CHIP) is None:
         return
-    put_on_screen(SENTENCE)
-    st.session_state[_SHOWN_STORY] = None
+    typed = st.session_state.get("text", "")
+    if is_example(typed) and _OWN_TEXT in st.session_state:
+        st.session_state["text"] = st.session_state.pop(_OWN_TEXT)
+    elif not _is_own(typed):
+        put_on_screen(STORIES[st.session_state[CHIP]].example)
+    st.session_state[_STORY_TEXT], st.session_state[_SHOWN_STORY] = st.session_state["text"], None
+
+
+def is_example(typed: str) -> bool:
+    """Whether a text is one of the examples that pages show before a reader types."""
+    return typed in (SENTENCE, SENTENCE_WITH_SUBJECT, EXAMPLE_TYPED)
+
+
+def _is_own(typed: str) -> bool:
+    """Whether the reader has typed a text, rather than the page."""
+    return bool(typed) and not is_example(typed) and typed != st.session_state.get(_PUT_TEXT)
 
 
 def put_on_screen(typed: str) -> None:
     """Put a text on screen that the reader has not typed; the reader's own text can be restored."""
     previous = st.session_state.get("text", "")
-    if previous not in ("", SENTENCE, EXAMPLE_TYPED, st.session_state.get(_PUT_TEXT)):
+    if _is_own(previous):
         st.session_state[_OWN_TEXT] = previous
     st.session_state["text"] = st.session_state[_PUT_TEXT] = typed
 
@@ -212,20 +333,20 @@ def _previous_word(text: TokenizedText) -> Links:
     return is_previous & is_word[:, None] & is_word
 
 
-def _words(*pairs: tuple[str, str]) -> Callable[[TokenizedText], Links]:
-    """From the tokens of one word to those of another, for each pair of words of SENTENCE."""
+def _words(*pairs: tuple[str, str], example: str = SENTENCE) -> Callable[[TokenizedText], Links]:
+    """From the tokens of one word to those of another, for each pair of words of an example."""
 
     def links(text: TokenizedText) -> Links:
         result = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
         for word, target in pairs:
-            result |= _tokens(text, word)[:, None] & _tokens(text, target)
+            result |= _tokens(text, example, word)[:, None] & _tokens(text, example, target)
         return result
 
     return links
 
 
-def _tokens(text: TokenizedText, word: str) -> Bool[np.ndarray, " token"]:
-    start = SENTENCE.index(f" {word}") + 1
+def _tokens(text: TokenizedText, example: str, word: str) -> Bool[np.ndarray, " token"]:
+    start = example.index(f" {word}") + 1
     return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
 
 
@@ -243,9 +364,15 @@ STORIES: Final[dict[str, Story]] = {
         see=wording.SEE_OBJECT,
         see_back=wording.SEE_OBJECT_BACK,
         joins_words=True,
+        relation="dobj",
     ),
     wording.SUBJECT: Story(
-        links_of=_words(("closed", "baker"), ("left", "customers")), see=wording.SEE_SUBJECT, joins_words=True
+        links_of=_words(("proposed", "committee"), example=SENTENCE_WITH_SUBJECT),
+        see=wording.SEE_SUBJECT,
+        see_back=wording.SEE_SUBJECT_BACK,
+        joins_words=True,
+        relation="nsubj",
+        example=SENTENCE_WITH_SUBJECT,
     ),
     wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER, joins_words=True),
     wording.RESTING: Story(links_of=_resting, see=wording.SEE_RESTING),

@@ -1,7 +1,9 @@
 """Sentences of the stories about the text on screen."""
 
+from collections.abc import Sequence
 from typing import Final
 
+from dashboard.plain import plain
 from dashboard.wording import FROM_EVERYWHERE
 
 STORIES: Final = "See a head that looks at"
@@ -14,23 +16,29 @@ BEFORE_AND_AFTER: Final = "Before and after training"
 FIRST_LESSON: Final = "Lesson: what is a head?"
 OWN_TEXT: Final = "Back to my text"
 SEE_PREVIOUS_WORD: Final = "the words' attention goes to the word before: look for arcs that rise by one row"
-SEE_OBJECT: Final = "the attention of *closed* goes to *shop*, from the verb to its object"
-SEE_OBJECT_BACK: Final = "the attention of *shop* goes to *closed*, from the object back to its verb"
-SEE_SUBJECT: Final = (
-    "the attention of *closed* and *left* goes to *baker* and *customers*, from each verb to its subject"
-)
-SEE_HER: Final = "the attention of *her* goes to *baker*, whose shop it is"
+SEE_OBJECT: Final = "the attention of {queries} goes to {keys}, from the verb to its object"
+SEE_OBJECT_BACK: Final = "the attention of {queries} goes to {keys}, from the object back to its verb"
+SEE_SUBJECT: Final = "the attention of {queries} goes to {keys}, from each verb to its subject"
+SEE_SUBJECT_BACK: Final = "the attention of {queries} goes to {keys}, from each subject to its verb"
+SEE_HER: Final = "the attention of {queries} goes to {keys}, whose shop it is"
 SEE_RESTING: Final = (
     "the words' attention goes to the special tokens (the first token, where there are none), which is often read as "
     "having nothing else to look for"
 )
 
 
+def words(words: Sequence[str], *, are_all: bool) -> str:
+    """Some words of a text, in italics."""
+    *before, last = [f"*{plain(word)}*" for word in words] + ([] if are_all else ["others"])
+    return f"{', '.join(before)} and {last}" if before else last
+
+
 def story(head: str, share: float, even: float, see: str, of_others: float | None) -> str:
     """The head that shows most of what a story is about, and what to see; of_others is None where a story does not join
     words.
     """
-    but = "" if of_others is None else f", but for heads that {FROM_EVERYWHERE.replace('looks', 'look')}"
+    from_everywhere = FROM_EVERYWHERE.replace("looks", "look")
+    but = "" if of_others is None else f", but for heads that {from_everywhere} or always at that distance"
     return (
         f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} No other head "
         f"does this more in this sentence{but}: an example, not a test."

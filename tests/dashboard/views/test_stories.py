@@ -11,8 +11,10 @@ from dashboard.views.text import stories, wording
 from dashboard.views.text.stories import SENTENCE, STORIES, strongest
 
 BULB = ":material/lightbulb: "
-FOUND = [name for name in STORIES if name != wording.SUBJECT]
-"""Those for which the bundled checkpoint has a head."""
+OWN = "My brother quickly repaired his old car."
+"""A text of the reader's own, with a subject and an object."""
+HEADLESS = "My brother laughed."
+"""One without an object, and with no head of the bundled checkpoint that looks from its verb to its subject or back."""
 
 
 def arcs_of(at):
@@ -27,31 +29,34 @@ def told(at):
 
 @pytest.fixture(scope="module")
 def tokens():
-    """The sentence's tokens under the bundled checkpoint."""
-    return tokenize(Text((SENTENCE,)), load_checkpoint(find_checkpoint("bundled")).tokenizer, 100)
+    """tokens(text) -> its tokens under the bundled checkpoint."""
+    tokenizer = load_checkpoint(find_checkpoint("bundled")).tokenizer
+    return lambda text: tokenize(Text((text,)), tokenizer, 100)
 
 
 @pytest.mark.parametrize(
     ("name", "joined"),
     [
         (wording.OBJECT, {("closed", "shop")}),
-        (wording.SUBJECT, {("closed", "baker"), ("left", "customers")}),
+        (wording.SUBJECT, {("proposed", "committee")}),
         (wording.HER, {("her", "baker")}),
     ],
 )
 def test_a_story_links_the_words_it_names(tokens, name, joined):
-    links = STORIES[name].links_of(tokens)
-    assert {(tokens.tokens[query], tokens.tokens[key]) for query, key in np.argwhere(links)} == joined
+    of_example = tokens(STORIES[name].example)
+    links = STORIES[name].links_of(of_example)
+    assert {(of_example.tokens[query], of_example.tokens[key]) for query, key in np.argwhere(links)} == joined
 
 
 def test_the_previous_word_is_that_of_every_word_but_the_first(tokens):
-    links = np.argwhere(STORIES[wording.PREVIOUS_WORD].links_of(tokens))
-    assert [(query, key) for query, key in links] == [(at, at - 1) for at in range(2, len(tokens.ids) - 1)]
+    of_example = tokens(SENTENCE)
+    links = np.argwhere(STORIES[wording.PREVIOUS_WORD].links_of(of_example))
+    assert [(query, key) for query, key in links] == [(at, at - 1) for at in range(2, len(of_example.ids) - 1)]
 
 
 def test_every_word_rests_on_both_special_tokens(tokens):
-    links = STORIES[wording.RESTING].links_of(tokens)
-    special = tokens.is_cls | tokens.is_sep
+    of_example = tokens(SENTENCE)
+    links, special = STORIES[wording.RESTING].links_of(of_example), of_example.is_cls | of_example.is_sep
     assert np.array_equal(links, ~special[:, None] & special)
 
 
@@ -79,30 +84,63 @@ def test_a_head_that_looks_there_from_everywhere_is_passed_over_by_hand():
     assert strongest(attention, links, causal=False).head == (1, 0)
     found = strongest(attention, links, causal=False, words=words)
     assert (found.head, found.share, found.of_others) == ((1, 1), pytest.approx(0.6), pytest.approx(0.05))
-    attention[1, 1] = 0.05
+    attention[1, 1], attention[0, 1, 2, 0] = 0.05, 0.09
     found = strongest(attention, links, causal=False, words=words)
-    assert (found.head, found.of_others) == ((1, 0), pytest.approx(0.8)), "where none follows the link, the largest"
+    assert (found.head, found.follows) == ((0, 1), False), "where none follows the link, the one that comes closest"
     attention[1, 0, 1, 0] = 0.0
     assert strongest(attention, links, causal=True, words=words).of_others == 0, "a word that cannot see it is no other"
 
 
-@pytest.mark.parametrize("name", FOUND)
-def test_a_click_puts_the_sentence_on_screen_and_chooses_its_head(app, name):
-    at = app("inspect", text="A text of my own.")
+def test_a_head_that_always_looks_that_far_back_is_passed_over_by_hand():
+    attention = np.full((2, 2, 4, 4), 0.05)
+    attention[1, 0], attention[1, 1, 2, 1] = np.eye(4, k=-1), 0.6
+    links = np.zeros((4, 4), bool)
+    links[2, 1] = True
+    found = strongest(attention, links, causal=False, words=np.ones(4, bool))
+    assert (found.head, found.share, found.at_distance) == ((1, 1), pytest.approx(0.6), pytest.approx(0.05))
+
+
+@pytest.mark.parametrize("name", [name for name in STORIES if name != wording.HER])
+def test_a_story_is_told_of_the_readers_own_sentence_and_pins_the_word_that_it_speaks_of(app, name):
+    at = app("inspect", text=OWN)
     at.button_group(key=stories.CHIP).set_value(name).run()
     assert not at.exception
-    assert at.text_area(key="text").value == SENTENCE
+    assert at.text_area(key="text").value == OWN
     (said,) = told(at)
     (head,) = arcs_of(at)
     assert said.startswith(f"**{head}**: ")
+    if STORIES[name].joins_words:
+        pinned = sent(at, "Attention of")["queries"]["tokens"][int(at.query_params["pin"].removeprefix("from-"))]
+        assert f"the attention of *{pinned}* goes to " in said
+    assert not [each for each in at.button if each.key == "own text"]
+
+
+@pytest.mark.parametrize("name", [wording.OBJECT, wording.SUBJECT, wording.HER])
+def test_the_example_stands_in_for_a_sentence_without_such_words_or_head_until_back(app, name):
+    at = app("inspect", text=HEADLESS)
+    at.button_group(key=stories.CHIP).set_value(name).run()
+    assert not at.exception
+    assert at.text_area(key="text").value == STORIES[name].example
+    (said,) = told(at)
+    (head,) = arcs_of(at)
+    assert said.startswith(f"**{head}**: "), "in the example, the head is there"
     at.button(key="own text").click().run()
-    assert at.text_area(key="text").value == "A text of my own."
+    assert at.text_area(key="text").value == HEADLESS
     assert told(at) == []
     assert at.button_group(key=stories.CHIP).value is None
 
 
-def test_a_checkpoint_without_such_a_head_says_so_and_keeps_the_choice(app):
-    at = app("inspect", head="1-2")
+def test_the_next_story_tries_the_readers_own_sentence_again(app):
+    at = app("inspect", text=OWN)
+    at.button_group(key=stories.CHIP).set_value(wording.HER).run()
+    assert at.text_area(key="text").value == SENTENCE
+    at.button_group(key=stories.CHIP).set_value(wording.OBJECT).run()
+    assert at.text_area(key="text").value == OWN
+    assert len(told(at)) == 1
+
+
+def test_a_checkpoint_without_such_a_head_says_so_and_keeps_the_choice(app, small):
+    at = app("inspect", checkpoint=small("bert"), head="1-2")
     at.button_group(key=stories.CHIP).set_value(wording.SUBJECT).run()
     (said,) = told(at)
     assert said.startswith("This checkpoint has no such head in this sentence. Closest is L")
