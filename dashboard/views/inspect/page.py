@@ -79,7 +79,7 @@ def _inspect() -> None:
     state.remember_off(choice)
     looked, fingerprint = screen.now.looked, engine.files.fingerprint
     is_told = lesson is None and stories.tell(typed, looked, fingerprint, partial(pin_word, looked))
-    is_answered = lesson is None and not is_told and not stories.is_example(typed)
+    is_answered = lesson is None and not is_told and stories.is_own(typed)
     waits = is_answered and surprising_link.answer(visit, screen)
     if problem is not None:
         show_error(problem)

@@ -298,7 +298,7 @@ def _begin() -> None:
     typed = st.session_state.get("text", "")
     if is_example(typed) and _OWN_TEXT in st.session_state:
         st.session_state["text"] = st.session_state.pop(_OWN_TEXT)
-    elif not _is_own(typed):
+    elif not is_own(typed):
         put_on_screen(STORIES[st.session_state[CHIP]].example)
     st.session_state[_STORY_TEXT], st.session_state[_SHOWN_STORY] = st.session_state["text"], None
 
@@ -308,7 +308,7 @@ def is_example(typed: str) -> bool:
     return typed in (SENTENCE, SENTENCE_WITH_SUBJECT, EXAMPLE_TYPED)
 
 
-def _is_own(typed: str) -> bool:
+def is_own(typed: str) -> bool:
     """Whether the reader has typed a text, rather than the page."""
     return bool(typed) and not is_example(typed) and typed != st.session_state.get(_PUT_TEXT)
 
@@ -316,7 +316,7 @@ def _is_own(typed: str) -> bool:
 def put_on_screen(typed: str) -> None:
     """Put a text on screen that the reader has not typed; the reader's own text can be restored."""
     previous = st.session_state.get("text", "")
-    if _is_own(previous):
+    if is_own(previous):
         st.session_state[_OWN_TEXT] = previous
     st.session_state["text"] = st.session_state[_PUT_TEXT] = typed
 

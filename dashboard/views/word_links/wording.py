@@ -3,11 +3,17 @@
 from math import isnan
 from typing import Final
 
+from core.word_links.habits import FURTHEST
 from core.word_links.on_corpus import LEAST_GAIN
+from core.word_links.surprising import STANDS_OUT
 from dashboard.figures.figure import counted, percent
 from dashboard.plain import plain
 
-NUMBERS: Final = {"gain": f"{100 * LEAST_GAIN:.0f}%"}
+NUMBERS: Final = {
+    "gain": f"{100 * LEAST_GAIN:.0f}%",
+    "least": f"{100 * STANDS_OUT:.0f}",
+    "furthest": str(FURTHEST),
+}
 """Numbers in `method.md`."""
 TITLE: Final = "Links between words"
 FROM: Final = "Looking from"

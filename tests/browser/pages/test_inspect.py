@@ -323,6 +323,28 @@ def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     expect(page.get_by_text("whose shop it is")).to_have_count(0)
 
 
+def test_enter_pins_the_most_surprising_link_and_a_new_text_or_next_pins_another(visit):
+    page = visit("/")
+    for typed, head, word in (
+        ("My brother broke his new phone.", "L2 H4", "his"),
+        ("I love cats and dogs.", "L5 H4", "dogs"),
+    ):
+        type_texts(page, typed)
+        expect(page.get_by_text(f"{head} gives ")).to_contain_text(f"of {word} to ")
+        expect(arcs(page, head)).to_be_visible()
+        expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile(f"^{word}"))
+        expect(page).to_have_url(re.compile(f"head={head[1]}-{head[4:]}(&|$)"))
+    page.get_by_role("button", name="Next (1 of ").click()
+    expect(page.get_by_role("button", name="Next (2 of ")).to_be_visible()
+    expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^i"))
+    arcs(page).locator(".tokens.from .token").nth(3).click()
+    expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^cats"))
+    there = visit(page.url)
+    expect(arcs(there).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^cats"))
+    expect(there.get_by_text("other words give it")).to_be_visible()
+    expect_accessible(page, ".st-key-surprising-link")
+
+
 def test_words_first_finds_the_planted_head(visit, planted_checkpoint):
     page = visit("/?text=She+chased+the+cat+on+the+mat&corpus=type+texts&corpus_text=She+sat.&head=0-0")
     name_checkpoint(page, planted_checkpoint)
