@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from cache.answers import Answers
-from core.attention.settings import Head, PassSettings, head_name, head_names
+from core.attention.settings import Head, Kind, PassSettings, head_name, head_names
 from core.passes.texts import TextAttention
 from core.texts.text import Text
 from core.word_links.habits import Habits, TextDistances, habits_of
@@ -19,7 +19,7 @@ from dashboard import link, state
 from dashboard.progress import in_its_place, with_progress
 from dashboard.samples import read_sample
 from dashboard.views.arcs.attention import pin_word
-from dashboard.views.frame import Visit
+from dashboard.views.frame import Visit, can_read
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording
 from dashboard.views.word_links.choice import word_name
@@ -86,7 +86,7 @@ def measure_habits(visit: Visit) -> bool:
         lambda report: visit.inference.ask(
             visit.engine,
             DISTANCES,
-            read_sample(SAMPLE),
+            _texts(visit.settings.kind),
             PassSettings(visit.settings.kind),
             too_long="truncate",
             report=report,
@@ -96,14 +96,18 @@ def measure_habits(visit: Visit) -> bool:
     return measured is not None
 
 
+def _texts(kind: Kind) -> tuple[Text, ...]:
+    """The sample texts that an attention can read."""
+    return tuple(text for text in read_sample(SAMPLE) if can_read(kind, text))
+
+
 def _kept_links(visit: Visit, looked: TextAttention) -> tuple[SurprisingLink, ...] | None:
     """The links of a text that stand out; None until habits are measured, and for attention between two texts."""
     kind = visit.settings.kind
     if kind not in DISTANCES.kinds:
         return None
     if looked not in _links:
-        texts, settings = read_sample(SAMPLE), PassSettings(kind)
-        measured = visit.inference.kept(visit.engine, DISTANCES, texts, settings, too_long="truncate")
+        measured = visit.inference.kept(visit.engine, DISTANCES, _texts(kind), PassSettings(kind), too_long="truncate")
         if measured is None:
             return None
         if measured not in _habits:

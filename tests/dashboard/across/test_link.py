@@ -190,7 +190,7 @@ def test_what_a_page_of_its_own_asks_for_in_vain_is_said(app, page, asked, sente
 
 
 def test_a_link_without_settings_of_the_arcs_writes_none(app):
-    at = app(text="The cat sat.")
+    at = app(text="The cat sat.", head="1-2")
     assert set(at.query_params) == {"corpus", "corpus_text", "text", "head"}
     assert said_of_link(at) == []
 

@@ -8,7 +8,7 @@ from dashboard.views.text.typed import EXAMPLE_TYPED
 from dashboard.views.word_links import wording
 
 BROTHER = "My brother broke his new phone."
-LINKS = [("L2 H4", "his", "brother"), ("L3 H1", "broke", "phone")]
+LINKS = [("L2 H4", "his", "brother"), ("L3 H1", "broke", "phone"), ("L0 H5", "brother", "my")]
 
 
 def said(at):
