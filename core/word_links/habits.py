@@ -105,7 +105,7 @@ def word_attention(
     lengths = np.array([len(word.tokens) for word in words], dtype=int)
     starts = np.cumsum(lengths) - lengths
     of_words = attention[:, :, tokens[:, None], tokens].astype(np.float64)
-    if len(words):  # reduceat takes no empty list
+    if len(tokens) > len(words):
         to_words = np.add.reduceat(of_words, starts, axis=-1)
         of_words = np.add.reduceat(to_words, starts, axis=-2) / lengths[:, None]
     return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in layer_reaches]))

@@ -72,42 +72,43 @@ def surprising_links(text_attention: TextAttention, habits: Habits) -> tuple[Sur
     )
     if not words.words:
         return ()
-    usual, from_others = habits.usual[:, :, words.distances + FURTHEST], _from_others(words)
-    excess = words.attention - np.fmax(usual, from_others)
-    excess = np.where(_is_comparable(words)[:, None] & ~np.isnan(excess), excess, -np.inf)
-    n_layers, n_heads, n_words, _ = excess.shape
-    flat = excess.reshape(n_layers, n_heads, -1)
-    best, greatest = flat.argmax(axis=-1), flat.max(axis=-1)
-    links = []
-    for number in np.argsort(-greatest, axis=None, kind="stable").tolist():
-        layer, head = divmod(number, n_heads)
-        query, key = divmod(int(best[layer, head]), n_words)
-        if greatest[layer, head] > -np.inf:
-            at = layer, head, query, key
-            links.append(
-                SurprisingLink(
-                    head=(layer, head),
-                    query=words.words[query],
-                    key=words.words[key],
-                    attention=float(words.attention[at]),
-                    usual=float(usual[at]),
-                    from_others=float(from_others[at]),
-                    even=float(words.even[layer, query, key]),
-                )
-            )
-    return tuple(links)
+    of_layers = (_of_layer(words, habits, layer) for layer in range(len(words.attention)))
+    return tuple(sorted((link for links in of_layers for link in links), key=lambda link: -link.excess))
 
 
-def _from_others(words: WordAttention) -> Float[np.ndarray, "layer head word key_word"]:
+def _of_layer(words: WordAttention, habits: Habits, layer: int) -> list[SurprisingLink]:
+    """The most surprising link of each head of a layer: layer by layer, a long text fits the processor's cache."""
+    attention, joins = words.attention[layer], words.joins[layer]
+    usual, from_others = habits.usual[layer][:, words.distances + FURTHEST], _from_others(attention, joins)
+    excess = attention - np.fmax(usual, from_others)
+    excess[np.isnan(excess) | ~_is_comparable(words, joins)] = -np.inf
+    best, n_words = excess.reshape(len(excess), -1).argmax(axis=-1), len(words.words)
+    places = [(head, *divmod(place, n_words)) for head, place in enumerate(best.tolist())]
+    return [
+        SurprisingLink(
+            head=(layer, head),
+            query=words.words[query],
+            key=words.words[key],
+            attention=float(attention[head, query, key]),
+            usual=float(usual[head, query, key]),
+            from_others=float(from_others[head, query, key]),
+            even=float(words.even[layer, query, key]),
+        )
+        for head, query, key in places
+        if excess[head, query, key] > -np.inf
+    ]
+
+
+def _from_others(
+    attention: Float[np.ndarray, "head word key_word"], joins: Bool[np.ndarray, "word key_word"]
+) -> Float[np.ndarray, "head word key_word"]:
     """Mean attention to each key word from the other words that can attend to it; 0 where there is none."""
-    joins = words.joins[:, None]
-    to_key = words.attention * joins
-    n_others = joins.sum(axis=-2, keepdims=True) - joins
-    return np.asarray((to_key.sum(axis=-2, keepdims=True) - to_key) / np.maximum(n_others, 1))
+    to_key = attention * joins
+    n_others = joins.sum(axis=0) - joins
+    return np.asarray((to_key.sum(axis=1, keepdims=True) - to_key) / np.maximum(n_others, 1))
 
 
-def _is_comparable(words: WordAttention) -> Bool[np.ndarray, "layer word key_word"]:
+def _is_comparable(words: WordAttention, joins: Bool[np.ndarray, "word key_word"]) -> Bool[np.ndarray, "word key_word"]:
     """Whether a word can attend to a different one, and a third one can, too."""
     spellings = np.array([word.text.casefold() for word in words.words])
-    joins = words.joins
-    return np.asarray(joins & (joins.sum(axis=-2, keepdims=True) > 1) & (spellings[:, None] != spellings))
+    return np.asarray(joins & (joins.sum(axis=0) > 1) & (spellings[:, None] != spellings))

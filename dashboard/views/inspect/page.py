@@ -105,6 +105,7 @@ def _inspect() -> None:
         st.rerun()
     if waits and surprising_link.measure_habits(visit):
         st.rerun()
+    surprising_link.kept_habits(visit)
 
 
 def _typed() -> tuple[str, Text]:

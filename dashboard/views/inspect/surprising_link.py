@@ -1,6 +1,6 @@
 """The answer to a text that the reader types: its most surprising link, chosen and pinned, and said in a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 
-from cache.answers import Answers
+from cache.store.recent import Recent
 from core.attention.settings import Head, Kind, PassSettings, head_name, head_names
 from core.passes.texts import TextAttention
 from core.texts.text import Text
-from core.word_links.habits import Habits, TextDistances, habits_of
+from core.word_links.habits import Habits, habits_of
 from core.word_links.question import DISTANCES
 from core.word_links.surprising import SurprisingLink, surprising_links
 from dashboard import link, state
@@ -30,7 +30,9 @@ SAMPLE: Final = "both"
 """Sample over which habits are measured, whatever the corpus: a reader's own may be a few texts, or too many."""
 ANSWERED: Final = "text answered"
 """Key of the text to which the page has answered, and of the answer."""
-_habits: Final[WeakKeyDictionary[Answers[TextDistances], Habits]] = WeakKeyDictionary()
+HABITS_BYTES: Final = 2 * 2**20
+"""Limit for habits in memory, for all readers: about 70 checkpoints of 72 heads."""
+_habits: Final[Recent[Hashable, Habits]] = Recent(HABITS_BYTES)
 _links: Final[WeakKeyDictionary[TextAttention, tuple[SurprisingLink, ...]]] = WeakKeyDictionary()
 """The links that stand out, by attention."""
 
@@ -102,19 +104,32 @@ def _texts(kind: Kind) -> tuple[Text, ...]:
 
 
 def _kept_links(visit: Visit, looked: TextAttention) -> tuple[SurprisingLink, ...] | None:
-    """The links of a text that stand out; None until habits are measured, and for attention between two texts."""
+    """The links of a text that stand out; None where habits are."""
+    if looked not in _links:
+        habits = kept_habits(visit)
+        if habits is None:
+            return None
+        links = surprising_links(looked, habits)[:MOST_LINKS]
+        _links[looked] = tuple(each for each in links if each.stands_out)
+    return _links[looked]
+
+
+def kept_habits(visit: Visit) -> Habits | None:
+    """What each head usually does; None until it is measured, and for attention between two texts.
+
+    Called before a text is typed, it spares the answer from reading the store.
+    """
     kind = visit.settings.kind
     if kind not in DISTANCES.kinds:
         return None
-    if looked not in _links:
+    key = (visit.engine, kind)
+    habits = _habits.get(key)
+    if habits is None:
         measured = visit.inference.kept(visit.engine, DISTANCES, _texts(kind), PassSettings(kind), too_long="truncate")
-        if measured is None:
-            return None
-        if measured not in _habits:
-            _habits[measured] = habits_of(measured.results)
-        links = surprising_links(looked, _habits[measured])[:MOST_LINKS]
-        _links[looked] = tuple(each for each in links if each.stands_out)
-    return _links[looked]
+        if measured is not None:
+            habits = habits_of(measured.results)
+            _habits.put(key, habits, 2 * habits.means.nbytes)
+    return habits
 
 
 def _chosen_before(last: _Answer | None) -> tuple[Head, ...]:
