@@ -81,6 +81,8 @@ def _inspect() -> None:
     is_told = lesson is None and stories.tell(typed, looked, fingerprint, partial(pin_word, looked))
     is_answered = lesson is None and not is_told and stories.is_own(typed)
     waits = is_answered and surprising_link.answer(visit, screen)
+    if is_told:
+        surprising_link.take_as_answer(screen.text)
     if problem is not None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:

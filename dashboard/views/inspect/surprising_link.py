@@ -77,6 +77,11 @@ def answer(visit: Visit, screen: OnScreen) -> bool:
     return False
 
 
+def take_as_answer(text: Text) -> None:
+    """Take the chosen heads, those of a story, as the answer to a text; another text is then answered as usual."""
+    st.session_state[ANSWERED] = _Answer(text, shown=tuple(st.session_state.get(state.HEADS) or ()))
+
+
 def measure_habits(visit: Visit) -> bool:
     """Measure what each head usually does, under a progress bar; whether it is known then.
 

@@ -4,6 +4,8 @@ import pytest
 from reading import choose_heads, sent
 from streamlit.testing.v1 import AppTest
 
+from dashboard.views.text import stories
+from dashboard.views.text import wording as story_wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
 from dashboard.views.word_links import wording
 
@@ -75,6 +77,17 @@ def test_running_the_page_again_leaves_what_the_reader_has_chosen_since(app):
     choose_heads(at, (5, 2))
     assert arcs(at)[0] == ["L5 H2"]
     assert button(at, "show link") is not None
+
+
+def test_a_story_has_its_own_head_and_back_from_its_example_the_text_is_answered_again(app):
+    at = enter(app("inspect"), BROTHER)
+    at.button_group(key=stories.CHIP).set_value(story_wording.HER).run()
+    assert said(at) == []
+    assert arcs(at)[1] == "her"
+    at.button(key="own text").click().run()
+    assert at.text_area(key="text").value == BROTHER
+    assert arcs(at) == (["L2 H4"], "his")
+    assert button(at, "heads before") is None
 
 
 @pytest.mark.parametrize("typed", ["Yes.", "one two"])
