@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from cache.answers import Answers, ComparedCorpus, collected, collected_pairs
 from cache.engine import Engine
 from cache.serving.background_loading import LoadsBehind
-from cache.serving.batch import output_change_of, prediction_of
+from cache.serving.batch import output_change_of, prediction_of, swap_output_of
 from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
 from cache.serving.looks import Look, Looks, moved_back
 from cache.serving.model_time import STEP_SECONDS
@@ -31,6 +31,7 @@ from core.texts.text import Text
 from core.texts.tokens import TooLong
 
 if TYPE_CHECKING:
+    from core.comparison.swap_output import SwapOutput
     from core.passes.outputs import OutputChange, Prediction
 
 RECENT_BYTES: Final = 16 * 2**20
@@ -38,7 +39,7 @@ RECENT_BYTES: Final = 16 * 2**20
 RECENT_ALWAYS: Final = 4
 """Results kept in memory whatever their size, so that the questions of one page about a large corpus all are."""
 OUTPUTS: Final = 256
-"""Number of output changes, and of predictions, that are cached in memory."""
+"""Number of output changes, of predictions, and of changes from sentence to sentence, that are cached in memory."""
 
 Worked = TypeVar("Worked")
 
@@ -83,6 +84,7 @@ class Inference:
         self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
+        self._swap_outputs: Recent[Hashable, SwapOutput] = Recent(OUTPUTS)
         self._loads_behind = LoadsBehind(self._models)
         self._lock = Lock()
         self.close = weakref.finalize(self, _close, self._workers)
@@ -299,6 +301,29 @@ class Inference:
             cached = (predicted,)
             self._predictions.put((engine, text, pass_settings), cached)
         return cached[0]
+
+    def swap_output(
+        self, engine: Engine, texts: tuple[Text, Text], settings: PassSettings | None = None, *, report: Report | None
+    ) -> "SwapOutput":
+        """What changes in the output from one sentence to another.
+
+        Args:
+            engine, settings: as for `ask`.
+            texts: the two sentences.
+            report: as for `output_change`.
+
+        Raises: TextTooLong; AnalysisError of any stage; whatever `report` raises.
+        """
+        pass_settings = engine.settings(settings)
+        key = (engine, texts, pass_settings)
+        output = self._swap_outputs.get(key)
+        if output is None:
+            longer = max(texts, key=lambda text: len(text.segments[0]))
+            output = self._run_on_screen(
+                engine, longer, lambda checkpoint: swap_output_of(checkpoint, texts, pass_settings), report
+            )
+            self._swap_outputs.put(key, output)
+        return output
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits until another thread has.

@@ -22,6 +22,7 @@ from core.texts.relations import parse
 from core.texts.text import Text
 
 if TYPE_CHECKING:
+    from core.comparison.swap_output import SwapOutput
     from core.passes.outputs import OutputChange, Prediction
 
 PADDING_SHARE: Final = 1 / 16
@@ -169,6 +170,14 @@ def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings,
     from core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
+
+
+def swap_output_of(checkpoint: Checkpoint, texts: tuple[Text, Text], settings: PassSettings) -> "SwapOutput":
+    """What changes in the output from one sentence to another."""
+    from core.comparison.swap_output import swap_output
+
+    a, b = (prepare(checkpoint, text, settings) for text in texts)
+    return swap_output(checkpoint, texts, a, b, settings)
 
 
 def warm_parser() -> None:

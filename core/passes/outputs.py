@@ -1,8 +1,9 @@
 """A checkpoint's output for a text, with all heads on and with some switched off."""
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -35,7 +36,7 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadOutput:
-    """Output of a checkpoint's head for a text, before and after attention heads are switched off."""
+    """Output of a checkpoint's head before and after a change: heads that are switched off, or another text."""
 
     names: tuple[str, ...]
     """The most likely tokens before or after, or all classes."""
@@ -86,6 +87,25 @@ def output_change(
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
 
 
+def output_of_both(checkpoint: Checkpoint, a: PassText, b: PassText, settings: PassSettings) -> HeadOutput | None:
+    """What a checkpoint predicts for two texts: classes, or the token after each (causal).
+
+    Args:
+        checkpoint: loaded.
+        a, b: prepared for the kind of attention in the settings.
+        settings: which heads are off.
+
+    Returns: the output for `a` as that before, for `b` as that after the change. None for a checkpoint without a head,
+        for an encoder without its decoder, and for a masked language model, which needs a token to predict.
+    """
+    if checkpoint.head in (None, "masked token") or a.kind == "encoder":
+        return None
+    if checkpoint.head == "classes":
+        return _classes(checkpoint, _logits(checkpoint, a, settings), _logits(checkpoint, b, settings))
+    before, after = (_logits(checkpoint, text, settings, _last_own_token(text)) for text in (a, b))
+    return _tokens(checkpoint, before, after, _last_own_token(a))
+
+
 def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Prediction | None:
     """Prediction for a text: classes, the token of its last word from a mask there, or the token after it (causal).
 
@@ -111,6 +131,59 @@ def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -
         unit="probability",
         masked=text.queries.tokens[token] if is_masked else None,
     )
+
+
+def vector_angle(checkpoint: Checkpoint, a: PassText, b: PassText, settings: PassSettings) -> float:
+    """Angle between the vectors of two texts, in degrees: 0 for one direction, 90 for a right angle.
+
+    Args:
+        checkpoint: loaded.
+        a, b: prepared for an attention whose queries are the checkpoint's input.
+        settings: which heads are off.
+
+    Returns: the angle between the means of the last hidden states over all tokens.
+    Source: Kahan 2006, "How futile are mindless assessments of roundoff", section 12, which keeps small angles exact.
+    """
+    u, v = (_text_vector(checkpoint, text, settings) for text in (a, b))
+    u, v = u / u.norm(), v / v.norm()
+    return math.degrees(2 * math.atan2(float((u - v).norm()), float((u + v).norm())))
+
+
+def word_probability(
+    checkpoint: Checkpoint, text: PassText, tokens: Sequence[int], settings: PassSettings
+) -> float | None:
+    """Probability that a language model gives to a word in its place.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention in the settings.
+        tokens: positions of the word's tokens, in order.
+        settings: which heads are off.
+
+    Returns: the product over the word's tokens; of a causal model given all tokens before each, of a masked one given
+        the rest of the text and the word's earlier tokens. None for a checkpoint that predicts no tokens, for an
+        encoder without its decoder, and for a causal model's first token, before which there is nothing.
+    Source: Kauf and Ivanova 2023, section 3, for masked models of words with several tokens.
+    """
+    if checkpoint.head in (None, "classes") or text.kind == "encoder":
+        return None
+    is_masked = checkpoint.head == "masked token"
+    if not is_masked and tokens[0] == 0:
+        return None
+    probability = 1.0
+    for number, token in enumerate(tokens):
+        if is_masked:
+            logits = _logits(checkpoint, _masked(checkpoint, text, tokens[number:]), settings, token)
+        else:
+            logits = _logits(checkpoint, text, settings, token - 1)
+        probability *= float(logits.softmax(-1)[int(text.queries.ids[token])])
+    return probability
+
+
+def _masked(checkpoint: Checkpoint, text: PassText, tokens: Sequence[int]) -> PassText:
+    ids = text.source.ids.copy()
+    ids[list(tokens)] = checkpoint.tokenizer.mask_token_id
+    return replace(text, source=replace(text.source, ids=ids))
 
 
 def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
