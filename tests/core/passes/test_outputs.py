@@ -5,11 +5,12 @@ from small_checkpoints import TOKENIZERS, config, save
 
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.outputs import output_change, prediction
+from core.passes.outputs import output_change, output_of_both, prediction, vector_angle, word_probability
 from core.passes.prepare import prepare
 from core.texts.text import Text
 
 TEXT = Text(("the dog sat on the red mat.",))
+OTHER = Text(("the dog ran on the unbelievable mat, home.",))
 PAIR = Text(("the dog sat.", "a black cat ran."))
 
 
@@ -200,3 +201,75 @@ def test_saved_without_a_head_there_is_none(tmp_path):
     checkpoint = load_checkpoint(find_checkpoint(str(save("gpt2", tmp_path))), device="cpu")
     assert checkpoint.head is None
     assert checkpoint.full_model is checkpoint.model
+
+
+def test_the_angle_between_two_vectors_is_that_of_their_cosine_in_degrees(loaded):
+    checkpoint, settings = loaded("bert", "float64"), PassSettings()
+    a, b = (prepare(checkpoint, text, settings) for text in (TEXT, OTHER))
+    model = type(checkpoint.model).from_pretrained(checkpoint.files.folder, dtype=torch.float64).eval()
+    with torch.no_grad():
+        vectors = [model(input_ids=torch.tensor(text.source.ids)[None])[0][0].mean(0) for text in (a, b)]
+    expected = np.degrees(np.arccos(float(torch.cosine_similarity(*vectors, dim=0))))
+    assert vector_angle(checkpoint, a, b, settings) == pytest.approx(expected, rel=1e-6)
+    assert vector_angle(checkpoint, a, a, settings) == 0
+    off = PassSettings(off=((0, 0), (1, 1)))
+    assert vector_angle(checkpoint, a, b, off) != pytest.approx(expected, rel=1e-3)
+
+
+def test_a_causal_checkpoint_gives_a_word_the_product_over_its_tokens_after_what_precedes(with_head):
+    checkpoint, settings = with_head("gpt2", "AutoModelForCausalLM"), PassSettings(off=((0, 1),))
+    text = prepare(checkpoint, OTHER, settings)
+    ids, tokens = text.source.ids, (5, 6, 7)
+    shares = plain(checkpoint, ids, settings.off).softmax(-1)
+    expected = np.prod([float(shares[token - 1, ids[token]]) for token in tokens])
+    assert word_probability(checkpoint, text, tokens, settings) == pytest.approx(expected, rel=1e-9)
+    assert word_probability(checkpoint, text, (0,), settings) is None
+
+
+def test_a_masked_language_model_gives_a_word_the_product_over_its_tokens_from_masks_left_to_right(with_head):
+    checkpoint, settings = with_head("bert", "AutoModelForMaskedLM"), PassSettings()
+    text = prepare(checkpoint, OTHER, settings)
+    tokens = tuple(i for i, token in enumerate(text.source.tokens) if token in ("un", "##believ", "##able"))
+    expected, ids = 1.0, text.source.ids.copy()
+    assert len(tokens) == 3
+    ids[list(tokens)] = checkpoint.tokenizer.mask_token_id
+    for token in tokens:
+        expected *= float(plain(checkpoint, ids)[token].softmax(-1)[text.source.ids[token]])
+        ids[token] = text.source.ids[token]  # known from here on
+    assert word_probability(checkpoint, text, tokens, settings) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("family", "auto_class", "kind"),
+    [("bert", "AutoModelForSequenceClassification", "self"), ("t5", "AutoModelForSeq2SeqLM", "encoder")],
+)
+def test_who_predicts_no_tokens_gives_words_no_probability(with_head, family, auto_class, kind):
+    checkpoint, settings = with_head(family, auto_class), PassSettings(kind)
+    assert word_probability(checkpoint, prepare(checkpoint, TEXT, settings), (1,), settings) is None
+
+
+@pytest.mark.parametrize(
+    ("family", "auto_class"), [("gpt2", "AutoModelForCausalLM"), ("bert", "AutoModelForSequenceClassification")]
+)
+def test_what_is_predicted_for_two_texts_is_what_is_predicted_for_each(with_head, family, auto_class):
+    checkpoint, settings = with_head(family, auto_class), PassSettings()
+    a, b = (prepare(checkpoint, text, settings) for text in (TEXT, OTHER))
+    both = output_of_both(checkpoint, a, b, settings)
+    for text, values in ((a, both.before), (b, both.after)):
+        alone = prediction(checkpoint, text, settings)
+        assert set(alone.names) <= set(both.names)
+        assert sorted(values)[-len(alone.values) :] == pytest.approx(sorted(alone.values), rel=1e-9)
+    logits = [plain(checkpoint, text.source.ids) for text in (a, b)]
+    one, other = (each[-1] if family == "gpt2" else each for each in logits)
+    assert both.distance == pytest.approx(float((one.softmax(-1) - other.softmax(-1)).abs().sum() / 2), rel=1e-9)
+
+
+def test_nothing_is_predicted_for_two_texts_without_a_head_or_from_a_mask_or_without_a_decoder(with_head, loaded):
+    for checkpoint, kind in (
+        (loaded("bert", "float64"), "self"),
+        (with_head("bert", "AutoModelForMaskedLM"), "self"),
+        (with_head("t5", "AutoModelForSeq2SeqLM"), "encoder"),
+    ):
+        settings = PassSettings(kind)
+        a, b = (prepare(checkpoint, text, settings) for text in (TEXT, OTHER))
+        assert output_of_both(checkpoint, a, b, settings) is None
