@@ -162,7 +162,14 @@ def _corpus_inputs(corpus: str) -> None:
         )
 
 
-def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Literal["content"]) -> str:
+def typed_texts(
+    label: str,
+    key: str,
+    otherwise: str = "",
+    *,
+    height: int | Literal["content"],
+    help: str | None = wording.PAIRS_HOWTO,
+) -> str:
     """A text area. Its text is part of the link, or stored in the browser tab where it is too long for a link.
 
     Args:
@@ -170,6 +177,7 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
         key: its key, and the name of the query parameter.
         otherwise: initial text; also replaces the unchanged initial text of another page.
         height: in pixels, or that of its content.
+        help: explains what to type.
     """
     state.follow(key, otherwise)
     with st.container():
@@ -183,7 +191,7 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
             otherwise,
             key=key,
             height=height,
-            help=wording.PAIRS_HOWTO,
+            help=help,
             bind="query-params" if fits else None,
             persist_state="session",
         )

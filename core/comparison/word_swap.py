@@ -131,6 +131,19 @@ def aligned_words(a: Sequence[SentenceWord], b: Sequence[SentenceWord]) -> tuple
     return tuple(pairs)
 
 
+def check_single(texts: tuple[Text, Text]) -> None:
+    """Refuse pairs, before any pass.
+
+    Raises: AnalysisError for a text with two segments.
+    """
+    for name, text in zip(("first", "second"), texts):
+        if len(text.segments) > 1:
+            raise AnalysisError(
+                f"The {name} text is a pair. A changed word is shown in single sentences: leave out ||| and what "
+                "follows it."
+            )
+
+
 def aligned_sentences(texts: tuple[Text, Text], a: PassText, b: PassText) -> tuple[WordPair, ...]:
     """The aligned words of two sentences.
 
@@ -140,12 +153,7 @@ def aligned_sentences(texts: tuple[Text, Text], a: PassText, b: PassText) -> tup
 
     Raises: AnalysisError for a text with two segments, for equal tokens, and for two sentences without a common place.
     """
-    for name, text in zip(("first", "second"), texts):
-        if len(text.segments) > 1:
-            raise AnalysisError(
-                f"The {name} text is a pair. A changed word is shown in single sentences: leave out ||| and what "
-                "follows it."
-            )
+    check_single(texts)
     if np.array_equal(a.queries.ids, b.queries.ids):
         raise AnalysisError(
             "The two sentences have the same tokens, so nothing differs. Change a word in the second one."

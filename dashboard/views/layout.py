@@ -32,3 +32,9 @@ def thirds(level: Literal["top", "bottom"] = "bottom") -> tuple[DeltaGenerator, 
     """
     grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment=level)
     return grid.cell(), grid.cell(), grid.cell()
+
+
+def quarters() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Four pictures side by side, or fewer where the page is too narrow."""
+    grid = st.grid(4, min_column_width=NARROWEST_ARCS, gap="medium")
+    return grid.cell(), grid.cell(), grid.cell(), grid.cell()

@@ -74,6 +74,7 @@ def attention_arcs(
     n_pinned: int = 0,
     on_look: Callable[[Look], None] | None = None,
     group: str | None = None,
+    text: str | None = None,
     frame: str | None = None,
     grid: str | None = None,
     controls: Literal["with", "without", "alone"] = "with",
@@ -95,8 +96,9 @@ def attention_arcs(
         key: the view's name on the page.
         queries: the tokens that attend: those of a text, or of a window into it.
         keys: the tokens attended to; None where these are the queries.
-        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text. With `signed` of
-            one head, between -1 and 1; rows sum to 0, unless the keys are part of a text.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text; those without a
+            query or a head are 0. With `signed` of one head, between -1 and 1; rows sum to 0, unless the keys are part
+            of a text.
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
         causal: whether a query sees only itself and the tokens before it.
         sieve: name of a role and its sieve, overlaid on the arcs.
@@ -110,6 +112,7 @@ def attention_arcs(
         on_look: called with the settings that the reader has changed.
         group: views of the same text and group highlight, pin and scroll together and share switches and slider; if one
             has too many links to draw, all are limited to the share that it can draw.
+        text: what views of a group have in common where their tokens differ, place by place; by default the tokens.
         frame: name of the text in a grid, whose patterns are then previewed.
         grid: key of the grid in which the arrow keys move to the next head or layer; None if there is none.
         controls: whether the switches are above the picture, left out, or shown alone: one view of a group can hold the
@@ -153,6 +156,7 @@ def attention_arcs(
         "height": height or (SCROLL_HEIGHT if scrolls else None),
         "share": share,
         "group": group,
+        "text": text,
         "ask": None if ask is None else dict(zip(SIDES, ask)),
         "frame": frame,
         "grid": grid,
@@ -200,10 +204,10 @@ def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[
 
 
 def _check_attention(attention: np.ndarray, *, is_whole: bool) -> None:
-    """Check that rows sum to 1; a head that was removed from its checkpoint has only zeros."""
+    """Check that rows sum to 1; those of a removed head, and of a query that is not there, have only zeros."""
     if not np.isfinite(attention).all() or attention.min() < 0:
         raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
-    excess = attention[attention.any(axis=(1, 2))].sum(axis=-1, dtype=np.float64) - 1
+    excess = attention[attention.any(axis=-1)].sum(axis=-1, dtype=np.float64) - 1
     furthest = (np.abs(excess) if is_whole else excess).max(initial=0)
     if furthest > ROW_SUM_SLACK:
         rule = "sums to 1" if is_whole else "sums to at most 1"

@@ -76,7 +76,7 @@ function receive(view, data) {
   const { choices, elements } = view;
   const queries = data.queries;
   const keys = data.keys ?? queries;
-  const text = JSON.stringify([queries, keys].map(({ start, tokens }) => [start, tokens]));
+  const text = data.text ?? JSON.stringify([queries, keys].map(({ start, tokens }) => [start, tokens]));
   const isPushed = choices.looks !== data.looks;
   if (choices.text !== text || isPushed) {
     Object.assign(choices, { text, looks: data.looks, pin: isPushed ? pushedPin(data, queries, keys) : null });

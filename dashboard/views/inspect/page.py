@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -41,6 +42,7 @@ from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import TABS, words_first
+from dashboard.views.word_swap import choice as word_swap
 
 GRID: Final = "inspect grid"
 """Key of the grid of roles."""
@@ -49,6 +51,9 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 
 def show() -> None:
     """Draw the page."""
+    if word_swap.is_on():
+        import_module("dashboard.views.word_swap.page").show(wording.PROMISE)
+        return
     frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
 
 
@@ -119,6 +124,7 @@ def _typed() -> tuple[str, Text]:
     with row:
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
+        word_swap.change_a_word()
     say_what_was_kept(text)
     return typed, text
 

@@ -1,0 +1,1 @@
+"""A changed word: two sentences under one checkpoint, side by side on the page Inspect."""

@@ -1,0 +1,92 @@
+"""The second sentence: its way into the session and the link, and out of them again."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.errors import TextError
+from core.texts.text import read_typed, write_typed
+from dashboard import controls, link, state
+from dashboard.views.text.stories import put_on_screen
+from dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
+from dashboard.views.word_swap import wording
+
+SWAP: Final = "swap"
+"""Key, and query parameter, of the second sentence."""
+IS_ON: Final = "two sentences"
+"""Key of whether the page shows two sentences; a link with a second one does."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """Two sentences that differ in one word."""
+
+    label: str
+    a: str
+    b: str
+
+
+EXAMPLES: Final = (
+    Example(
+        "too big, too small",
+        "The trophy did not fit into the suitcase because it was too big.",
+        "The trophy did not fit into the suitcase because it was too small.",
+    ),
+    Example(
+        "a typo",
+        "The old baker closed her shop because customers had left.",
+        "The old bakre closed her shop because customers had left.",
+    ),
+    Example(
+        "he and she",
+        "The nurse told the doctor that he was late.",
+        "The nurse told the doctor that she was late.",
+    ),
+)
+
+
+def is_on() -> bool:
+    """Whether the page Inspect shows two sentences; a lesson shows its own."""
+    if link.asks_for([SWAP, SWAP + controls.IN_TAB]):
+        st.session_state[IS_ON] = True
+    return st.session_state.get(IS_ON, False) and not state.lesson_is_on("inspect")
+
+
+def change_a_word() -> None:
+    """Draw the button that puts a second sentence beside the text on screen."""
+    st.button(
+        wording.CHANGE, key="change a word", icon=":material/swap_horiz:", help=wording.CHANGE_HELP, on_click=_begin
+    )
+
+
+def examples() -> None:
+    """Draw a button for each ready example, and one that leads back to one sentence."""
+    with st.container(horizontal=True, vertical_alignment="center", key="swaps"):
+        st.markdown(wording.EXAMPLES, width="content")
+        for number, example in enumerate(EXAMPLES):
+            st.button(example.label, key=f"swap example {number}", on_click=_take, args=(example,))
+        st.button(wording.BACK, key="end swap", icon=":material/undo:", type="tertiary", on_click=_end)
+
+
+def _begin() -> None:
+    """Callback: the text arrives with the click, so it is read here. The first visit's text gives way to an example."""
+    st.session_state[IS_ON] = True
+    typed = st.session_state["text"] or ""
+    if typed == EXAMPLE_TYPED:
+        _take(EXAMPLES[0])
+        return
+    try:
+        texts = read_typed(typed)
+    except TextError:
+        texts = ()  # the page says what is wrong
+    st.session_state[SWAP] = write_typed(texts[min(st.session_state.get(NUMBER) or 0, len(texts) - 1) :][:1])
+
+
+def _take(example: Example) -> None:
+    put_on_screen(example.a)
+    st.session_state[SWAP] = example.b
+
+
+def _end() -> None:
+    st.session_state[IS_ON] = False  # Streamlit removes the field and its parameter

@@ -1,0 +1,187 @@
+"""Two sentences under one checkpoint: how far each head's attention moves, where, and what it does to the output."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.attention.settings import Head, head_name, head_names
+from core.comparison.moved import head_moved_most
+from core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
+from core.errors import AnalysisError
+from core.texts.text import Text, read_typed
+from core.texts.tokens import SPECIAL
+from dashboard import controls, drawer, state
+from dashboard import wording as shared_wording
+from dashboard.components.arcs import MOST_HEADS
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.text.sides import Side
+from dashboard.files import provenance
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.arcs.attention import attention_of
+from dashboard.views.arcs.look import linked_arcs, look_at, take_look
+from dashboard.views.frame import Visit
+from dashboard.views.layout import quarters
+from dashboard.views.maps import show_head_map
+from dashboard.views.text.on_screen import waiting
+from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from dashboard.views.word_swap import wording
+from dashboard.views.word_swap.choice import SWAP, examples
+
+GROUP: Final = "swap"
+"""Group of the arcs, which highlight, pin and scroll together and share settings."""
+
+
+def show(promise: str) -> None:
+    """Draw the page, with the promise of the page Inspect."""
+    frame.page(
+        shared_wording.TITLE,
+        wording.SEE,
+        _word_swap,
+        lambda: frame.read_notes(Path(__file__).parent),
+        promise=promise,
+        settings=drawer.device_settings,
+    )
+
+
+def _word_swap() -> None:
+    choice = state.choice()
+    texts = _sentences()
+    controls.heads_off(choice)
+    engine = controls.engine(choice)
+    visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=())
+    if visit.settings.kind in ("decoder", "cross"):
+        raise AnalysisError(wording.NO_PAIRS)
+    if texts[0] == texts[1]:
+        st.info(wording.EQUAL)
+        return
+    swap = _compared(visit, texts)
+    n_layers, n_heads = swap.moved.shape
+    heads = state.chosen_heads(n_layers, n_heads, head_moved_most(swap.moved), anew=True)
+    _pictures(visit, texts, swap, heads)
+    state.put_in_link(heads)
+    if first_screen_is_drawn():
+        from dashboard.views.word_swap.output import output_of_both  # imports pandas
+
+        output_of_both(visit, texts)
+
+
+def _sentences() -> tuple[Text, Text]:
+    """Both sentences, from their fields.
+
+    Raises: AnalysisError for a text that cannot be read.
+    """
+    left, right = st.columns(2)
+    with left:
+        first = controls.typed_texts(wording.FIRST, "text", EXAMPLE_TYPED, height="content", help=wording.ONE_SENTENCE)
+    with right:
+        second = controls.typed_texts(wording.SECOND, SWAP, height="content", help=wording.ONE_SENTENCE)
+    examples()
+    a = text_on_screen(read_typed(first))
+    if not second.strip():
+        raise AnalysisError(wording.EMPTY)
+    lines = read_typed(second)
+    if len(lines) > 1:
+        raise AnalysisError(wording.SEVERAL.format(n=f"{len(lines):,}"))
+    texts = a, lines[0]
+    check_single(texts)
+    return texts
+
+
+def _compared(visit: Visit, texts: tuple[Text, Text]) -> WordSwap:
+    inference, engine = visit.inference, visit.engine
+    with waiting("" if inference.is_loaded(engine) else shared_wording.loading(plain(engine.files.name))) as report:
+        a, b = (inference.look(engine, text, visit.settings, report=report)[0] for text in texts)
+    return word_swap(texts, a, b)
+
+
+def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
+    """The map of all heads, and the arcs of the chosen ones in both sentences."""
+    if heads:
+        moves = wording.head_moves(heads[-1], swap, largest_move(swap, heads[-1]))
+        st.markdown(f"{moves} {wording.NOT_TESTED}")
+    if n_alone := sum(pair.a is None or pair.b is None for pair in swap.words):
+        st.markdown(wording.no_partner(n_alone))
+    pictures = st.container()  # the switches of the arcs stand above them and the map
+    on_map, *on_arcs = quarters()
+    with on_map:
+        _map(visit, texts, swap, heads)
+    if heads:
+        with pictures:
+            _arcs(swap, heads[-MOST_HEADS:], on_arcs)
+    else:
+        st.info(wording.NO_HEAD)
+
+
+def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
+    """How much of its attention each head moves."""
+    facts = provenance.text_facts(visit.chosen, visit.engine, texts[0])
+    facts |= {"changed text": texts[1].segments[0]}
+    picture = HeadMap(
+        title=wording.MOVED,
+        label=f"Attention that moves between two sentences, in {visit.engine.files.name}",
+        values=swap.moved,
+        bound=round_bound(float(np.nanmax(swap.moved))),
+    )
+    reset = (visit.engine.files.fingerprint, visit.settings, texts, tuple(heads))
+    show_head_map(picture, key="swap map", file="map of moved attention", heads=heads, reset=reset, facts=facts)
+
+
+def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) -> None:
+    """Arcs of the heads in both sentences and the difference of the last one, whose rows are the same words."""
+    rows = tuple(map(wording.in_both, swap.words))
+    both = _side(swap, rows)
+    draw = partial(linked_arcs, look=look_at(both, both), on_look=take_look, group=GROUP, text="\n".join(rows))
+    sides = {
+        "a": ([pair.a for pair in swap.words], attention_of(swap.a, heads)),
+        "b": ([pair.b for pair in swap.words], attention_of(swap.b, heads)),
+    }
+    draw(
+        key="swap controls",
+        queries=both,
+        attention=sides["a"][1],
+        heads=heads,
+        label=wording.CONTROLS,
+        controls="alone",
+    )
+    for cell, (letter, (words, attention)) in zip(cells, sides.items()):
+        changed = [word.text for word, pair in zip(words, swap.words) if word is not None and pair.is_changed]
+        with cell:
+            st.markdown(wording.side(letter, changed))
+            draw(
+                key=f"swap arcs {letter}",
+                queries=_side(swap, [wording.GAP if word is None else word.text for word in words]),
+                attention=attention,
+                heads=heads,
+                label=f"Attention of {head_names(heads)} in sentence {letter}",
+                controls="without",
+            )
+    with cells[-1]:
+        st.markdown(wording.difference(heads[-1]))
+        draw(
+            key="swap arcs difference",
+            queries=both,
+            attention=attention_of(swap.difference, heads[-1:]),
+            heads=heads[-1:],
+            label=f"Difference of the attention of {head_name(*heads[-1])}, b minus a",
+            controls="without",
+            signed=True,
+            more=wording.MORE,
+            less=wording.LESS,
+        )
+
+
+def _side(swap: WordSwap, names: Sequence[str]) -> Side:
+    special = np.array([any(word is not None and word.is_special for word in (pair.a, pair.b)) for pair in swap.words])
+    return Side(
+        tokens=names,
+        special=special,
+        segments=np.where(special, SPECIAL, 0),
+        words=np.where(special, SPECIAL, np.cumsum(~special) - 1),
+    )

@@ -1,0 +1,102 @@
+"""Sentences of the changed word."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.attention.settings import Head, head_name
+from core.comparison.swap_output import MOST_WORDS
+from core.comparison.word_swap import Move, WordPair, WordSwap
+from dashboard.figures.figure import counted
+from dashboard.plain import plain
+
+CHANGE: Final = "Change a word"
+CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
+SEE: Final = (
+    "Two sentences, one model. Each square is an attention head: the darker, the more of its attention goes elsewhere "
+    "in (b). Click one to see where."
+)
+FIRST: Final = "Sentence (a)"
+SECOND: Final = "Sentence (b): change a word"
+ONE_SENTENCE: Final = "One sentence. Enter runs the model on it."
+EXAMPLES: Final = "Try"
+BACK: Final = "Back to one sentence"
+EMPTY: Final = "Sentence (b) is empty. Type (a) again with a word changed, or click an example."
+EQUAL: Final = "Both sentences are the same. Change a word in (b), or click an example."
+SEVERAL: Final = "Sentence (b) has {n} lines. Keep one."
+NO_PAIRS: Final = (
+    "The decoder and its cross-attention read a source and a target, and a changed word is shown in single sentences. "
+    "Choose the encoder beside “Attention” in the sidebar."
+)
+MOVED: Final = "attention that moves, share of 1"
+NOT_TESTED: Final = "This is one pair of sentences; nothing is tested."
+NO_HEAD: Final = "Click a head to see its arcs in both sentences."
+CONTROLS: Final = "What the pictures of attention show"
+MORE: Final = "more in (b)"
+LESS: Final = "less in (b)"
+GAP: Final = "\N{EN DASH}"
+"""In place of a word that only the other sentence has."""
+OUTPUT: Final = "What changes in the output"
+ANGLE: Final = "Angle between the two sentence vectors"
+ANGLE_HELP: Final = (
+    "Each vector is the mean of the last hidden states over all tokens. 0° is the same direction, 90° a right angle."
+)
+LIKELIHOOD: Final = "How likely the model finds the words in their places:"
+LIKELIHOOD_HELP: Final = (
+    "The probability of the word, all its pieces together. A masked language model sees the rest of the sentence, a "
+    "causal one only what comes before."
+)
+ONLY_ENCODER: Final = "The encoder alone predicts nothing."
+
+
+def in_both(pair: WordPair) -> str:
+    """A row of the difference."""
+    if pair.a is None:
+        return f"{pair.b.text if pair.b else ''} (only b)"
+    if pair.b is None:
+        return f"{pair.a.text} (only a)"
+    return f"{pair.a.text} → {pair.b.text}" if pair.is_changed else pair.a.text
+
+
+def side(letter: str, words: Sequence[str]) -> str:
+    """Above the arcs of one sentence: its words that differ, highlighted."""
+    marked = " … ".join(f":orange-background[**{plain(word)}**]" for word in words)
+    return f"**({letter})** {marked or 'without the added words'}"
+
+
+def difference(head: Head) -> str:
+    """Above the arcs of the difference."""
+    return f"**b − a** for {head_name(*head)}"
+
+
+def no_partner(n_words: int) -> str:
+    """Words that only one sentence has."""
+    has = "has no partner" if n_words == 1 else "have no partner"
+    return (
+        f"{counted(n_words, 'word')} {has} in the other sentence ({GAP}): no difference is shown from there, and "
+        "attention to it counts as moved."
+    )
+
+
+def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
+    """How far the attention of one head moves, and where it moves most."""
+    name, moved = f"**{head_name(*head)}**", float(swap.moved[head])
+    if move is None:
+        return f"{name} moves {_percent(moved)} of its attention on average."
+    if move.moved < 0.005:
+        return f"{name} moves none of its attention: less than 1% from any word that both sentences have."
+    word, loses, gains = (plain(in_both(swap.words[row])) for row in (move.row, move.loses, move.gains))
+    before, after = swap.a[head][move.row], swap.b[head][move.row]
+    return (
+        f"{name} moves {_percent(moved)} of its attention on average; most from *{word}*, which gives *{gains}* "
+        f"{_percent(after[move.gains])} instead of {_percent(before[move.gains])}, and *{loses}* "
+        f"{_percent(after[move.loses])} instead of {_percent(before[move.loses])}."
+    )
+
+
+def left_out(n_words: int) -> str:
+    """Changed places whose words are not asked about."""
+    return f"These are the first {MOST_WORDS} changed places; {n_words:,} more are left out."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * float(share):.0f}%"

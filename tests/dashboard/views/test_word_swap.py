@@ -1,0 +1,179 @@
+"""A changed word on the page Inspect, without a browser."""
+
+import re
+
+import numpy as np
+import pytest
+from reading import button, said, sent
+
+from dashboard.views.text import wording as stories_wording
+from dashboard.views.word_swap import wording
+from dashboard.views.word_swap.choice import EXAMPLES, SWAP
+
+A, B = "The cat sat on the red mat.", "The cat sat on the black mat."
+PICTURES = (wording.CONTROLS, "Attention of", "Difference of the attention")
+MAP = "Attention that moves"
+
+
+@pytest.fixture
+def swap(app, small):
+    def opened(checkpoint=None, **link):
+        return app(**({"checkpoint": checkpoint or small("bert"), "text": A, "swap": B} | link))
+
+    return opened
+
+
+def markdown(at, start):
+    return next(each.value for each in at.markdown if each.value.startswith(start))
+
+
+def test_one_click_shows_the_first_visit_two_sentences_that_differ_in_a_word(app):
+    at = app()
+    button(at, wording.CHANGE).click().run()
+    assert not at.exception
+    assert not at.error
+    assert (at.text_area(key="text").value, at.text_area(key=SWAP).value) == (EXAMPLES[0].a, EXAMPLES[0].b)
+    assert np.shape(sent(at, MAP)["texts"]) == (6, 12)
+    assert sent(at, PICTURES[2])["signed"]
+
+
+def test_the_link_shows_map_both_sentences_and_their_difference_row_by_row(swap):
+    at = swap(head="1-2")
+    assert not at.exception
+    assert not at.error
+    a, b, difference = (
+        sent(at, label)
+        for label in ("Attention of L1 H2 in sentence a", "Attention of L1 H2 in sentence b", PICTURES[2])
+    )
+    assert a["queries"]["tokens"] == ["[CLS]", "The", "cat", "sat", "on", "the", "red", "mat", ".", "[SEP]"]
+    assert b["queries"]["tokens"] == [*a["queries"]["tokens"][:6], "black", *a["queries"]["tokens"][7:]]
+    assert difference["queries"]["tokens"][6] == "red → black"
+    pictures = [sent(at, wording.CONTROLS), a, b, difference]
+    assert len({each["text"] for each in pictures}) == 1
+    assert {each["group"] for each in pictures} == {"swap"}
+    assert [each["controls"] for each in pictures] == ["alone", "without", "without", "without"]
+    (moves,) = (each.value for each in at.markdown if each.value.startswith("**L1 H2** moves"))
+    assert re.search(
+        r"moves \d+% of its attention on average; most from \*\w+\*, which gives \*.+\* \d+% instead of \d+%, and ",
+        moves,
+    )
+    assert moves.endswith(wording.NOT_TESTED)
+    assert markdown(at, "**(a)**") == "**(a)** :orange-background[**red**]"
+    assert markdown(at, "**(b)**") == "**(b)** :orange-background[**black**]"
+
+
+def test_the_head_shown_first_is_the_one_that_moves_most(swap):
+    at = swap()
+    values = np.array([[float(text) for text in row] for row in sent(at, MAP)["texts"]])
+    name = sent(at, PICTURES[2])["heads"][0]["name"]
+    layer, head = map(int, re.findall(r"\d+", name))
+    assert values[layer, head] == values.max()
+
+
+def test_words_that_one_sentence_lacks_are_gaps_there_and_said_to_have_no_partner(swap):
+    at = swap(swap="The cat sat quietly on the red mat.")
+    assert not at.exception
+    a, b, difference = (sent(at, label) for label in ("Attention of", "Attention of L", PICTURES[2]))
+    row = difference["queries"]["tokens"].index("quietly (only b)")
+    assert a["queries"]["tokens"][row] == wording.GAP
+    assert markdown(at, "1 word has no partner in the other sentence")
+    assert b["queries"]["tokens"][:row] == difference["queries"]["tokens"][:row]
+
+
+def test_a_text_of_ones_own_is_put_beside_itself_to_be_changed(app, small):
+    at = app(checkpoint=small("bert"), text=f"One dog ran.\n{A}", number="2")
+    button(at, wording.CHANGE).click().run()
+    assert at.text_area(key=SWAP).value == A
+    assert [each.value for each in at.info] == [wording.EQUAL]
+    at.text_area(key=SWAP).set_value(B).run()
+    assert sent(at, MAP)
+    button(at, wording.BACK).click().run()
+    assert [each.key for each in at.text_area if each.key == SWAP] == []
+    assert at.text_area(key="text").value == f"One dog ran.\n{A}"
+    assert sent(at, "Heads of")
+
+
+def test_an_example_replaces_both_and_the_readers_own_text_can_be_brought_back(swap):
+    at = swap("bundled")
+    button(at, EXAMPLES[1].label).click().run()
+    assert (at.text_area(key="text").value, at.text_area(key=SWAP).value) == (EXAMPLES[1].a, EXAMPLES[1].b)
+    assert sent(at, MAP)
+    button(at, wording.BACK).click().run()
+    button(at, stories_wording.OWN_TEXT).click().run()
+    assert at.text_area(key="text").value == A
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "sentence"),
+    [
+        (A, f"{B}\n{A}", wording.SEVERAL.format(n="2")),
+        (A, f"{A} ||| {B}", "The second text is a pair. A changed word is shown in single sentences"),
+        (f"{A} ||| {B}", B, "The first text is a pair."),
+        (A, A.upper(), "have the same tokens, so nothing differs."),
+        (A, "a " * 600, "tokens"),
+        (" ", B, "There is no text yet."),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_sentence(swap, text, other, sentence):
+    at = swap(text=text, swap=other)
+    assert not at.exception
+    (error,) = said(at)
+    assert sentence in error
+
+
+def test_an_empty_second_sentence_is_asked_for_and_the_fields_stay(swap):
+    at = swap()
+    at.text_area(key=SWAP).set_value("").run()
+    assert said(at) == [wording.EMPTY]
+    at.text_area(key=SWAP).set_value(B).run()
+    assert sent(at, MAP)
+
+
+def frames(at):
+    return [each.value for each in at.dataframe]
+
+
+def test_a_causal_language_model_says_how_likely_the_words_are_and_what_comes_next(swap, small):
+    at = swap(small("gpt2", "CausalLM"))
+    assert not at.exception
+    following, words = frames(at)
+    assert list(following.columns) == ["next token", "(a)", "(b)"]
+    assert words[["word in (a)", "word in (b)"]].to_numpy().tolist() == [["red", "black"]]
+    assert ((words[["(a)", "(b)"]] > 0) & (words[["(a)", "(b)"]] < 1)).to_numpy().all()
+    # What stands before the change is the same in a model that only looks back.
+    difference = sent(at, PICTURES[2])
+    assert difference["queries"]["tokens"].index("red → black") == 5
+
+
+def test_a_masked_language_model_says_how_likely_the_words_are(swap, small):
+    (words,) = frames(swap(small("bert", "MaskedLM")))
+    assert words[["word in (a)", "word in (b)"]].to_numpy().tolist() == [["red", "black"]]
+
+
+def test_a_classifier_shows_its_classes_for_both(swap, small):
+    (classes,) = frames(swap(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)))
+    assert list(classes.columns) == ["class", "(a)", "(b)"]
+    np.testing.assert_allclose(classes[["(a)", "(b)"]].sum(), 1, atol=1e-6)
+
+
+def test_the_encoder_of_an_encoder_decoder_compares_and_its_decoder_says_why_not(swap, small):
+    at = swap(small("t5", "Seq2SeqLM"))
+    assert not at.exception
+    assert not at.error
+    assert wording.ONLY_ENCODER in [each.value for each in at.markdown]
+    assert said(swap(small("t5", "Seq2SeqLM"), attention="decoder")) == [wording.NO_PAIRS]
+
+
+def test_a_checkpoint_of_30_layers_of_9_heads_has_a_number_for_each(swap, small):
+    at = swap(
+        small("llama", "CausalLM", num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3, hidden_size=36)
+    )
+    assert not at.exception
+    assert np.shape(sent(at, MAP)["texts"]) == (30, 9)
+
+
+def test_text_from_people_is_no_markup(swap):
+    at = swap(swap="The cat sat on the **<b>x</b>** mat.")
+    assert not at.exception
+    assert r"\*" in markdown(at, "**(b)**")
+    assert "<b>" not in markdown(at, "**(b)**")
