@@ -202,3 +202,9 @@ def test_a_sentence_that_is_drawn_in_part_is_refused_with_its_length(tokenizers)
     short = looked("the cat sat", tokenizers["bert"])
     with pytest.raises(AnalysisError, match="The second sentence has 5 tokens, of which only a part is drawn"):
         word_swap((Text(("the cat sat",)), Text(("the dog sat",))), short, long)
+
+
+def test_frequent_words_of_a_long_sentence_keep_their_partners():
+    long = [*"the dog saw the cat and".split() * 50]
+    pairs = aligned_words(words(*long), words(*long[:100], "red", *long[101:]))
+    assert rows(pair for pair in pairs if pair.is_changed) == [(long[100], "red")]
