@@ -1,6 +1,6 @@
 """Two sentences under one checkpoint: how far each head's attention moves, where, and what it does to the output."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from cache.store.recent import Recent
 from core.attention.settings import Head, head_name, head_names
 from core.comparison.moved import head_moved_most
 from core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
@@ -36,6 +37,9 @@ from dashboard.views.word_swap.choice import SWAP, examples
 
 GROUP: Final = "swap"
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
+SWAP_BYTES: Final = 64 * 2**20
+_swaps: Final[Recent[Hashable, WordSwap]] = Recent(SWAP_BYTES)
+"""Recent comparisons of all sessions: a click needs the same one again."""
 
 
 def show(promise: str) -> None:
@@ -95,10 +99,16 @@ def _sentences() -> tuple[Text, Text]:
 
 
 def _compared(visit: Visit, texts: tuple[Text, Text]) -> WordSwap:
+    """The attention of both, from memory or by a pass each."""
     inference, engine = visit.inference, visit.engine
-    with waiting("" if inference.is_loaded(engine) else shared_wording.loading(plain(engine.files.name))) as report:
-        a, b = (inference.look(engine, text, visit.settings, report=report)[0] for text in texts)
-    return word_swap(texts, a, b)
+    key = (engine, visit.settings, texts)
+    swap = _swaps.get(key)
+    if swap is None:
+        with waiting("" if inference.is_loaded(engine) else shared_wording.loading(plain(engine.files.name))) as report:
+            a, b = (inference.look(engine, text, visit.settings, report=report)[0] for text in texts)
+        swap = word_swap(texts, a, b)
+        _swaps.put(key, swap, 3 * swap.difference.nbytes)
+    return swap
 
 
 def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
@@ -127,7 +137,7 @@ def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Hea
         title=wording.MOVED,
         label=f"Attention that moves between two sentences, in {visit.engine.files.name}",
         values=swap.moved,
-        bound=round_bound(float(np.nanmax(swap.moved))),
+        bound=round_bound(float(np.nan_to_num(swap.moved).max())),
     )
     reset = (visit.engine.files.fingerprint, visit.settings, texts, tuple(heads))
     show_head_map(picture, key="swap map", file="map of moved attention", heads=heads, reset=reset, facts=facts)

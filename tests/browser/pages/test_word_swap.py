@@ -1,0 +1,72 @@
+"""Inspect: two sentences that differ in a word, by keyboard alone."""
+
+import re
+
+from looks import expect_looks_right
+from playwright.sync_api import expect
+from steps import settle, wait_for
+
+from dashboard.views.word_swap import wording
+from dashboard.views.word_swap.choice import EXAMPLES
+
+
+def field(page, name):
+    return page.get_by_role("textbox", name=name, exact=True)
+
+
+def region(page, name):
+    return page.get_by_role("region", name=re.compile(name))
+
+
+def square(page, layer, head):
+    return page.get_by_role("grid", name=re.compile("^Attention that moves")).get_by_role(
+        "gridcell", name=f"Layer {layer}, head {head}:"
+    )
+
+
+PICTURES = ("in sentence a$", "in sentence b$", "^Difference of the attention of")
+
+
+def pinned(page):
+    """The words that are pinned in each picture."""
+    return [
+        region(page, name).get_by_role("option", selected=True).evaluate_all("all => all.map((each) => each.title)")
+        for name in PICTURES
+    ]
+
+
+def test_a_word_is_changed_by_keyboard_and_a_link_shows_a_colleague_the_same(visit):
+    page = visit("/")
+    page.get_by_role("button", name=wording.CHANGE).press("Enter")
+    expect(field(page, wording.FIRST)).to_have_value(EXAMPLES[0].a)
+    expect(field(page, wording.SECOND)).to_have_value(EXAMPLES[0].b)
+    expect(page.get_by_text(wording.NOT_TESTED)).to_be_visible()
+    settle(page)
+    second = field(page, wording.SECOND)
+    second.fill(EXAMPLES[0].a.replace("suitcase", "old suitcase"))
+    second.press("Enter")
+    expect(page.get_by_text(wording.no_partner(1))).to_be_visible()
+    settle(page)
+    square(page, 2, 4).focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(region(page, "Attention of L3 H5 in sentence a")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^L3 H5 moves \d+% of its attention on average"))).to_be_visible()
+    settle(page)
+    word = region(page, PICTURES[0]).get_by_role("listbox", name="From: queries").get_by_role("option", name="trophy")
+    word.press("Enter")
+    wait_for(page, lambda: pinned(page), lambda words: words == [["trophy"]] * 3)
+    expect(page).to_have_url(re.compile("head=3-5.*pin=from-2|pin=from-2.*head=3-5"))
+    there = visit(page.url)
+    expect(region(there, "Attention of L3 H5 in sentence b")).to_be_visible()
+    wait_for(there, lambda: pinned(there), lambda words: words == [["trophy"]] * 3)
+    expect(field(there, wording.SECOND)).to_have_value(EXAMPLES[0].a.replace("suitcase", "old suitcase"))
+    page.get_by_role("button", name=wording.BACK).press("Enter")
+    expect(page.get_by_role("heading", name="Where L3 H5 looks")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("swap="))
+
+
+def test_two_sentences_look_right(visit):
+    page = visit(f"/?text={EXAMPLES[1].a}&swap={EXAMPLES[1].b}")
+    expect(page.get_by_text(wording.OUTPUT)).to_be_visible()
+    expect_looks_right(page)
