@@ -1,17 +1,13 @@
 """What changes in a checkpoint's output from one sentence to another: its vector, prediction and word probabilities."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.comparison.word_swap import WordPair, aligned_sentences
+from core.comparison.word_swap import MOST_WORDS, WordPair, aligned_sentences
 from core.passes.outputs import HeadOutput, output_of_both, vector_angle, word_probability
 from core.passes.texts import PassText
 from core.texts.text import Text
-
-MOST_WORDS: Final = 8
-"""Changed places whose words a language model is asked about: each costs a pass for every token of the word."""
 
 
 @dataclass(frozen=True, kw_only=True)

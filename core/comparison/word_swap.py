@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,6 +14,9 @@ from core.passes.texts import PassText, TextAttention
 from core.texts.text import Text
 from core.texts.tokens import SPECIAL, TokenizedText
 from core.texts.words import FIRST_WORD, Words, word_map
+
+MOST_WORDS: Final = 8
+"""Changed places whose words a language model is asked about: each costs a pass for every token of the word."""
 
 
 @dataclass(frozen=True, kw_only=True)

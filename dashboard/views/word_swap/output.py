@@ -1,12 +1,12 @@
 """What the changed word does to the output."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.comparison.swap_output import Likelihood, SwapOutput
 from core.texts.text import Text
 from dashboard import wording as shared_wording
 from dashboard.files import provenance
@@ -15,6 +15,9 @@ from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
 from dashboard.views.text.on_screen import waiting
 from dashboard.views.word_swap import wording
+
+if TYPE_CHECKING:
+    from core.comparison.swap_output import Likelihood, SwapOutput
 
 
 def output_of_both(visit: Visit, texts: tuple[Text, Text]) -> None:
@@ -29,7 +32,7 @@ def output_of_both(visit: Visit, texts: tuple[Text, Text]) -> None:
         _predictions(visit, texts, output)
 
 
-def _predictions(visit: Visit, texts: tuple[Text, Text], output: SwapOutput) -> None:
+def _predictions(visit: Visit, texts: tuple[Text, Text], output: "SwapOutput") -> None:
     if output.head is not None:
         moves = shared_wording.output_moves(output.head.unit, output.head.distance)
         st.markdown(moves, help=None if output.head.distance is None else shared_wording.MOVES_HELP)
@@ -45,7 +48,7 @@ def _predictions(visit: Visit, texts: tuple[Text, Text], output: SwapOutput) -> 
         st.markdown(wording.ONLY_ENCODER if visit.settings.kind == "encoder" else shared_wording.NO_HEAD_OUTPUT)
 
 
-def _likelihoods(likelihoods: Sequence[Likelihood]) -> pd.DataFrame:
+def _likelihoods(likelihoods: Sequence["Likelihood"]) -> pd.DataFrame:
     rows = [
         {
             "word in (a)": each.pair.a.text if each.pair.a else "",

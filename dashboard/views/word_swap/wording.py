@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.attention.settings import Head, head_name
-from core.comparison.swap_output import MOST_WORDS
-from core.comparison.word_swap import Move, WordPair, WordSwap
+from core.comparison.word_swap import MOST_WORDS, Move, WordPair, WordSwap
 from dashboard.figures.figure import counted
 from dashboard.plain import plain
 
