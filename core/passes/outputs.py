@@ -142,7 +142,7 @@ def vector_angle(checkpoint: Checkpoint, a: PassText, b: PassText, settings: Pas
         settings: which heads are off.
 
     Returns: the angle between the means of the last hidden states over all tokens.
-    Source: Kahan 2006, "How futile are mindless assessments of roundoff", section 12, which keeps small angles exact.
+    Source: Kahan 2006, "How Futile are Mindless Assessments of Roundoff", whose formula keeps small angles exact.
     """
     u, v = (_text_vector(checkpoint, text, settings) for text in (a, b))
     u, v = u / u.norm(), v / v.norm()
@@ -163,7 +163,7 @@ def word_probability(
     Returns: the product over the word's tokens; of a causal model given all tokens before each, of a masked one given
         the rest of the text and the word's earlier tokens. None for a checkpoint that predicts no tokens, for an
         encoder without its decoder, and for a causal model's first token, before which there is nothing.
-    Source: Kauf and Ivanova 2023, section 3, for masked models of words with several tokens.
+    Source: Kauf and Ivanova 2023 (their PLL-word-l2r), for masked models of words with several tokens.
     """
     if checkpoint.head in (None, "classes") or text.kind == "encoder":
         return None
