@@ -199,6 +199,15 @@ def test_what_does_not_fit_is_named(changes, message):
         attention_arcs(**arguments(**changes))
 
 
+def test_a_row_without_a_query_has_no_attention_and_the_text_of_a_group_can_be_named():
+    attention = arguments()["attention"].copy()
+    attention[:, 2], attention[:, :, 2] = 0, 0
+    attention /= np.maximum(attention.sum(axis=-1, keepdims=True), 1e-9)
+    data = payload(attention=attention, group="two", text="five words")
+    assert (data["group"], data["text"]) == ("two", "five words")
+    assert payload()["text"] is None
+
+
 # Two texts, and windows of one
 
 
