@@ -34,7 +34,12 @@ def thirds(level: Literal["top", "bottom"] = "bottom") -> tuple[DeltaGenerator, 
     return grid.cell(), grid.cell(), grid.cell()
 
 
-def quarters() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Four pictures side by side, or fewer where the page is too narrow."""
-    grid = st.grid(4, min_column_width=NARROWEST_ARCS, gap="medium")
+def map_and_arcs(key: str) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """A map of heads and three pictures of arcs side by side, or two in a row where the page is too narrow.
+
+    Args:
+        key: of their container, by which `dashboard/web/room.css` gives the map more room.
+    """
+    with st.container(key=key):
+        grid = st.grid(2, min_column_width=NARROWEST_ARCS, gap="medium")
     return grid.cell(), grid.cell(), grid.cell(), grid.cell()

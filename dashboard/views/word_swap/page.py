@@ -28,7 +28,7 @@ from dashboard.views import frame
 from dashboard.views.arcs.attention import attention_of
 from dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from dashboard.views.frame import Visit
-from dashboard.views.layout import quarters
+from dashboard.views.layout import map_and_arcs
 from dashboard.views.maps import show_head_map
 from dashboard.views.text.on_screen import waiting
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
@@ -119,7 +119,7 @@ def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: lis
     if n_alone := sum(pair.a is None or pair.b is None for pair in swap.words):
         st.markdown(wording.no_partner(n_alone))
     pictures = st.container()  # the switches of the arcs stand above them and the map
-    on_map, *on_arcs = quarters()
+    on_map, *on_arcs = map_and_arcs("swap pictures")
     with on_map:
         _map(visit, texts, swap, heads)
     if heads:

@@ -11,11 +11,11 @@ from dashboard.plain import plain
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
 SEE: Final = (
-    "Two sentences, one model. Each square is an attention head: the darker, the more of its attention goes elsewhere "
-    "in (b). Click one to see where."
+    "Two sentences, one model. The darker a square, the more of that head's attention goes elsewhere in (b). Click one "
+    "to see where."
 )
 FIRST: Final = "Sentence (a)"
-SECOND: Final = "Sentence (b): change a word"
+SECOND: Final = "Sentence (b)"
 ONE_SENTENCE: Final = "One sentence. Enter runs the model on it."
 EXAMPLES: Final = "Try"
 BACK: Final = "Back to one sentence"
@@ -59,7 +59,7 @@ def in_both(pair: WordPair) -> str:
 def side(letter: str, words: Sequence[str]) -> str:
     """Above the arcs of one sentence: its words that differ, highlighted."""
     marked = " … ".join(f":orange-background[**{plain(word)}**]" for word in words)
-    return f"**({letter})** {marked or 'without the added words'}"
+    return f"**({letter})** {marked or 'lacks a word'}"
 
 
 def difference(head: Head) -> str:
@@ -86,8 +86,8 @@ def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
     word, loses, gains = (plain(in_both(swap.words[row])) for row in (move.row, move.loses, move.gains))
     before, after = swap.a[head][move.row], swap.b[head][move.row]
     return (
-        f"{name} moves {_percent(moved)} of its attention on average; most from *{word}*, which gives *{gains}* "
-        f"{_percent(after[move.gains])} instead of {_percent(before[move.gains])}, and *{loses}* "
+        f"{name} moves {_percent(moved)} of its attention on average; most from “{word}”, which gives “{gains}” "
+        f"{_percent(after[move.gains])} instead of {_percent(before[move.gains])}, and “{loses}” "
         f"{_percent(after[move.loses])} instead of {_percent(before[move.loses])}."
     )
 

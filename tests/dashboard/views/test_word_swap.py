@@ -54,7 +54,7 @@ def test_the_link_shows_map_both_sentences_and_their_difference_row_by_row(swap)
     assert [each["controls"] for each in pictures] == ["alone", "without", "without", "without"]
     (moves,) = (each.value for each in at.markdown if each.value.startswith("**L1 H2** moves"))
     assert re.search(
-        r"moves \d+% of its attention on average; most from \*\w+\*, which gives \*.+\* \d+% instead of \d+%, and ",
+        r"moves \d+% of its attention on average; most from “\w+”, which gives “.+” \d+% instead of \d+%, and “",
         moves,
     )
     assert moves.endswith(wording.NOT_TESTED)
