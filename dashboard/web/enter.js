@@ -3,7 +3,7 @@
 addEventListener("keydown", (event) => {
   const { key, target, isComposing, shiftKey, ctrlKey, metaKey, altKey } = event;
   if (key !== "Enter" || isComposing || shiftKey || ctrlKey || metaKey || altKey) return;
-  if (!target.matches?.(".st-key-text textarea") || matchMedia("(pointer: coarse)").matches) return;
+  if (!target.matches?.(":is(.st-key-text, .st-key-swap) textarea") || matchMedia("(pointer: coarse)").matches) return;
   event.preventDefault();
   event.stopPropagation();
   target.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey: true, bubbles: true, cancelable: true }));

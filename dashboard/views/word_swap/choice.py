@@ -61,8 +61,9 @@ def change_a_word() -> None:
 
 
 def examples() -> None:
-    """Draw a button for each ready example, and one that leads back to one sentence."""
+    """Draw a button for each ready example, one that leads back to one sentence, and one to click after typing."""
     with st.container(horizontal=True, vertical_alignment="center", key="swaps"):
+        st.button(wording.LOOK, key="look at both", icon=":material/visibility:", help=wording.LOOK_HELP)
         st.markdown(wording.EXAMPLES, width="content")
         for number, example in enumerate(EXAMPLES):
             st.button(example.label, key=f"swap example {number}", on_click=_take, args=(example,))

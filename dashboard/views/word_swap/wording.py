@@ -16,8 +16,10 @@ SEE: Final = (
 )
 FIRST: Final = "Sentence (a)"
 SECOND: Final = "Sentence (b)"
-ONE_SENTENCE: Final = "One sentence. Enter runs the model on it."
-EXAMPLES: Final = "Try"
+ONE_SENTENCE: Final = "One sentence. Enter runs the model on both."
+LOOK: Final = "Look"
+LOOK_HELP: Final = "Runs the model on both sentences, as Enter does."
+EXAMPLES: Final = "Examples"
 BACK: Final = "Back to one sentence"
 EMPTY: Final = "Sentence (b) is empty. Type (a) again with a word changed, or click an example."
 EQUAL: Final = "Both sentences are the same. Change a word in (b), or click an example."
