@@ -92,7 +92,7 @@ def _sentences() -> tuple[Text, Text]:
         raise AnalysisError(wording.EMPTY)
     lines = read_typed(second)
     if len(lines) > 1:
-        raise AnalysisError(wording.SEVERAL.format(n=f"{len(lines):,}"))
+        raise AnalysisError(wording.several(len(lines)))
     texts = a, lines[0]
     check_single(texts)
     return texts

@@ -1,12 +1,14 @@
 """Sentences of the changed word."""
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Final
 
 from core.attention.settings import Head, head_name
 from core.comparison.word_swap import MOST_WORDS, Move, WordPair, WordSwap
 from dashboard.figures.figure import counted
 from dashboard.plain import plain
+from dashboard.wording import not_there
 
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
@@ -23,7 +25,6 @@ EXAMPLES: Final = "Examples"
 BACK: Final = "Back to one sentence"
 EMPTY: Final = "Sentence (b) is empty. Type (a) again with a word changed, or click an example."
 EQUAL: Final = "Both sentences are the same. Change a word in (b), or click an example."
-SEVERAL: Final = "Sentence (b) has {n} lines. Keep one."
 NO_PAIRS: Final = (
     "The decoder and its cross-attention read a source and a target, and a changed word is shown in single sentences. "
     "Choose the encoder beside “Attention” in the sidebar."
@@ -36,6 +37,8 @@ MORE: Final = "more in (b)"
 LESS: Final = "less in (b)"
 GAP: Final = "\N{EN DASH}"
 """In place of a word that only the other sentence has."""
+LEAST: Final = 0.01
+"""Smallest share of attention of which it is said where it goes."""
 OUTPUT: Final = "What changes in the output"
 ANGLE: Final = "Angle between the two sentence vectors"
 ANGLE_HELP: Final = (
@@ -47,6 +50,11 @@ LIKELIHOOD_HELP: Final = (
     "causal one only what comes before."
 )
 ONLY_ENCODER: Final = "The encoder alone predicts nothing."
+
+
+def several(n_lines: int) -> str:
+    """More than one second sentence."""
+    return f"Sentence (b) has {n_lines:,} lines. Keep one."
 
 
 def in_both(pair: WordPair) -> str:
@@ -81,10 +89,12 @@ def no_partner(n_words: int) -> str:
 def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
     """How far the attention of one head moves, and where it moves most."""
     name, moved = f"**{head_name(*head)}**", float(swap.moved[head])
-    if move is None:
-        return f"{name} moves {_percent(moved)} of its attention on average."
-    if move.moved < 0.005:
-        return f"{name} moves none of its attention: less than 1% from any word that both sentences have."
+    if isnan(moved):
+        return not_there(head_name(*head), 1)
+    if moved < LEAST:
+        return f"{name} moves less than 1% of its attention."
+    if move is None or move.moved < LEAST:
+        return f"{name} moves {_percent(moved)} of its attention on average, only from the words that were changed."
     word, loses, gains = (plain(in_both(swap.words[row])) for row in (move.row, move.loses, move.gains))
     before, after = swap.a[head][move.row], swap.b[head][move.row]
     return (

@@ -1,11 +1,13 @@
 """A changed word on the page Inspect, without a browser."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reading import button, said, sent
 
+from core.comparison.word_swap import SentenceWord, WordPair, WordSwap, largest_move
 from dashboard.views.text import wording as stories_wording
 from dashboard.views.word_swap import wording
 from dashboard.views.word_swap.choice import EXAMPLES, SWAP
@@ -106,7 +108,7 @@ def test_an_example_replaces_both_and_the_readers_own_text_can_be_brought_back(s
 @pytest.mark.parametrize(
     ("text", "other", "sentence"),
     [
-        (A, f"{B}\n{A}", wording.SEVERAL.format(n="2")),
+        (A, f"{B}\n{A}", wording.several(2)),
         (A, f"{A} ||| {B}", "The second text is a pair. A changed word is shown in single sentences"),
         (f"{A} ||| {B}", B, "The first text is a pair."),
         (A, A.upper(), "have the same tokens, so nothing differs."),
@@ -127,6 +129,35 @@ def test_an_empty_second_sentence_is_asked_for_and_the_fields_stay(swap):
     assert said(at) == [wording.EMPTY]
     at.text_area(key=SWAP).set_value(B).run()
     assert sent(at, MAP)
+
+
+@pytest.mark.parametrize(
+    ("of_the", "of_dog", "sentence"),
+    [
+        (0.2, 0.2, "**L0 H0** moves less than 1% of its attention."),
+        (0.2, 1.0, "**L0 H0** moves 40% of its attention on average, only from the words that were changed."),
+        (
+            0.6,
+            0.2,
+            "**L0 H0** moves 20% of its attention on average; most from “the”, which gives “dog → cat” 60% instead of "
+            "20%, and “\\[CLS\\]” 10% instead of 20%.",
+        ),
+        (np.nan, np.nan, "L0 H0 is not in this checkpoint"),
+    ],
+)
+def test_the_sentence_on_a_head_says_where_its_attention_goes(of_the, of_dog, sentence):
+    """[CLS] the dog against [CLS] the cat; both words give an even fifth to each of five at first."""
+    names = ("[CLS]", "the", "dog", "sat", "[SEP]")
+    words = [SentenceWord(text=name, tokens=(row,), is_special=name[0] == "[") for row, name in enumerate(names)]
+    pairs = [WordPair(a=word, b=replace(word, text="cat") if word.text == "dog" else word) for word in words]
+    a = np.full((1, 1, 5, 5), 0.2)
+    b = a.copy()
+    for row, share in ((1, of_the), (2, of_dog)):
+        b[0, 0, row] = (1 - share) / 4
+        b[0, 0, row, 2] = share
+    moved = np.abs(b - a)[:, :, 1:3].sum(axis=-1).mean(axis=-1) / 2
+    swap = WordSwap(words=tuple(pairs), a=a, b=b, difference=b - a, moved=moved)
+    assert wording.head_moves((0, 0), swap, largest_move(swap, (0, 0))).startswith(sentence)
 
 
 def frames(at):
