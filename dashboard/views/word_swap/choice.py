@@ -91,3 +91,4 @@ def _take(example: Example) -> None:
 
 def _end() -> None:
     st.session_state[IS_ON] = False  # Streamlit removes the field and its parameter
+    link.put([SWAP + controls.IN_TAB], {})
