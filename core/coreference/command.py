@@ -88,7 +88,7 @@ def coreference(arguments: argparse.Namespace) -> None:
     Columns of a control, which compares the attention to the antecedents with the attention that they get from later
     words that do not mention the same entity:
         compared: number of cases that can be compared
-        attention, attention_of_others, times_others: the two means, and their ratio
+        attention_to_right, attention_of_others, times_others: the two means, and their ratio
         p_others: one-sided p-value of the first being larger, multiplied by the number of heads
         beats_others: whether it is significant at .05, and at least twice as large
         from_everywhere: whether it is less than twice as large, so that the head attends to these words from everywhere

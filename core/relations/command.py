@@ -156,7 +156,7 @@ def parse_heads(arguments: argparse.Namespace) -> None:
     Columns of a control, which compares the attention to the right word with the attention that the same word gets from
     words that no relation joins to it:
         compared: number of cases in which both can attend to it
-        attention, attention_of_others, times_others: the two means, and their ratio
+        attention_to_right, attention_of_others, times_others: the two means, and their ratio
         p_others: one-sided p-value of the first being larger, paired by document (or text) and corrected like p
         beats_others: whether it is significant, and at least twice as large
         from_everywhere: whether it is less than twice as large, so that the head attends to the word from

@@ -79,11 +79,11 @@ class KeyMatched:
         )
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Columns of files, one row per head: compared (cases), attention (to the right word), attention_of_others (to
+        """Columns of files, one row per head: compared (cases), attention_to_right (word), attention_of_others (to
         the same word), times_others (their ratio), p_others, beats_others and from_everywhere."""
         values = {
             "compared": self.n_cases,
-            "attention": self.to_right,
+            "attention_to_right": self.to_right,
             "attention_of_others": self.from_others,
             "times_others": self.times,
             "p_others": self.p_values,

@@ -45,7 +45,7 @@ def _predictions(visit: Visit, texts: tuple[Text, Text], output: "SwapOutput") -
         if output.n_left_out:
             st.markdown(wording.left_out(output.n_left_out))
     elif output.head is None:
-        st.markdown(wording.ONLY_ENCODER if visit.settings.kind == "encoder" else shared_wording.NO_HEAD_OUTPUT)
+        st.markdown(wording.ONLY_ENCODER if visit.settings.kind == "encoder" else shared_wording.EMBEDS_ONLY)
 
 
 def _likelihoods(likelihoods: Sequence["Likelihood"]) -> pd.DataFrame:

@@ -385,7 +385,7 @@ def bad_input(folder, tmp_path, folders):
         "column": ((*run, "--texts", tmp_path / "a.parquet", *new, "--text-columns", "b"), "There is no column 'b'"),
         "no ray": (("run", "--output", folder, "--address", "auto"), "Add --engine ray"),
         "nothing": (("show", tmp_path), "is not a results folder"),
-        "no texts": ((*run, *new), "--texts is not given"),
+        "no texts": ((*run, *new), "Add --texts"),
         "question": (
             (*run, "--texts", folder, *new, "--questions", "colour"),
             "There is no question 'colour'. Choose among roles",
@@ -407,7 +407,7 @@ def test_an_address_where_no_ray_is(done, tmp_path, capsys):
     folder = copied(done, tmp_path / "r")
     (folder / DONE_FOLDER / "000000.json").unlink()
     assert corpus("run", "--output", folder, "--engine", "ray", "--address", "127.0.0.1:9") == 2
-    assert "There is no Ray at 127.0.0.1:9" in capsys.readouterr().err
+    assert "No Ray cluster answers at 127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_shares_above_chance_have_no_bets(checkpoint, texts, tmp_path, capsys):
