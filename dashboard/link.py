@@ -106,6 +106,14 @@ def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
             del st.query_params[name]
 
 
+def unbound() -> dict[str, list[str]]:
+    """The parameters in the address bar that no widget holds; Streamlit lets nothing else set those of a widget."""
+    context = get_script_run_ctx()
+    assert context is not None, "pages run in a session"
+    with context.session_state.query_params() as parameters:
+        return {name: parameters.get_all(name) for name in parameters if not parameters.is_bound(name)}
+
+
 def say(sentence: str) -> None:
     """Add a sentence about a value of the link that cannot be shown; the page displays it."""
     sentences = st.session_state.get(_SAID, ())

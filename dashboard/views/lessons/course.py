@@ -72,7 +72,7 @@ def begin(page: str) -> None:
         {state.LESSON: str(lesson), STEP: str(index + 1), **_guess_parameter(lesson, index)},
     )
     if st.session_state.pop(_ENTERED, False) and (target_page := step_now().page) != (page or "inspect"):
-        st.switch_page(st.session_state["pages"][target_page], query_params=dict(st.query_params))
+        st.switch_page(st.session_state["pages"][target_page], query_params=link.unbound())
     if message := st.session_state.pop(_MESSAGE, ""):
         link.say(message)
 

@@ -250,3 +250,14 @@ def test_a_word_has_to_be_chosen_first(app):
     click(at, "lesson guess it")
     assert "Click a word in the right-hand column first." in panel(at)
     assert "Step 2 of 6" in panel(at)
+
+
+@pytest.mark.parametrize("lesson", [1, 2, 3, 4, 5])
+def test_the_next_lesson_begins_after_a_sentence_of_the_readers_own(app, lesson):
+    """Also with a chosen head and a changed setting, which the address holds, too."""
+    page = steps_of(lesson)[-1].page
+    at = app(page, lesson=str(lesson), step=str(len(steps_of(lesson))), head="1-2", tau="2.5")
+    if page == "inspect":
+        at.text_area(key="text").set_value("The tired girl reads a long book.").run()
+    click(at, "lesson next")
+    assert f"Lesson {lesson + 1} of" in panel(at)
