@@ -10,6 +10,7 @@ from dashboard.views.frame import Visit
 if TYPE_CHECKING:
     from cache.engine import Engine
     from core.passes.texts import TextAttention
+    from dashboard.components.arcs.asked import AskedLink
     from dashboard.views.corpus import Corpus
 
 
@@ -37,7 +38,7 @@ def lesson_panel(
     tested: "Corpus | None" = None,
     others: "tuple[Engine, ...]" = (),
     typed: str = "",
-) -> None:
+) -> "AskedLink | None":
     """Draw the panel of the current step.
 
     Args:
@@ -47,8 +48,10 @@ def lesson_panel(
         tested: see there.
         others: see there.
         typed: see there.
+
+    Returns: the link that the step asks for or answers, if it is about one.
     """
     from dashboard.views.lessons.answers import StepInputs
     from dashboard.views.lessons.panel import panel
 
-    panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))
+    return panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))

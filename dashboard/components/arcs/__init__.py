@@ -10,6 +10,7 @@ import streamlit as st
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import head_name
+from dashboard.components.arcs.asked import AskedLink
 from dashboard.components.arcs.look import Look, read_look
 from dashboard.components.packing import as_text, base64_of, quantised
 from dashboard.components.selection import push
@@ -38,6 +39,7 @@ SCRIPTS: Final = (
     "controls.js",
     "tokens.js",
     "words.js",
+    "asked.js",
     "pointer.js",
     "together.js",
     "preview.js",
@@ -83,6 +85,7 @@ def attention_arcs(
     less: str = "less attention",
     ask: tuple[str, str] | None = None,
     on_ask: Callable[[str, int], None] | None = None,
+    asked: AskedLink | None = None,
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
 
@@ -120,9 +123,10 @@ def attention_arcs(
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
         more: meaning of a weight above 0.
         less: meaning of a weight below 0.
-        ask: label of a button beside a pinned query, and beside a pinned key; None for no button.
+        ask: label of a button beside a pinned query, and beside a pinned key; empty or None for no button.
         on_ask: called with "from" or "to" and the position of the pinned token in the whole text, before the run that
-            follows a click on that button.
+            follows a click on that button; while a link is asked for, also after Enter on a key.
+        asked: the link that a lesson asks for, of a text that is whole; until it is answered, `attention` is 0.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
@@ -158,6 +162,7 @@ def attention_arcs(
         "group": group,
         "text": text,
         "ask": None if ask is None else dict(zip(SIDES, ask)),
+        "asked": None if asked is None else _asked_data(asked),
         "frame": frame,
         "grid": grid,
         "controls": controls,
@@ -222,6 +227,10 @@ def _check_difference(attention: np.ndarray, *, is_whole: bool) -> None:
     furthest = np.abs(attention.sum(axis=-1, dtype=np.float64)).max()
     if furthest > 2 * ROW_SUM_SLACK and is_whole:
         raise ValueError(f"Each query's differences sum to 0; one row sums to {furthest:.3g}.")
+
+
+def _asked_data(asked: AskedLink) -> dict[str, Any]:
+    return {"query": asked.query, "guess": asked.guess, "is_answered": asked.is_answered}
 
 
 def _signs(more: str, less: str) -> dict[str, Any]:

@@ -98,6 +98,7 @@ function receive(view, data) {
     sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
   };
   if (isOther) adoptChoices(view);
+  takeAsked(view);
   elements.view.setAttribute("aria-label", data.label);
   elements.view.dataset.controls = data.controls;
   elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
@@ -244,6 +245,12 @@ function drawFocus(view) {
   }
   const seen = seenPart(view);
   const context = clearedPart(view, elements.overlay, seen);
+  markAsked(view);
+  if (isAsking(view)) {
+    drawGuess(view, context, { ...view.frameSize, ...seen });
+    showSummary(view, askedSummary(view));
+    return;
+  }
   if (!focus) {
     showSummary(view, restingSummary(view));
     return;
@@ -251,6 +258,7 @@ function drawFocus(view) {
   const links = linksOfRow(view.table, visibleHeads(view), choices.pair, focus);
   drawFocusLinks(view, context, { ...view.frameSize, ...seen }, focus, links);
   showBoxes(view, focus, links);
+  drawGuess(view, context, { ...view.frameSize, ...seen });
   showSummary(view, focusSummary(view, focus, links));
 }
 

@@ -124,6 +124,13 @@ function pin(view, { side, row }) {
   tellLook(view);
 }
 
+/** Enter on a word is the guess of a lesson; a word of the left-hand column is none. */
+function guess(view, { side, row }) {
+  if (side !== "to") return;
+  view.choices.pin = { side, token: view.table.rows[side][row].tokens[0] };
+  askAbout(view);
+}
+
 function unpin(view) {
   if (!view.choices.pin) return;
   view.choices.pin = null;
@@ -138,7 +145,7 @@ function unpin(view) {
 function offerToAsk(view, pin) {
   const { ask } = view.elements;
   const { data } = view.source;
-  ask.hidden = !pin || !data.ask;
+  ask.hidden = !pin || !data.ask?.[pin.side];
   if (!ask.hidden) ask.textContent = data.ask[pin.side];
 }
 
@@ -154,7 +161,8 @@ function onTokenKey(view, event) {
   if (!token) return;
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();
-    pin(view, token);
+    if (event.key === "Enter" && isAsking(view)) guess(view, token);
+    else pin(view, token);
     return;
   }
   const place = neighbour(view, token, event.key);

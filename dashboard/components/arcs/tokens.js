@@ -40,7 +40,7 @@ function tokenElement(rows, number, side, inWindow) {
   const token = newElement("div", row.special ? "token special" : "token");
   token.setAttribute("role", "option");
   token.setAttribute("aria-selected", "false");
-  token.setAttribute("aria-label", `${row.label}, ${place}${row.special ? ", special token" : ""}`);
+  token.setAttribute("aria-label", `${side}: ${row.label}, ${place}${row.special ? ", special token" : ""}`);
   token.tabIndex = number === 0 ? 0 : -1;
   token.title = row.label;
   Object.assign(token.dataset, { side, row: number });

@@ -18,6 +18,7 @@ from core.roles.sieves import sieve_cells
 from core.texts.text import Text
 from dashboard import state, wording
 from dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
+from dashboard.components.arcs.asked import AskedLink
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
@@ -42,7 +43,9 @@ _sieves: Final[WeakKeyDictionary[TextAttention, dict[Direction, Sieves]]] = Weak
 """Sieves by attention and direction."""
 
 
-def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: str) -> TextAttention:
+def where_heads_look(
+    visit: Visit, screen: OnScreen, heads: list[Head], grid: str, asked: AskedLink | None = None
+) -> TextAttention:
     """Draw the arcs of the chosen heads, and for a long text the overview that moves their window.
 
     Args:
@@ -50,9 +53,13 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         screen: the text.
         heads: the chosen heads.
         grid: key of the grid in which they were chosen.
+        asked: the link that a lesson asks for; until it is answered, the words of its head stand there without links.
 
     Returns: the attention that is drawn, or would be if a head were chosen.
     """
+    take = None if asked is None else asked.take
+    if asked is not None and take is not None:
+        heads = [asked.head]
     if not heads:
         st.info(wording.arcs_hint(MOST_HEADS))
         return screen.now.looked
@@ -71,9 +78,9 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
         with head_row:
-            overlay = _overlay(choice, text_attention)
+            overlay = None if take else _overlay(choice, text_attention)
     queries, keys = sides(text_attention)
-    attention = attention_of(text_attention.attention, drawn)
+    attention = attention_of(text_attention.attention, drawn) * (take is None)
     arcs = partial(
         attention_arcs,
         key="arcs",
@@ -84,18 +91,20 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         causal=text_attention.causal,
         sieve=overlay,
         label=f"Attention of {names} in {engine.files.name}",
-        ask=(words_wording.ASK_FROM, words_wording.ASK_TO),
-        on_ask=lambda side, token: _ask(text_attention, side, token),
-        frame=frame_of(text_attention),
-        grid=grid,
+        ask=("", asked.label) if asked is not None and take else (words_wording.ASK_FROM, words_wording.ASK_TO),
+        on_ask=partial(_take_guess, take) if take else partial(_ask, text_attention),
+        frame=None if take else frame_of(text_attention),
+        grid=None if take else grid,
         look=look_at(queries, keys),
         n_pinned=n_pinned(),
         on_look=take_look,
+        asked=asked,
     )
     _keep_room(queries, keys)
     facts = provenance.text_facts(choice, engine, screen.text)
     facts |= {"heads": names}
-    _arcs_and_files(arcs, partial(arcs_svg, queries, attention, drawn, keys=keys), facts)
+    svg = None if take else partial(arcs_svg, queries, attention, drawn, keys=keys)
+    _arcs_and_files(arcs, svg, facts)
     return text_attention
 
 
@@ -114,10 +123,10 @@ def attention_of(
 
 
 @st.fragment
-def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str], facts: Mapping[str, str]) -> None:
+def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str] | None, facts: Mapping[str, str]) -> None:
     """The arcs and their files, which draw the same links; changing the settings reruns nothing else of the page."""
     arcs()
-    if not first_screen_is_drawn():
+    if svg is None or not first_screen_is_drawn():
         return
     look = look_now()
     share, strongest = look.top_share or DEFAULT_SHARE, look.n_strongest
@@ -129,6 +138,12 @@ def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str], facts: Ma
 def _ask(text_attention: TextAttention, side: str, token: int) -> None:
     """Ask about the word of a token. The answer is in a tab of the page, so the whole page reruns."""
     take_token(text_attention, side, token)
+    st.rerun()
+
+
+def _take_guess(take: Callable[[int], None], _side: str, token: int) -> None:
+    """Take the pinned word as the guess. The answer is in the panel of the lesson, so the whole page reruns."""
+    take(token)
     st.rerun()
 
 

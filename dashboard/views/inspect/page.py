@@ -77,8 +77,9 @@ def _inspect() -> None:
     texts = frame.readable(choice, engine, corpus_texts)
     visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
+    asked = None
     if lesson is not None:
-        lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
+        asked = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
     state.remember_off(choice)
@@ -101,7 +102,7 @@ def _inspect() -> None:
         tested = kept_corpus(visit) if texts and needs_tests else None
         heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
     with right:
-        drawn = where_heads_look(visit, screen, heads, GRID)
+        drawn = where_heads_look(visit, screen, heads, GRID, asked)
     if not first_screen_is_drawn() or lesson_asks("inspect"):
         return
     _about(visit, screen, drawn, tested, heads, below)

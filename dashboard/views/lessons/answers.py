@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from cache.engine import Engine
 from core.attention.settings import Head, PassSettings, head_name, highest_head
@@ -19,12 +19,14 @@ from core.roles.controls import control_passes, counts_of
 from core.roles.measures import DIRECTIONS, SYNTACTIC
 from core.roles.sieves import sieve_cells
 from core.texts.text import read_typed
-from core.texts.tokens import SPECIAL
+from core.texts.tokens import SPECIAL, TokenizedText
+from core.word_links.on_text import words_on
 from dashboard.figures.roles.evidence import odds
 from dashboard.views.corpus import Corpus, judged
 from dashboard.views.frame import Visit
+from dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from dashboard.views.text import stories, wording
-from dashboard.views.text.stories import LEAST_SHARE, SENTENCE
+from dashboard.views.text.stories import LEAST_SHARE
 
 Guess = Head | int | None
 """A head, a token position or a number; None if the reader has not guessed."""
@@ -56,6 +58,14 @@ class StepInputs:
         return self.looked
 
 
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase of the lessons' language, and its values."""
+
+    name: str
+    values: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepResult:
     """Result of the computation of a step."""
@@ -66,9 +76,13 @@ class StepResult:
     """`none` selects the text for a checkpoint without such a head."""
     heads: tuple[Head, ...] = ()
     """Heads to show in the grid and the arcs."""
+    query: int | None = None
+    """The token of which the step asks, or says, at which word the first of these heads looks most."""
     of_guess: Callable[[Guess], str] = str
     """Describes a guess: its name, and how close it is."""
     is_right: Callable[[Guess], bool] = lambda guess: False
+    doing: Callable[[Guess], Phrase | None] = lambda guess: None
+    """Says what a wrong guess does, or how it is wrong."""
 
 
 Finds = Callable[[StepInputs], StepResult]
@@ -84,47 +98,70 @@ def previous_word(inputs: StepInputs) -> StepResult:
     return _best(inputs.attention, stories.STORIES[wording.PREVIOUS_WORD].links_of(inputs.attention.text.queries))
 
 
-def verb_and_object(inputs: StepInputs) -> StepResult:
-    """The head that attends most from the verb of the lessons' sentence to its object."""
-    return _best(inputs.attention, _object_links(inputs.attention))
+def near_object(inputs: StepInputs) -> StepResult:
+    """Where the head that attends most from the verb of the lessons' sentence to its object attends from the verb."""
+    return replace_values(_one_word(inputs.attention, NEAR, _object_head(inputs.attention)), _size(inputs))
 
 
-def one_word(inputs: StepInputs) -> StepResult:
-    """Where that head attends from the verb, or in causal models from the object."""
-    text_attention = inputs.attention
-    links = _object_links(text_attention)
-    head = stories.strongest(text_attention.attention, links, text_attention.causal).head
-    query = int(np.flatnonzero((np.tril(links) if text_attention.causal else links).any(axis=1))[0])
-    row, words = text_attention.attention[*head, query], text_attention.text.keys.words
-    most = int(row.argmax())
+def far_word(inputs: StepInputs) -> StepResult:
+    """Where the same head attends from a verb that its object follows at a greater distance."""
+    return _one_word(inputs.attention, FAR, _head_of_lesson_one(inputs))
 
-    def to_word(token: int) -> float:
-        is_of_word = words == words[token] if words[token] != SPECIAL else np.arange(len(row)) == token
-        return float(row[is_of_word].sum())
 
-    def is_same_word(guess: Guess) -> bool:
-        return isinstance(guess, int) and to_word(guess) == to_word(most)
+def far_object(inputs: StepInputs) -> StepResult:
+    """The same as an answer: section "none" where another word than the object gets most."""
+    result = far_word(inputs)
+    return result if result.values["most"] == result.values["object"] else replace(result, section="none")
 
-    tokens = text_attention.text.keys.tokens
+
+def _head_of_lesson_one(inputs: StepInputs) -> Head:
+    (text,) = read_typed(NEAR.sentence)
+    text_attention, _ = inputs.visit.inference.look(inputs.visit.engine, text, inputs.visit.settings)
+    return _object_head(text_attention)
+
+
+def _object_head(text_attention: TextAttention) -> Head:
+    """The head that attends most from the verb of the lessons' sentence to its object, or in causal models back."""
+    links = _object_links(text_attention, NEAR)
+    return stories.strongest(text_attention.attention, links, text_attention.causal).head
+
+
+def _one_word(text_attention: TextAttention, sentence: VerbAndObject, head: Head) -> StepResult:
+    """Where a head attends from the verb of a sentence, or in causal models from the object."""
+    queries, keys = text_attention.text.queries, text_attention.text.keys
+    links = _object_links(text_attention, sentence)
+    query, true_key = map(int, np.argwhere(links)[0])
+    row, word_of, names = text_attention.attention[*head, query], keys_by_word(keys), word_names(keys)
+    shares = np.bincount(word_of, row)[word_of]
+    most = int(shares.argmax())
     return StepResult(
         values={
             "head": head_name(*head),
-            "word": text_attention.text.queries.tokens[query],
-            "most": tokens[most],
-            "share": percent(to_word(most)),
-            **_size(inputs),
+            "word": word_names(queries)[query],
+            "most": names[most],
+            "object": names[true_key],
+            "share": percent(float(shares[most])),
+            "even": percent(1 / (query + 1 if text_attention.causal else len(row))),
         },
         heads=(head,),
-        of_guess=lambda guess: f"{tokens[guess]} ({percent(to_word(guess))})" if isinstance(guess, int) else "",
-        is_right=is_same_word,
+        query=query,
+        of_guess=lambda guess: f"{names[guess]} ({percent(float(shares[guess]))})" if isinstance(guess, int) else "",
+        is_right=lambda guess: isinstance(guess, int) and bool(word_of[guess] == word_of[most]),
     )
 
 
-def riddle(inputs: StepInputs) -> StepResult:
-    """The same as a question: another head is shown, so that its arcs do not give the answer away."""
-    answer = one_word(inputs)
-    candidates = (*previous_word(inputs).heads, (0, 0), (0, 1))
-    return replace(answer, heads=(next(head for head in candidates if head not in answer.heads),))
+def word_names(text: TokenizedText) -> tuple[str, ...]:
+    """The whole word of each token; a special token is a word of its own."""
+    names = {token: word.text for word in words_on(text, (0, len(text.ids))) for token in word.tokens}
+    return tuple(names[token] for token in range(len(text.ids)))
+
+
+def keys_by_word(text: TokenizedText) -> Int[np.ndarray, " token"]:
+    """Number of the word of each token, special tokens counted as words."""
+    numbers = np.zeros(len(text.ids), dtype=int)
+    for number, word in enumerate(words_on(text, (0, len(text.ids)))):
+        numbers[list(word.tokens)] = number
+    return numbers
 
 
 def resting(inputs: StepInputs) -> StepResult:
@@ -148,21 +185,17 @@ def resting(inputs: StepInputs) -> StepResult:
 
 def own_object(inputs: StepInputs) -> StepResult:
     """The same head on the reader's own sentence, from verbs to their objects according to the parser."""
-    (lesson_text,) = read_typed(SENTENCE)
-    lesson_attention, _ = inputs.visit.inference.look(inputs.visit.engine, lesson_text, inputs.visit.settings)
-    head = stories.strongest(lesson_attention.attention, _object_links(lesson_attention), lesson_attention.causal).head
+    head = _head_of_lesson_one(inputs)
     text_attention = inputs.attention
     links = sieve_cells(
         "syntactic:dobj", text_attention.text, text_attention.causal, _forwards(text_attention), text_attention.window
     )
-    if inputs.typed == SENTENCE or not links.any():
+    if inputs.typed in (NEAR.sentence, FAR.sentence) or not links.any():
         return StepResult(values={"head": head_name(*head)}, section="none", heads=(head,))
     queries = np.flatnonzero(links.any(axis=1))
     share = float((text_attention.attention[*head][queries] * links[queries]).sum(axis=-1).mean())
-    pairs = "; ".join(
-        f"{text_attention.text.queries.tokens[query]} → {text_attention.text.keys.tokens[key]}"
-        for query, key in np.argwhere(links)
-    )
+    from_words, to_words = word_names(text_attention.text.queries), word_names(text_attention.text.keys)
+    pairs = "; ".join(dict.fromkeys(f"{from_words[query]} → {to_words[key]}" for query, key in np.argwhere(links)))
     even = float(
         links[queries].sum() / (queries + 1 if text_attention.causal else np.full(len(queries), links.shape[1])).sum()
     )
@@ -276,7 +309,11 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     layer = int(by_layer.argmax())
     head = int(moved[layer].argmax())
     # For a number of heads a close guess is right; for a layer only the exact one.
-    result = replace(_number(layer, len(by_layer)), is_right=lambda guess: guess == layer)
+    result = replace(
+        _number(layer, len(by_layer)),
+        is_right=lambda guess: guess == layer,
+        doing=lambda guess: _moved(by_layer, guess) if isinstance(guess, int) else None,
+    )
     return replace_values(
         result,
         {
@@ -292,14 +329,23 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     )
 
 
+def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
+    """How much of the attention moved in the guessed layer; None for a layer that there is not."""
+    if layer >= len(by_layer):
+        return None
+    return Phrase("layer_moved", (("layer", str(layer)), ("share", percent(float(by_layer[layer])))))
+
+
 def size(inputs: StepInputs) -> StepResult:
     """Numbers of heads and layers."""
     return StepResult(values=_size(inputs))
 
 
-def replace_values(result: StepResult, values: Mapping[str, str], *, heads: tuple[Head, ...] = ()) -> StepResult:
-    """The result with further values, and other heads to show."""
-    return replace(result, values={**result.values, **values}, heads=heads)
+def replace_values(
+    result: StepResult, values: Mapping[str, str], *, heads: tuple[Head, ...] | None = None
+) -> StepResult:
+    """The result with further values, and with other heads to show unless these are None."""
+    return replace(result, values={**result.values, **values}, heads=result.heads if heads is None else heads)
 
 
 def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -> StepResult:
@@ -318,7 +364,30 @@ def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -
         heads=(strongest_head.head,),
         of_guess=lambda guess: f"{head_name(*guess)} ({percent(shares[guess])})" if isinstance(guess, tuple) else "",
         is_right=lambda guess: isinstance(guess, tuple) and bool(shares[guess] >= LEAST_SHARE),
+        doing=lambda guess: _doing(text_attention, guess) if isinstance(guess, tuple) else None,
     )
+
+
+def _doing(text_attention: TextAttention, head: Head) -> Phrase:
+    """What a head does on the text on screen: where most of its attention goes, or else its strongest link."""
+    text = text_attention.text.queries
+    is_word = text.segments != SPECIAL
+    ahead = stories.STORIES[wording.PREVIOUS_WORD].links_of(text).T
+    same = np.eye(len(text.ids), dtype=bool) & is_word
+    resting = stories.STORIES[wording.RESTING].links_of(text)
+    attention = text_attention.attention[head]
+    shares = {
+        name: float((attention[links.any(axis=1)] * links[links.any(axis=1)]).sum(axis=-1).mean())
+        for name, links in {"looks_ahead": ahead, "looks_at_itself": same, "rests": resting}.items()
+        if links.any()
+    }
+    name = max(shares, key=lambda name: shares[name])
+    if shares[name] >= LEAST_SHARE:
+        return Phrase(name, (("head", head_name(*head)), ("share", percent(shares[name]))))
+    query, key = np.unravel_index(np.where(is_word[:, None] & is_word, attention, 0).argmax(), attention.shape)
+    words = word_names(text)
+    link = (("word", words[query]), ("most", words[key]), ("share", percent(float(attention[query, key]))))
+    return Phrase("looks_far", (("head", head_name(*head)), *link))
 
 
 def _number(answer: int, most: int) -> StepResult:
@@ -327,18 +396,19 @@ def _number(answer: int, most: int) -> StepResult:
         values={"count": str(answer), "heads": str(most)},
         of_guess=str,
         is_right=lambda guess: isinstance(guess, int) and abs(guess - answer) <= max(1, round(CLOSE * answer)),
+        doing=lambda guess: Phrase("too_low" if guess < answer else "too_high") if isinstance(guess, int) else None,
     )
 
 
-def _object_links(text_attention: TextAttention) -> Bool[np.ndarray, "query key"]:
-    """Links from the verb of the lessons' sentence to its object, or in causal models back.
+def _object_links(text_attention: TextAttention, sentence: VerbAndObject) -> Bool[np.ndarray, "query key"]:
+    """Links from the verb of a sentence to its object, or in causal models from whichever comes later.
 
     Raises: AnalysisError if the checkpoint reads only part of the sentence.
     """
-    links = stories.STORIES[wording.OBJECT].links_of(text_attention.text.queries)
+    links = sentence.links(text_attention.text.queries, text_attention.causal)
     if not links.any():
         raise AnalysisError("This checkpoint takes only the beginning of the sentence. Choose another for this lesson.")
-    return links.T if text_attention.causal else links
+    return links
 
 
 def _forwards(text_attention: TextAttention) -> tuple[str, ...]:

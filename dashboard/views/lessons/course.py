@@ -13,7 +13,6 @@ from dashboard.views.lessons.answers import Guess
 from dashboard.views.lessons.content import ENGLISH, say
 from dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
-from dashboard.views.text.stories import SENTENCE
 from dashboard.views.text.typed import EXAMPLE_TYPED
 from dashboard.views.word_links.choice import TABS
 
@@ -170,9 +169,9 @@ def _put(key: str, value: Any) -> None:
     values[key] = value
 
 
-def put_sentence() -> None:
-    """Put the sentence of the lessons on screen again."""
-    _put("text", SENTENCE)
+def put_text(typed: str) -> None:
+    """Put the text of a step on screen again."""
+    _put("text", typed)
 
 
 def add_sentence() -> None:

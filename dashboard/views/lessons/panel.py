@@ -1,6 +1,8 @@
 """The panel of a lesson above the page: text of the step, prediction and answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from operator import lt
 from pathlib import Path
 from typing import Final
@@ -11,14 +13,14 @@ from streamlit.delta_generator import DeltaGenerator
 from core.attention.settings import Head, head_name
 from core.errors import AnalysisError
 from dashboard import state
+from dashboard.components.arcs.asked import AskedLink
 from dashboard.plain import plain, show_error
 from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
-from dashboard.views.lessons.answers import Guess, StepInputs, StepResult
+from dashboard.views.lessons.answers import Guess, StepInputs, StepResult, word_names
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
-from dashboard.views.text.stories import SENTENCE
 
 EVERY: Final = 3
 """Seconds between updates of the counts of a class."""
@@ -30,38 +32,41 @@ _KEYS: Final = {"back": "PageUp", "next": "PageDown", "next_lesson": "PageDown"}
 _UNCHOSEN: Final = "guess is missing"
 
 
-def panel(container: DeltaGenerator, inputs: StepInputs) -> None:
+def panel(container: DeltaGenerator, inputs: StepInputs) -> AskedLink | None:
     """Draw the panel of the current step.
 
     Args:
         container: its container on the page.
         inputs: for the computation of the step.
+
+    Returns: the link that the step asks for or answers; None if it is about none, or is not shown.
     """
     with container.container(key="lesson", border=True):
         st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
-        _panel(inputs)
+        return _panel(inputs)
 
 
-def _panel(inputs: StepInputs) -> None:
+def _panel(inputs: StepInputs) -> AskedLink | None:
     lesson, index = course.now() or (1, 0)
     steps = steps_of(lesson)
     step = steps[index]
     _head(lesson, index)
     if step.name == CHECK:
         _check(lesson)
-        return
+        return None
     if step.page == "inspect" and inputs.looked is None:
-        return  # the page says why the text cannot be shown
-    if step.is_about_sentence and inputs.typed != SENTENCE:
+        return None  # the page says why the text cannot be shown
+    if step.sentence and inputs.typed != step.sentence:
         st.markdown(say(language(), "other_text"))
-        st.button(say(language(), "put_back"), key="put sentence back", on_click=course.put_sentence)
-        return
+        st.button(say(language(), "put_back"), key="put sentence back", on_click=course.put_text, args=(step.sentence,))
+        return None
     try:
         with st.container(), st.spinner(say(language(), "computing"), show_time=True):
             result = step.finds(inputs)
     except AnalysisError as error:
         show_error(error)
-        return
+        return None
+    guess = None
     section = step.name + (WITHOUT if result.section and step.may_lack else "")
     text = (
         words_of(lesson, language())
@@ -84,6 +89,12 @@ def _panel(inputs: StepInputs) -> None:
         _class_answers((lesson, index - 1))
     if step.asks and not result.section:
         _ask(step, result, inputs)
+    if result.query is None:
+        return None
+    asked = AskedLink(head=result.heads[0], query=result.query, guess=guess if isinstance(guess, int) else None)
+    words = word_names(inputs.attention.text.keys)
+    take = partial(_guess_word, words) if step.asks else None
+    return replace(asked, take=take, label=say(language(), "guess"))
 
 
 def elsewhere() -> None:
@@ -145,9 +156,12 @@ def _way(name: str, lesson: int, index: int, *, icon: str, disabled: bool = Fals
 def _verdict(result: StepResult, guess: Guess) -> str:
     if guess is None:
         return f"*{say(language(), 'no_guess')}*"
-    name = "right" if result.is_right(guess) else "wrong"
-    icon = ":material/check_circle:" if name == "right" else ":material/arrow_right_alt:"
-    return f"{icon} **{say(language(), name, guess=plain(result.of_guess(guess)))}**"
+    is_right = result.is_right(guess)
+    icon = ":material/check_circle:" if is_right else ":material/arrow_right_alt:"
+    verdict = say(language(), "right" if is_right else "wrong", guess=plain(result.of_guess(guess)))
+    doing = None if is_right else result.doing(guess)
+    said = "" if doing is None else say(language(), doing.name, **{name: plain(value) for name, value in doing.values})
+    return f"{icon} **{verdict}** {said}".rstrip()
 
 
 def _valid_guess(question_step: Step, guess: Guess, inputs: StepInputs) -> Guess:
@@ -188,7 +202,7 @@ def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
             icon=":material/how_to_vote:",
             disabled=step.asks == "head" and value is None,
             on_click=_take_word if step.asks == "word" else course.guess,
-            args=(inputs.attention.text.keys.tokens,)
+            args=(word_names(inputs.attention.text.keys),)
             if step.asks == "word"
             else (value, head_name(*value) if isinstance(value, tuple) else ""),
         )
@@ -214,11 +228,15 @@ def _take_number() -> None:
     course.guess(number, str(number))
 
 
-def _take_word(tokens: Sequence[str]) -> None:
-    """Take the pinned token of the right-hand column; `tokens` are those of the text on screen."""
+def _guess_word(words: Sequence[str], token: int) -> None:
+    course.guess(token, words[token])
+
+
+def _take_word(words: Sequence[str]) -> None:
+    """Take the pinned token of the right-hand column; `words` are those of each token of the text on screen."""
     side, _, token = look_now().pin.partition("-") if LOOK in st.session_state else ("", "", "")
     if side == "to":
-        course.guess(int(token), tokens[int(token)])
+        _guess_word(words, int(token))
     else:
         st.session_state[_UNCHOSEN] = True
 

@@ -17,12 +17,12 @@ from dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from dashboard.views.lessons import answers
 from dashboard.views.lessons.answers import Finds
 from dashboard.views.lessons.content import TEXTS, WITHOUT, Words, read_words
-from dashboard.views.text.stories import SENTENCE
+from dashboard.views.lessons.sentences import FAR, NEAR
 
 Asks = Literal["", "head", "word", "number"]
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
 """File names of the lessons, in order."""
-ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": SENTENCE, "patterns": False, state.OFF: []})
+ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": NEAR.sentence, "patterns": False, state.OFF: []})
 """The sentence alone, without patterns in the grid."""
 WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "patterns": True})
 FIRST_EVIDENCE: Final = (
@@ -55,11 +55,8 @@ class Step:
     """Whether it has a second text, for a checkpoint without such a head."""
     takes_sentences: bool = False
     """Whether the reader may add sentences to the corpus."""
-
-    @property
-    def is_about_sentence(self) -> bool:
-        """Whether it is about words of the lessons' sentence, so that no other text can be used."""
-        return self.finds in (answers.riddle, answers.one_word, answers.verb_and_object)
+    sentence: str = ""
+    """The sentence that it is about, if no other can be used."""
 
 
 def _asking(
@@ -81,17 +78,19 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(
             name="guess",
             asks="word",
-            finds=answers.riddle,
+            finds=answers.near_object,
             puts=ALONE,
             names=frozenset({"head", "word"}),
             shows=True,
+            sentence=NEAR.sentence,
         ),
         Step(
             name="answer",
-            finds=answers.one_word,
+            finds=answers.near_object,
             names=frozenset({"head", "word", "most", "share"}),
             shows=True,
             reveals=True,
+            sentence=NEAR.sentence,
         ),
         Step(name="why", names=frozenset({"heads", "layers"})),
         Step(name="try"),
@@ -118,9 +117,23 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(name="try"),
     ),
     (
-        _asking("object", "head", answers.verb_and_object, WITH_PATTERNS),
         Step(
-            name="object answer", finds=answers.verb_and_object, names=_OF_HEAD, shows=True, reveals=True, may_lack=True
+            name="far",
+            asks="word",
+            finds=answers.far_word,
+            puts={**ALONE, "text": FAR.sentence},
+            names=frozenset({"head", "word"}),
+            shows=True,
+            sentence=FAR.sentence,
+        ),
+        Step(
+            name="far answer",
+            finds=answers.far_object,
+            names=_OF_HEAD | {"word", "most"},
+            shows=True,
+            reveals=True,
+            may_lack=True,
+            sentence=FAR.sentence,
         ),
         Step(name="own", finds=answers.own_object, names=_OF_HEAD | {"pairs"}, shows=True, may_lack=True),
         Step(name="why"),

@@ -1,10 +1,12 @@
 """The lessons: their steps on the real pages, with what they compute, for any checkpoint, and what leaving restores."""
 
 import re
+from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from reading import arcs
 
 from core.attention.settings import Window
 from core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -210,23 +212,14 @@ def by_hand():
     return StepInputs(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
 
 
-def test_a_riddle_hides_its_lines(by_hand):
-    seen, *_ = by_hand
-    assert answers.riddle(seen).values == answers.one_word(seen).values
-    assert (answers.riddle(seen).heads, answers.one_word(seen).heads) == (((0, 1),), ((0, 2),))
-    one_back_alone = replace(seen, looked=replace(seen.looked, attention=seen.looked.attention[:, [0, 1]]))
-    assert answers.riddle(one_back_alone).heads != answers.one_word(one_back_alone).heads
-
-
 def test_answers_by_hand(by_hand):
     seen, n, closed, shop = by_hand
     found = answers.previous_word(seen)
     assert (found.heads, found.values["share"], found.section) == (((0, 1),), "100%", "")
     assert [found.is_right(guess) for guess in ((0, 1), (0, 0), None)] == [True, False, False]
     assert found.of_guess((0, 0)) == f"L0 H0 ({100 / n:.0f}%)"
-    found = answers.verb_and_object(seen)
-    assert (found.heads, found.values["share"]) == (((0, 2),), "100%")
-    found = answers.one_word(seen)
+    found = answers.near_object(seen)
+    assert (found.heads, found.query) == (((0, 2),), closed)
     assert (found.values["word"], found.values["most"], found.values["share"]) == ("closed", "shop", "100%")
     assert [found.is_right(guess) for guess in (shop, closed)] == [True, False]
     found = answers.resting(seen)
@@ -236,13 +229,59 @@ def test_answers_by_hand(by_hand):
 def test_a_checkpoint_without_such_a_head_is_told_so(by_hand):
     seen, n, *_ = by_hand
     even = replace(seen, looked=replace(seen.looked, attention=np.full((1, 2, n, n), 1 / n)))
-    assert answers.previous_word(even).section == answers.verb_and_object(even).section == "none"
+    assert answers.previous_word(even).section == "none"
     assert not answers.previous_word(even).is_right((0, 0))
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ((0, 0), "looks_far"),
+        ((0, 1), "looks_ahead"),
+        ((0, 2), "looks_at_itself"),
+        ((0, 3), "rests"),
+    ],
+)
+def test_feedback_says_what_the_guessed_head_does(by_hand, head, said):
+    seen, n, closed, shop = by_hand
+    attention = np.full((1, 4, n, n), 1 / n)
+    attention[0, 0, closed] = np.eye(n)[shop]
+    attention[0, 1] = np.eye(n, k=1) + np.eye(n) * (np.arange(n) == n - 1)
+    attention[0, 2] = np.eye(n)
+    attention[0, 3] = np.eye(n)[-1]
+    result = answers.previous_word(replace(seen, looked=replace(seen.looked, attention=attention)))
+    phrase = result.doing(head)
+    assert phrase.name == said
+    values = dict(phrase.values)
+    assert values["head"] == f"L0 H{head[1]}"
+    assert values["share"] == "100%"
+    if said == "looks_far":
+        assert (values["word"], values["most"]) == ("closed", "shop")
+
+
+def test_words_in_pieces_are_named_whole(app):
+    """Two pieces of one word are one answer, and one guess."""
+    at = app(lesson="3", step="3", text="My uncle repaired three gramophones.")
+    assert "repaired → gramophones." in panel(at)
+    assert "##" not in panel(at)
 
 
 def test_a_number_is_right_within_a_tenth_of_it():
     found = answers._number(40, 72)
     assert [found.is_right(guess) for guess in (40, 44, 36, 45, 35, None, (1, 2))] == [True] * 3 + [False] * 4
+
+
+@pytest.mark.parametrize(("lesson", "step", "query"), [("1", "2", "closed"), ("3", "1", "opened")])
+def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_guess(app, lesson, step, query):
+    at = app(lesson=lesson, step=step, head="0-2")
+    asking = arcs(at)
+    assert asking["queries"]["tokens"][asking["asked"]["query"]] == query
+    assert not any(b64decode(asking["attention"]))
+    assert (asking["asked"]["guess"], asking["asked"]["is_answered"]) == (None, False)
+    answer = arcs(app(lesson=lesson, step=str(int(step) + 1), said="1"))
+    assert answer["asked"] == {"query": asking["asked"]["query"], "guess": 1, "is_answered": True}
+    assert answer["heads"][0]["name"] == asking["heads"][0]["name"]
+    assert any(b64decode(answer["attention"]))
 
 
 def test_a_word_has_to_be_chosen_first(app):

@@ -1,0 +1,35 @@
+"""The sentences of the lessons: English in every language of their texts, as the bundled checkpoint is."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool
+
+from core.texts.tokens import SPECIAL, TokenizedText
+from dashboard.views.text.stories import SENTENCE
+
+
+@dataclass(frozen=True)
+class VerbAndObject:
+    """A sentence, and two words of it that occur once: a verb and its object."""
+
+    sentence: str
+    verb: str
+    object: str
+
+    def links(self, text: TokenizedText, causal: bool) -> Bool[np.ndarray, "query key"]:
+        """Links from the verb to its object, or in causal models from whichever comes later."""
+        verb, its_object = self._tokens(text, self.verb), self._tokens(text, self.object)
+        links = verb[:, None] & its_object
+        return np.tril(links | links.T) if causal else links
+
+    def _tokens(self, text: TokenizedText, word: str) -> Bool[np.ndarray, " token"]:
+        start = self.sentence.index(f" {word}") + 1
+        return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
+
+
+NEAR: Final = VerbAndObject(SENTENCE, "closed", "shop")
+"""The object follows three words after its verb."""
+FAR: Final = VerbAndObject("The tired girl opened a heavy and very old door.", "opened", "door")
+"""The object follows six words after its verb: whoever looks three words ahead misses it."""
