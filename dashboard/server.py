@@ -74,7 +74,7 @@ FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Sel
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css")
 """Style sheets that lay out the first screen, in this order."""
-SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
+SCRIPTS: Final = ("history.js", "enter.js", "present.js", "visited.js")
 """Scripts of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent

@@ -27,8 +27,6 @@ EVERY: Final = 3
 MOST_BARS: Final = 6
 _STYLE: Final = Path(__file__).with_name("lesson.css")
 NUMBER: Final = "guessed number"
-_KEYS: Final = {"back": "PageUp", "next": "PageDown", "next_lesson": "PageDown"}
-"""Shortcuts while presenting: the keys of a remote control."""
 _UNCHOSEN: Final = "guess is missing"
 
 
@@ -147,7 +145,6 @@ def _way(name: str, lesson: int, index: int, *, icon: str, disabled: bool = Fals
         icon=icon,
         disabled=disabled,
         type="secondary" if is_main else "tertiary",
-        shortcut=_KEYS.get(name) if state.is_presenting() else None,
         on_click=course.enter,
         args=(lesson, index),
     )
