@@ -119,6 +119,28 @@ def gated_question(
     )
 
 
+def vectors_question(
+    gatings: Float[np.ndarray, "gating layer head"],
+) -> Question[Text, Float[np.ndarray, "gating channel"]]:
+    """Question: vector of each text, the mean of its last hidden states, under each of several gatings of all heads."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating channel"]]]]:
+        from core.importance.passes.gated import gated_vectors
+
+        return gated_vectors(checkpoint, prepared, settings, gatings)
+
+    return Question(
+        name=f"text vectors, gatings {_digest(gatings)}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {"vectors": _single(result)},
+        unpack=lambda arrays: arrays["vectors"],
+    )
+
+
 @cache
 def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
     """Question: gradient of each text's loss with respect to the output of each head."""

@@ -129,7 +129,7 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
         body()
     except AnalysisError as error:
         show_error(error)
-    if not first_screen_is_drawn():
+    if not first_screen_is_drawn() or state.lesson_is_on(st.session_state["page"] or "inspect"):
         return
     notes = notes() if callable(notes) else notes
     with st.container(horizontal=True, key="notes"):

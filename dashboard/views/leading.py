@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from core.passes.texts import TextAttention
     from dashboard.components.arcs.asked import AskedLink
     from dashboard.views.corpus import Corpus
+    from dashboard.views.lessons.plans import Part
 
 
 def begin_first_lesson() -> None:
@@ -19,6 +20,15 @@ def begin_first_lesson() -> None:
     from dashboard.views.lessons import course
 
     course.enter(1, 0)
+
+
+def shows(page: str, part: "Part") -> bool:
+    """Whether a page shows one of its parts: outside of lessons every one, in a lesson if its step speaks of it."""
+    if not state.lesson_is_on(page):
+        return True
+    from dashboard.views.lessons import course
+
+    return part in course.step_now().speaks_of
 
 
 def lesson_asks(page: str) -> bool:
@@ -44,14 +54,14 @@ def lesson_panel(
     Args:
         container: where to draw it.
         visit: what the page works with.
-        looked: see `dashboard.views.lessons.answers.StepInputs`.
+        looked: see `dashboard.views.lessons.computation.StepInputs`.
         tested: see there.
         others: see there.
         typed: see there.
 
     Returns: the link that the step asks for or answers, if it is about one.
     """
-    from dashboard.views.lessons.answers import StepInputs
+    from dashboard.views.lessons.computation import StepInputs
     from dashboard.views.lessons.panel import panel
 
     return panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))

@@ -20,6 +20,7 @@ from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.coreference.files import read_mentions
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
+from core.importance.nearest import each_off
 from core.importance.per_text import LabelledText
 from core.importance.question import (
     HEAD_OUTPUTS,
@@ -27,6 +28,7 @@ from core.importance.question import (
     ablation_question,
     relevance_question,
     slopes_question,
+    vectors_question,
 )
 from core.passes.prepare import prepare_all
 from core.passes.question import Question, answer, text_alone
@@ -96,6 +98,7 @@ CASES = {
     "heads out, change of the output": Case(ablation_question("output"), TEXTS, 1e-3),
     "heads out, mean in their place": Case(ablation_question("output", means=MEANS), TEXTS, 1e-3),
     "heads alone, loss": Case(ablation_question("lm", alone=True), TEXTS, 1e-4),
+    "vectors with heads off": Case(vectors_question(each_off(2, 3)), TEXTS, 1e-4),
     "outputs of heads": Case(HEAD_OUTPUTS, TEXTS, 1e-4),
     "slopes of the loss": Case(slopes_question("lm"), tuple(map(LabelledText, TEXTS)), 1e-3),
     "relevance": Case(relevance_question("lm"), TEXTS, 1e-3),

@@ -28,13 +28,13 @@ from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.compare import results, wording
 from dashboard.views.compare.both_texts import same_head_in_both
 from dashboard.views.compare.numbers import Compared, Focus, Scored, Training, on_common_texts, scored, tested
-from dashboard.views.compare.summary import summary
+from dashboard.views.compare.summary import summary, what_changed_in_roles
 from dashboard.views.descriptions.sentences import Sentences, kept_sentences
 from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
 from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_panel
+from dashboard.views.leading import lesson_panel, shows
 from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from dashboard.views.results.chosen import is_chosen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
@@ -200,8 +200,12 @@ def _draw(
     same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
     focus = Focus(chosen=choice, pair=pair, pairs=same_shape_pairs, coarse=coarse, fine=fine, training=training)
+    is_in_lesson = state.lesson_is_on("compare")
     if pair.same_shape:
-        summary(focus)
+        if not is_in_lesson:
+            summary(focus)
+        elif shows("compare", "summary"):
+            st.markdown(f"**{what_changed_in_roles(focus)}**")
         if text is not None:
             same_head_in_both(inference, focus, text)
         state.put_in_link(focus.heads)
@@ -209,9 +213,13 @@ def _draw(
         return
     # Charts and tables import pandas, which would delay the first pictures.
     from dashboard.views.compare.changes import changes
+    from dashboard.views.compare.differences import grids
     from dashboard.views.compare.shapes import unlike_shapes
 
-    if pair.same_shape:
+    if is_in_lesson:
+        if pair.same_shape and shows("compare", "grids"):
+            grids(focus)
+    elif pair.same_shape:
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
         changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
     else:

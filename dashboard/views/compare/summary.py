@@ -13,11 +13,17 @@ from dashboard.views.compare.numbers import Focus, n_other_tokens, paired
 from dashboard.views.compare.sentence import what_changed
 
 
+def what_changed_in_roles(focus: Focus) -> str:
+    """One sentence on what changed."""
+    holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
+    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in focus.coarse]
+    return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)
+
+
 def summary(focus: Focus) -> None:
     """One sentence on what changed, and notes needed to read it."""
     pair, choice = focus.pair, focus.chosen
     holds_a, holds_b = (tests.holds for tests in pair.tests)
-    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in focus.coarse]
     changed = changed_heads(holds_a, holds_b, ROLES, focus.coarse)
     differs = paired(pair, choice).differs & (holds_a != holds_b)
     differs_too = differs[[ROLES.index(role) for role in focus.coarse]].any(axis=0)
@@ -32,7 +38,7 @@ def summary(focus: Focus) -> None:
         int(differs_too.sum()),
         choice.scale,
     )
-    st.markdown(f"**{what_changed(changes, len(changed), focus.training.sentence)}** {counts}")
+    st.markdown(f"**{what_changed_in_roles(focus)}** {counts}")
     if focus.training.chance is not None:
         st.warning(wording.not_above_chance(focus.training.chance), icon=":material/warning:")
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:

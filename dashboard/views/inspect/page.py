@@ -32,7 +32,7 @@ from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import surprising_link, wording
 from dashboard.views.layout import first_screen
-from dashboard.views.leading import begin_first_lesson, lesson_asks, lesson_panel
+from dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
@@ -103,7 +103,11 @@ def _inspect() -> None:
         heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
     with right:
         drawn = where_heads_look(visit, screen, heads, GRID, asked)
-    if not first_screen_is_drawn() or lesson_asks("inspect"):
+    if not first_screen_is_drawn():
+        return
+    if lesson is not None:
+        if shows("inspect", "switches"):
+            _switches(visit, heads, below)
         return
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None and choice.corpus != controls.RESULTS:
@@ -128,6 +132,14 @@ def _typed() -> tuple[str, Text]:
         word_swap.change_a_word()
     say_what_was_kept(text)
     return typed, text
+
+
+def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
+    """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
+    from dashboard.views.heads_off import switch_buttons  # imports pandas, for which the first grid does not wait
+
+    with below, st.container(horizontal=True, key="lesson switches"):
+        switch_buttons(visit.chosen, [head for head in heads if head not in visit.removed])
 
 
 def _about(

@@ -3,15 +3,14 @@
 No answer is fixed in advance: each is computed, and may be that this checkpoint has no such head.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from cache.engine import Engine
-from core.attention.settings import Head, PassSettings, head_name, highest_head
+from core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
 from core.errors import AnalysisError
 from core.importance.question import ablation_question
 from core.passes.texts import TextAttention
@@ -22,70 +21,18 @@ from core.texts.text import read_typed
 from core.texts.tokens import SPECIAL, TokenizedText
 from core.word_links.on_text import words_on
 from dashboard.figures.roles.evidence import odds
-from dashboard.views.corpus import Corpus, judged
-from dashboard.views.frame import Visit
+from dashboard.views.corpus import judged
+from dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
+from dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns
 from dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from dashboard.views.text import stories, wording
 from dashboard.views.text.stories import LEAST_SHARE
 
-Guess = Head | int | None
-"""A head, a token position or a number; None if the reader has not guessed."""
 HALF: Final = 0.5
 NO_BREAK: Final = "\u00a0"
 """Non-breaking space."""
 CLOSE: Final = 0.1
 """Relative error up to which a guessed number counts as right; an error of 1 always does."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StepInputs:
-    """Inputs of the computation of a step."""
-
-    visit: Visit
-    looked: TextAttention | None = None
-    """Attention of the text on screen, on pages with a text."""
-    tested: Corpus | None = None
-    """The corpus and its tests, on the page Roles."""
-    others: tuple[Engine, ...] = ()
-    """The checkpoints compared with that of the visit."""
-    typed: str = ""
-    """The text on screen."""
-
-    @property
-    def attention(self) -> TextAttention:
-        """Attention of the text on screen."""
-        assert self.looked is not None, "only steps on pages with a text ask for its attention"
-        return self.looked
-
-
-@dataclass(frozen=True)
-class Phrase:
-    """A phrase of the lessons' language, and its values."""
-
-    name: str
-    values: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StepResult:
-    """Result of the computation of a step."""
-
-    values: Mapping[str, str]
-    """Values in the text of the step, formatted."""
-    section: Literal["", "none"] = ""
-    """`none` selects the text for a checkpoint without such a head."""
-    heads: tuple[Head, ...] = ()
-    """Heads to show in the grid and the arcs."""
-    query: int | None = None
-    """The token of which the step asks, or says, at which word the first of these heads looks most."""
-    of_guess: Callable[[Guess], str] = str
-    """Describes a guess: its name, and how close it is."""
-    is_right: Callable[[Guess], bool] = lambda guess: False
-    doing: Callable[[Guess], Phrase | None] = lambda guess: None
-    """Says what a wrong guess does, or how it is wrong."""
-
-
-Finds = Callable[[StepInputs], StepResult]
 
 
 def percent(share: float) -> str:
@@ -259,34 +206,52 @@ def typed_evidence(inputs: StepInputs) -> StepResult:
     return replace_values(result, best)
 
 
-def switched_off(inputs: StepInputs) -> StepResult:
-    """Change of the model's output on the text without each head, and the head with the largest change."""
+def ranking_now(inputs: StepInputs) -> StepResult:
+    """What the checkpoint makes of the text without the heads that are off now."""
+    n_layers, n_heads = shape_of(inputs)
+    return _with_ranking(
+        StepResult(values={"heads": str(n_layers * n_heads)}), outcome(inputs, inputs.visit.settings.off)
+    )
+
+
+def few_heads(inputs: StepInputs) -> StepResult:
+    """How few heads have to be off for another outcome; section "none" if as many as are tried do not change it."""
+    change = change_of(inputs)
+    result = _with_ranking(_number(len(change.heads), int(np.prod(shape_of(inputs)))), change.after)
+    if not change.heads:
+        return replace(replace_values(result, {"tried": str(MOST_OFF)}), section="none")
+    values = {
+        "names": head_names(change.heads),
+        "before": change.before.first,
+        "after": change.after.first,
+        "degrees": f"{turns(inputs, change.heads)[-1]:.0f}°",
+    }
+    return replace_values(result, values, heads=change.heads)
+
+
+def one_head_off(inputs: StepInputs) -> StepResult:
+    """By how much the vector of the text turns without each head alone."""
     text = read_typed(inputs.typed)[0]
     settings = PassSettings(inputs.visit.settings.kind)
     answers = inputs.visit.inference.ask(
         inputs.visit.engine, ablation_question("output"), [text], settings, too_long="truncate"
     )
-    change = answers.results[0].without[..., 0].astype(np.float64)
-    n_heads, most = int(np.isfinite(change).sum()), highest_head(change)
-
-    def of_guess(guess: Guess) -> str:
-        if not isinstance(guess, tuple):
-            return ""
-        rank = 1 + int((change > change[guess]).sum())
-        return f"{head_name(*guess)} ({rank} of {n_heads} from the top)"
-
+    degrees = np.degrees(np.arccos(1 - answers.results[0].without[..., 0].astype(np.float64)))
+    most = highest_head(degrees)
     return StepResult(
         values={
             "head": head_name(*most),
-            "change": f"{change[most]:.3f}",
-            "middle": f"{float(np.nanmedian(change)):.3f}",
-            "small": str(int((change < change[most] * CLOSE).sum())),
-            "heads": str(n_heads),
-        },
-        heads=(most,),
-        of_guess=of_guess,
-        is_right=lambda guess: guess == most,
+            "change": f"{degrees[most]:.0f}°",
+            "middle": f"{float(np.nanmedian(degrees)):.0f}°",
+            "small": str(int((degrees < degrees[most] / 2).sum())),
+            "heads": str(int(np.isfinite(degrees).sum())),
+        }
     )
+
+
+def _with_ranking(result: StepResult, made: Outcome) -> StepResult:
+    ranking = tuple(zip(made.names, made.values.tolist()))
+    return replace(result, ranking=ranking, is_prediction=made.is_prediction)
 
 
 def changed_layer(inputs: StepInputs) -> StepResult:
@@ -329,6 +294,16 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     )
 
 
+def first_layer(inputs: StepInputs) -> StepResult:
+    """The question about that layer: without its answer, and with a head of the first layer to look at."""
+    result = changed_layer(inputs)
+    if result.section:
+        return result
+    head = (0, 0)
+    values = {name: result.values[name] for name in ("last", "name")}
+    return StepResult(values={**values, "head": head_name(*head)}, heads=(head,))
+
+
 def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
     """How much of the attention moved in the guessed layer; None for a layer that there is not."""
     if layer >= len(by_layer):
@@ -339,13 +314,6 @@ def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
 def size(inputs: StepInputs) -> StepResult:
     """Numbers of heads and layers."""
     return StepResult(values=_size(inputs))
-
-
-def replace_values(
-    result: StepResult, values: Mapping[str, str], *, heads: tuple[Head, ...] | None = None
-) -> StepResult:
-    """The result with further values, and with other heads to show unless these are None."""
-    return replace(result, values={**result.values, **values}, heads=result.heads if heads is None else heads)
 
 
 def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -> StepResult:

@@ -9,9 +9,10 @@ import streamlit as st
 
 from dashboard import link, state
 from dashboard.controls import CORPORA, TYPED_TEXTS
-from dashboard.views.lessons.answers import Guess
+from dashboard.views.lessons.computation import Guess
 from dashboard.views.lessons.content import ENGLISH, say
 from dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
+from dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
 from dashboard.views.text.typed import EXAMPLE_TYPED
 from dashboard.views.word_links.choice import TABS
@@ -174,12 +175,23 @@ def put_text(typed: str) -> None:
     _put("text", typed)
 
 
-def add_sentence() -> None:
+def added_sentences() -> list[str]:
+    """The sentences of the corpus beyond those that it began with, in the order in which they were added."""
+    sentences: str = st.session_state.get(TYPED_TEXTS) or ""
+    return [sentence for sentence in sentences.splitlines() if sentence not in FIRST_EVIDENCE]
+
+
+def add_own_sentence() -> None:
     """Add the typed sentence to the corpus."""
-    values = st.session_state
-    typed = values[SENTENCE_TO_ADD].strip()
-    values[SENTENCE_TO_ADD] = ""
-    _put(TYPED_TEXTS, "\n".join(filter(None, ((values.get(TYPED_TEXTS) or "").rstrip(), typed))))
+    typed = st.session_state[SENTENCE_TO_ADD].strip()
+    st.session_state[SENTENCE_TO_ADD] = ""
+    add_sentence(typed)
+
+
+def add_sentence(sentence: str) -> None:
+    """Add a sentence to the corpus."""
+    corpus = (st.session_state.get(TYPED_TEXTS) or "").rstrip()
+    _put(TYPED_TEXTS, "\n".join(filter(None, (corpus, sentence))))
 
 
 def leave() -> None:

@@ -17,10 +17,12 @@ from dashboard.components.arcs.asked import AskedLink
 from dashboard.plain import plain, show_error
 from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
-from dashboard.views.lessons.answers import Guess, StepInputs, StepResult, word_names
+from dashboard.views.lessons.answers import word_names
+from dashboard.views.lessons.computation import Guess, StepInputs, StepResult
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
+from dashboard.views.lessons.sentences import MORE_EVIDENCE
 
 EVERY: Final = 3
 """Seconds between updates of the counts of a class."""
@@ -81,8 +83,10 @@ def _panel(inputs: StepInputs) -> AskedLink | None:
     if index == 0:
         text = f"**{words_of(lesson, language()).claim}**\n\n{text}"
     st.markdown(text)
+    if result.ranking:
+        _ranking(result)
     if step.takes_sentences:
-        st.text_input(say(language(), "add_sentence"), key=SENTENCE_TO_ADD, on_change=course.add_sentence)
+        _sentences_to_add()
     if step.reveals and tally.code_now():
         _class_answers((lesson, index - 1))
     if step.asks and not result.section:
@@ -93,6 +97,34 @@ def _panel(inputs: StepInputs) -> AskedLink | None:
     words = word_names(inputs.attention.text.keys)
     take = partial(_guess_word, words) if step.asks else None
     return replace(asked, take=take, label=say(language(), "guess"))
+
+
+def _ranking(result: StepResult) -> None:
+    """What the checkpoint makes of the text, one line each, the highest value first."""
+    with st.container(key="lesson ranking", gap=None):
+        st.caption(say(language(), "predicted" if result.is_prediction else "similar"))
+        lines = (f"{number}. {plain(name)} **{value:.2f}**" for number, (name, value) in enumerate(result.ranking, 1))
+        st.markdown("\n".join(lines))
+
+
+def _sentences_to_add() -> None:
+    """Prepared sentences to add by one key each, and a box for one's own."""
+    added = course.added_sentences()
+    with st.container(horizontal=True, gap="xsmall", key="lesson sentences"):
+        for number, sentence in enumerate(MORE_EVIDENCE, 1):
+            digit = str(number % len(MORE_EVIDENCE))
+            st.button(
+                digit,
+                key=f"sentence {digit}",
+                help=sentence,
+                shortcut=digit,
+                disabled=sentence in added,
+                on_click=course.add_sentence,
+                args=(sentence,),
+            )
+    if added:
+        st.caption(say(language(), "added", sentence=plain(added[-1])))
+    st.text_input(say(language(), "add_sentence"), key=SENTENCE_TO_ADD, on_change=course.add_own_sentence)
 
 
 def elsewhere() -> None:

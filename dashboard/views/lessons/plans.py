@@ -15,20 +15,20 @@ from core.finetuning.command import SAMPLE
 from dashboard import state
 from dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from dashboard.views.lessons import answers
-from dashboard.views.lessons.answers import Finds
+from dashboard.views.lessons.computation import Finds
 from dashboard.views.lessons.content import TEXTS, WITHOUT, Words, read_words
-from dashboard.views.lessons.sentences import FAR, NEAR
+from dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
+Part = Literal["switches", "chance", "summary", "grids"]
+"""Parts of pages: buttons that switch heads off, counts under controls, the sentence on what changed between two
+checkpoints, and their grids."""
+SWITCHES: Final[Set[Part]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
 """File names of the lessons, in order."""
 ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": NEAR.sentence, "patterns": False, state.OFF: []})
 """The sentence alone, without patterns in the grid."""
 WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "patterns": True})
-FIRST_EVIDENCE: Final = (
-    "The old baker closed her small shop.\nCustomers had slowly left the town.\nA young pilot repaired the heavy door."
-)
-"""Initial texts of the reader's own corpus."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,8 @@ class Step:
     """Whether it has a second text, for a checkpoint without such a head."""
     takes_sentences: bool = False
     """Whether the reader may add sentences to the corpus."""
+    speaks_of: Set[Part] = frozenset()
+    """The parts of its page that it speaks of: the others stay away, so that a beginner meets no word unexplained."""
     sentence: str = ""
     """The sentence that it is about, if no other can be used."""
 
@@ -155,11 +157,11 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             names=frozenset({"count", "own", "heads", "texts", "models"}),
             reveals=True,
         ),
-        Step(name="why", page="roles", finds=answers.grammar_heads),
+        Step(name="why", page="roles", finds=answers.grammar_heads, speaks_of=frozenset({"chance"})),
         Step(
             name="try",
             page="roles",
-            puts={"corpus": TYPED, TYPED_TEXTS: FIRST_EVIDENCE},
+            puts={"corpus": TYPED, TYPED_TEXTS: "\n".join(FIRST_EVIDENCE)},
             finds=answers.typed_evidence,
             names=frozenset({"count", "heads", "texts", "head", "odds"}),
             may_lack=True,
@@ -167,16 +169,29 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         ),
     ),
     (
-        _asking("off", "head", answers.switched_off, ALONE, "heads"),
+        Step(
+            name="off",
+            asks="number",
+            finds=answers.ranking_now,
+            puts=ALONE,
+            names=frozenset({"heads"}),
+            speaks_of=SWITCHES,
+        ),
         Step(
             name="off answer",
-            finds=answers.switched_off,
-            names=frozenset({"head", "change", "middle", "small", "heads"}),
+            finds=answers.few_heads,
+            puts={state.OFF: []},
+            names=frozenset({"count", "names", "before", "after", "degrees", "heads", "tried"}),
             shows=True,
             reveals=True,
+            may_lack=True,
         ),
-        Step(name="why", finds=answers.switched_off, names=frozenset({"small", "heads"})),
-        Step(name="try"),
+        Step(
+            name="why",
+            finds=answers.one_head_off,
+            names=frozenset({"head", "change", "middle", "small", "heads"}),
+        ),
+        Step(name="try", finds=answers.ranking_now, speaks_of=SWITCHES),
     ),
     (
         Step(
@@ -190,9 +205,10 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(
             name="layer",
             page="compare",
-            finds=answers.changed_layer,
-            names=frozenset({"last", "name"}),
+            finds=answers.first_layer,
+            names=frozenset({"last", "name", "head"}),
             asks="number",
+            shows=True,
             may_lack=True,
         ),
         Step(
@@ -204,8 +220,21 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             reveals=True,
             may_lack=True,
         ),
-        Step(name="why", page="compare", finds=answers.changed_layer, may_lack=True),
-        Step(name="try", page="compare", finds=answers.changed_layer, names=frozenset({"head"}), may_lack=True),
+        Step(
+            name="why",
+            page="compare",
+            finds=answers.changed_layer,
+            may_lack=True,
+            speaks_of=frozenset({"summary"}),
+        ),
+        Step(
+            name="try",
+            page="compare",
+            finds=answers.changed_layer,
+            names=frozenset({"head"}),
+            may_lack=True,
+            speaks_of=frozenset({"grids"}),
+        ),
     ),
 )
 """The steps of each lesson, without the question at its end."""

@@ -33,3 +33,31 @@ NEAR: Final = VerbAndObject(SENTENCE, "closed", "shop")
 """The object follows three words after its verb."""
 FAR: Final = VerbAndObject("The tired girl opened a heavy and very old door.", "opened", "door")
 """The object follows six words after its verb: whoever looks three words ahead misses it."""
+SIMILAR: Final = (
+    "A bakery went out of business when people stopped buying bread.",
+    "The football team quietly lost its last match because players had slowly left.",
+    "The young teacher opened a new school in the village.",
+    "It will rain all day tomorrow.",
+    "My brother broke his new phone.",
+)
+"""Sentences that are ranked by similarity: one about the same thing in other words, one with the same words about
+another thing, and three others."""
+FIRST_EVIDENCE: Final = (
+    "The old baker closed her small shop.",
+    "Customers had slowly left the town.",
+    "A young pilot repaired the heavy door.",
+)
+"""Initial texts of the reader's own corpus."""
+MORE_EVIDENCE: Final = (
+    "The young farmer sold his old horse.",
+    "A tall waiter dropped the hot soup.",
+    "My aunt wrote a long letter to the king.",
+    "The children quickly ate their cold dinner.",
+    "An angry customer called the new manager.",
+    "The doctor gave the sick boy some water.",
+    "Two students carefully read the difficult book.",
+    "Her brother painted the wooden fence yesterday.",
+    "The noisy dogs chased a frightened cat.",
+    "Our teacher explained the hard problem again.",
+)
+"""Prepared sentences to add, one for each digit."""

@@ -39,7 +39,7 @@ from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.frame import Visit
 from dashboard.views.heads_off import say_role_changes, with_all_on
 from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_panel
+from dashboard.views.leading import lesson_panel, shows
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
 from dashboard.views.results.chosen import busiest, is_chosen
@@ -73,6 +73,8 @@ def _roles() -> None:
         return
     if state.lesson_is_on("roles"):
         lesson_panel(top, visit, tested=tested)
+        _in_lesson(visit, tested)
+        return
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)
@@ -104,6 +106,18 @@ def _roles() -> None:
         _caveats(visit, tested, all_on, coarse, fine)
         if matched is not None:
             chance.say_positional(tested, matched)
+
+
+def _in_lesson(visit: Visit, tested: Corpus) -> None:
+    """The grid alone, for a lesson: with the counts under controls where the lesson speaks of them."""
+    facts = corpora.facts(visit, tested)
+    coarse, _ = shown_roles(tested.tests.mean)
+    controls: tuple[Controlled, ...] = ()
+    if shows("roles", "chance"):
+        controls = chance.controlled(visit, tested, st.container(horizontal=True))
+    if controls:
+        chance.counts(tested, controls, coarse, facts)
+    _grid(visit, tested, None, None, controls, coarse, None, facts)
 
 
 def _caveats(

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from reading import arcs
 
 from core.attention.settings import Window
@@ -16,8 +18,9 @@ from core.texts.tokens import tokenize
 from dashboard import controls, state
 from dashboard.plain import WORD_JOINER
 from dashboard.views.lessons import answers, course
-from dashboard.views.lessons.answers import StepInputs
+from dashboard.views.lessons.computation import StepInputs
 from dashboard.views.lessons.plans import steps_of
+from dashboard.views.lessons.sentences import SIMILAR
 from dashboard.views.text.stories import SENTENCE
 
 ROOM = {"bert": {"max_position_embeddings": 128}, "gpt2": {"n_positions": 128}}
@@ -113,11 +116,17 @@ def test_a_prediction_that_the_step_does_not_ask_for_is_said(app, lesson, step, 
     assert "said" not in at.query_params
 
 
-def test_nothing_below_gives_a_prediction_away(app):
-    at = app(lesson="2", step="1")
-    assert not at.tabs
-    click(at, "lesson next")
-    assert at.tabs
+@pytest.mark.parametrize(("page", "lesson"), [("inspect", 2), ("inspect", 5), ("roles", 4)])
+def test_a_beginner_meets_no_word_of_tests_beside_a_lesson(app, small, page, lesson):
+    at = app(page, lesson=str(lesson), step="1", checkpoint=small("bert", **ROOM["bert"]))
+    for _ in steps_of(lesson)[:-1]:
+        assert not at.tabs
+        assert not at.expander
+        beside = panel(at).replace("it takes no test settings", "")
+        assert not re.search(r"\btau\b|\bp-value|\bVenn\b|p =", beside), beside
+        click(at, "lesson next")
+    click(at, "leave lesson")
+    assert at.expander
 
 
 def test_settings_of_the_link_stay_in_force_in_a_lesson(app):
@@ -264,6 +273,78 @@ def test_words_in_pieces_are_named_whole(app):
     at = app(lesson="3", step="3", text="My uncle repaired three gramophones.")
     assert "repaired → gramophones." in panel(at)
     assert "##" not in panel(at)
+
+
+def heads_named(text):
+    return {(int(layer), int(head)) for layer, head in re.findall(r"L(\d+) H(\d+)", text)}
+
+
+def test_the_ranking_of_lesson_5_flips_without_the_heads_that_it_names(app):
+    """Checked by transformers alone: the outputs of these heads set to 0 before the output projection."""
+    at = app(lesson="5", step="1")
+    assert f"1. {SIMILAR[0]}" in panel(at)
+    click(at, "lesson guess it")
+    said = panel(at)
+    assert f"1. {SIMILAR[1]}" in said
+    found = re.search(r"(\d+) of 72 are enough: without (.*?), \*", said)
+    off = heads_named(found[2])
+    assert len(off) == int(found[1]) <= 5
+    model, tokenizer = bundled_alone()
+    before, after = cosines(model, tokenizer, ()), cosines(model, tokenizer, off)
+    assert before.argmax() == 0
+    assert before[0] - before[1] > 0.2
+    assert after.argmax() == 1
+    shown = [float(value) for value in re.findall(r"\*\*(\d\.\d\d|-\d\.\d\d)\*\*", said)]
+    np.testing.assert_allclose(shown, np.sort(after)[::-1], atol=0.006)
+    for head in off:
+        assert cosines(model, tokenizer, off - {head}).argmax() == 0, "fewer of them do not do"
+
+
+def bundled_alone():
+    folder = find_checkpoint("bundled").folder
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def cosines(model, tokenizer, off):
+    """Cosine of the mean last hidden state of the lessons' sentence and of each other sentence."""
+
+    def gate(layer, inputs):
+        outputs = inputs[0].clone()
+        for of, head in off:
+            if of == layer:
+                outputs[..., head * 32 : head * 32 + 32] = 0
+        return (outputs,)
+
+    projections = [layer.attention.output.dense for layer in model.encoder.layer]
+    hooks = [
+        projection.register_forward_pre_hook(lambda _, inputs, layer=layer: gate(layer, inputs))
+        for layer, projection in enumerate(projections)
+    ]
+    with torch.no_grad():
+        vectors = [
+            model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].mean(0)
+            for sentence in (SENTENCE, *SIMILAR)
+        ]
+    for hook in hooks:
+        hook.remove()
+    return np.array([torch.cosine_similarity(vectors[0], other, dim=0).item() for other in vectors[1:]])
+
+
+def test_a_checkpoint_that_predicts_shows_its_prediction_and_how_few_heads_change_it(app, small):
+    at = app(lesson="5", step="1", checkpoint=small("bert", "SequenceClassification", num_labels=2, **ROOM["bert"]))
+    assert "What the model predicts" in panel(at)
+    assert re.search(r"1\. LABEL_\d \*\*0\.\d\d\*\*", panel(at))
+    click(at, "lesson guess it")
+    assert re.search(r"are enough: without L|the same line comes first", panel(at))
+
+
+def test_switching_heads_off_moves_the_ranking_while_the_lesson_asks(app):
+    at = app(lesson="5", step="1", head="5-10,5-11,5-5")
+    assert f"1. {SIMILAR[0]}" in panel(at)
+    click(at, "switch off")
+    assert f"1. {SIMILAR[1]}" in panel(at)
+    assert "Step 1 of" in panel(at)
 
 
 def test_a_number_is_right_within_a_tenth_of_it():

@@ -1,0 +1,27 @@
+"""Vectors of texts under several gatings: they turn as far as in passes with the same heads off."""
+
+import pytest
+from passing import SELF
+from sklearn.metrics.pairwise import cosine_similarity
+
+from core.attention.settings import PassSettings
+from core.importance.nearest import first_off
+from core.importance.passes.gated import gated_vectors
+from core.passes.outputs import output_change
+from core.passes.prepare import prepare_all
+from core.texts.text import Text
+
+TEXTS = (Text(("the cat sat on the mat.",)), Text(("a dog ran.",)))
+
+
+@pytest.mark.parametrize("name", ["masked", "causal", "classes"])
+def test_vectors_turn_as_far_as_in_passes_with_these_heads_off(headed, name):
+    checkpoint, heads = headed(name), [(1, 2), (0, 1)]
+    prepared, _ = prepare_all(checkpoint, TEXTS, SELF, "error")
+    gatings = first_off(heads, *(checkpoint.attentions["self"].n_layers, checkpoint.attentions["self"].n_heads))
+    results = dict(one for batch in gated_vectors(checkpoint, list(prepared.values()), SELF, gatings) for one in batch)
+    for index, text in prepared.items():
+        for n_off in range(len(heads) + 1):
+            settings = PassSettings(off=tuple(sorted(heads[:n_off])))
+            cosine = cosine_similarity(results[index][:1], results[index][n_off : n_off + 1]).item()
+            assert cosine == pytest.approx(output_change(checkpoint, text, settings).cosine, rel=1e-6)
