@@ -35,7 +35,7 @@ FAR: Final = VerbAndObject("The tired girl opened a heavy and very old door.", "
 """The object follows six words after its verb: whoever looks three words ahead misses it."""
 SIMILAR: Final = (
     "A bakery went out of business when people stopped buying bread.",
-    "The football team quietly lost its last match because players had slowly left.",
+    "The football club quietly closed its stadium because fans had slowly left.",
     "The young teacher opened a new school in the village.",
     "It will rain all day tomorrow.",
     "My brother broke his new phone.",

@@ -292,7 +292,7 @@ def test_the_ranking_of_lesson_5_flips_without_the_heads_that_it_names(app):
     model, tokenizer = bundled_alone()
     before, after = cosines(model, tokenizer, ()), cosines(model, tokenizer, off)
     assert before.argmax() == 0
-    assert before[0] - before[1] > 0.2
+    assert before[0] - before[1] > 0.15
     assert after.argmax() == 1
     shown = [float(value) for value in re.findall(r"\*\*(\d\.\d\d|-\d\.\d\d)\*\*", said)]
     np.testing.assert_allclose(shown, np.sort(after)[::-1], atol=0.006)
