@@ -39,6 +39,8 @@ LONGEST_IN_LINK: Final = 4_000
 """Maximum number of characters of typed texts in a link: servers refuse longer links, and mail programs break them."""
 MOST_HEADS: Final = 16_384
 """Maximum number of heads that a link may name: no known model has more."""
+HEAD_NAME: Final = re.compile("L([0-9]{1,6}) H([0-9]{1,6})")
+"""Name of a head, as pages show it."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 AUTO: Final = "auto"

@@ -34,6 +34,18 @@ class RoleGrid extends HeadGrid {
   show(data) {
     super.show(data);
     this.patterns.draw();
+    this.drawCounts();
+  }
+
+  // How often a class chose each head; counts.py says so.
+  drawCounts() {
+    for (const cell of this.cells.values()) {
+      const count = window.attentionSieveCounts?.[cell.place.join("-")];
+      const label = this.describe(cell.place);
+      if (count) cell.dataset.count = count;
+      else delete cell.dataset.count;
+      cell.setAttribute("aria-label", count ? `${label} Chosen by ${count} of the class.` : label);
+    }
   }
 
   read() {
@@ -285,6 +297,7 @@ export default function (given) {
   grid.listening?.abort(); // new data arrive without a cleanup of the old
   grid.listening = new AbortController();
   document.addEventListener(STEP, step, { signal: grid.listening.signal });
+  document.addEventListener("attention-sieve:counts", () => grid.drawCounts(), { signal: grid.listening.signal });
   return () => {
     grid.listening.abort();
     leave();

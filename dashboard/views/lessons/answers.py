@@ -165,7 +165,8 @@ def grammar_heads(inputs: StepInputs) -> StepResult:
             "texts": str(len(inputs.tested.scores)),
             "even": f"{float(np.nanmean(inputs.tested.scored.uniform[:, index])):.2f}",
             "least": f"{tests.settings.tau:g}",
-        }
+        },
+        most=counts.n_heads,
     )
 
 
@@ -208,10 +209,9 @@ def typed_evidence(inputs: StepInputs) -> StepResult:
 
 def ranking_now(inputs: StepInputs) -> StepResult:
     """What the checkpoint makes of the text without the heads that are off now."""
-    n_layers, n_heads = shape_of(inputs)
-    return _with_ranking(
-        StepResult(values={"heads": str(n_layers * n_heads)}), outcome(inputs, inputs.visit.settings.off)
-    )
+    n_heads = int(np.prod(shape_of(inputs)))
+    result = StepResult(values={"heads": str(n_heads)}, most=n_heads)
+    return _with_ranking(result, outcome(inputs, inputs.visit.settings.off))
 
 
 def few_heads(inputs: StepInputs) -> StepResult:
@@ -275,7 +275,7 @@ def changed_layer(inputs: StepInputs) -> StepResult:
     head = int(moved[layer].argmax())
     # For a number of heads a close guess is right; for a layer only the exact one.
     result = replace(
-        _number(layer, len(by_layer)),
+        _number(layer, len(by_layer) - 1),
         is_right=lambda guess: guess == layer,
         doing=lambda guess: _moved(by_layer, guess) if isinstance(guess, int) else None,
     )
@@ -301,7 +301,7 @@ def first_layer(inputs: StepInputs) -> StepResult:
         return result
     head = (0, 0)
     values = {name: result.values[name] for name in ("last", "name")}
-    return StepResult(values={**values, "head": head_name(*head)}, heads=(head,))
+    return StepResult(values={**values, "head": head_name(*head)}, heads=(head,), most=result.most)
 
 
 def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
@@ -362,6 +362,8 @@ def _number(answer: int, most: int) -> StepResult:
     """Result for a question about a number up to `most`."""
     return StepResult(
         values={"count": str(answer), "heads": str(most)},
+        answer=answer,
+        most=most,
         of_guess=str,
         is_right=lambda guess: isinstance(guess, int) and abs(guess - answer) <= max(1, round(CLOSE * answer)),
         doing=lambda guess: Phrase("too_low" if guess < answer else "too_high") if isinstance(guess, int) else None,

@@ -57,6 +57,10 @@ class StepResult:
     """What the checkpoint makes of the text: sentences with their similarity, or predictions with their probability."""
     is_prediction: bool = False
     """Whether the ranking is one of predictions."""
+    answer: int | None = None
+    """The number, of a question about a number."""
+    most: int | None = None
+    """The largest number that such a guess can be."""
     query: int | None = None
     """The token of which the step asks, or says, at which word the first of these heads looks most."""
     of_guess: Callable[[Guess], str] = str

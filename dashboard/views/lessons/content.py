@@ -2,7 +2,8 @@
 
 The file of a lesson begins with its `title` and `claim` between two lines of `---`. Then each step has a section: its
 name after `##`, and its text, in which `@{name}` is replaced by a value computed from the current checkpoint. A section
-"NAME, none" replaces the section NAME if the checkpoint has no such head. The section `check` ends with its options,
+"NAME, none" replaces the section NAME if the checkpoint has no such head; "NAME, paper" asks the same on the printed
+sheet, on which nothing can be clicked. The section `check` ends with its options,
 `- [x]` before the correct one and `- [ ]` before the others, and with an explanation after `>`.
 
 To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there.
@@ -26,6 +27,8 @@ CHECK: Final = "check"
 """Name of the last step of every lesson."""
 WITHOUT: Final = ", none"
 """Suffix of the name of a section for a checkpoint that has no such head."""
+PAPER: Final = ", paper"
+"""Suffix of the name of a section for the printed sheet."""
 PHRASES: Final = "phrases.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)

@@ -1,22 +1,28 @@
 """Lessons: the list of lessons, what each term means, and tools for teachers."""
 
+from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from core.errors import AnalysisError
 from dashboard import state
 from dashboard.glossary import TERMS
+from dashboard.link import quoted
 from dashboard.plain import show_error
 from dashboard.views import frame
+from dashboard.views.frame import Visit
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.content import languages, say
 from dashboard.views.lessons.course import LANGUAGE, language
 from dashboard.views.lessons.plans import FILES, LESSONS, words_of
-from dashboard.views.lessons.sheet import sheet
+from dashboard.views.lessons.presenting import link_of_class
+from dashboard.views.lessons.sheet import material_of, sheet
 
+TYPED_CODE: Final = "code of the class"
+"""Key of the field for the code of a class."""
 _TOO_MANY: Final = "too many classes"
+_UNKNOWN: Final = "unknown code"
 
 
 def show() -> None:
@@ -26,15 +32,34 @@ def show() -> None:
     st.markdown(say(in_words, "page_see"))
     if len(languages()) > 1:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
+    _i_have_a_code()
+    visit = _visit()
     for lesson in range(1, len(LESSONS) + 1):
-        _lesson(lesson)
+        _lesson(lesson, visit)
     with st.expander(say(in_words, "terms")):
         terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())
         st.markdown("\n".join(f"- **{term}**: {means}" for term, means in terms))
     _for_teachers()
 
 
-def _lesson(lesson: int) -> None:
+def _visit() -> Visit | None:
+    """What the sheets are made with; None while the checkpoint cannot be found, which other pages say."""
+    try:
+        return frame.without_corpus()
+    except AnalysisError:
+        return None
+
+
+def _sheet(lesson: int, in_words: str, visit: Visit | None) -> str:
+    """The sheet of a lesson, made when it is asked for; with its sentence only if the checkpoint can read it."""
+    try:
+        material = {} if visit is None else material_of(visit, lesson)
+    except AnalysisError:
+        material = {}
+    return sheet(lesson, in_words, material)
+
+
+def _lesson(lesson: int, visit: Visit | None) -> None:
     words, in_words = words_of(lesson, language()), language()
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"lesson {lesson}"):
         st.markdown(f"**{lesson}. {words.title}**\\\n{words.claim}", width="stretch")
@@ -49,7 +74,7 @@ def _lesson(lesson: int) -> None:
             )
         st.download_button(
             say(in_words, "sheet"),
-            sheet(lesson, in_words),
+            partial(_sheet, lesson, in_words, visit),
             f"{lesson}-{FILES[lesson - 1]}.html",
             "text/html",
             key=f"sheet {lesson}",
@@ -66,6 +91,24 @@ def _lesson(lesson: int) -> None:
         )
 
 
+def _i_have_a_code() -> None:
+    """A field for the code of a class, for who has it from a screen and not in a link."""
+    in_words = language()
+    with st.form("code", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(say(in_words, "have_code"), key=TYPED_CODE, max_chars=tally.LENGTH, autocomplete="off", width=180)
+        st.form_submit_button(say(in_words, "join"), key="join class", on_click=_join)
+    if unknown := st.session_state.pop(_UNKNOWN, ""):
+        st.warning(say(in_words, "unknown_code", code=quoted(unknown), hours=tally.HOURS))
+    elif code := tally.code_now():
+        st.markdown(say(in_words, "in_class", code=code))
+
+
+def _join() -> None:
+    written = st.session_state[TYPED_CODE]
+    if written.strip() and not tally.join_class(written):
+        st.session_state[_UNKNOWN] = written
+
+
 def _for_teachers() -> None:
     """Presenting, and the code of a class whose predictions are counted."""
     in_words, code = language(), tally.code_now()
@@ -79,7 +122,7 @@ def _for_teachers() -> None:
         show_error(error)
     if code:
         st.markdown(say(in_words, "code", code=f"**{code}**"))
-        st.code(_link_of(code), language=None)
+        st.code(link_of_class(code, 1, 0), language=None)
 
 
 def _make_code() -> None:
@@ -87,10 +130,3 @@ def _make_code() -> None:
         st.session_state[state.CLASS] = tally.tally().make(tally.visitor())
     except AnalysisError as error:
         st.session_state[_TOO_MANY] = error
-
-
-def _link_of(code: str) -> str:
-    """Link to the first lesson in this class, under the address that the teacher used for this server."""
-    url = urlsplit(st.context.url or "")
-    folder = url.path.rpartition("/")[0]
-    return f"{url.scheme}://{url.netloc}{folder}/?{state.LESSON}=1&{course.STEP}=1&{state.CLASS}={code}"

@@ -18,15 +18,13 @@ from dashboard.plain import plain, show_error
 from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.answers import word_names
+from dashboard.views.lessons.class_answers import class_answers, class_counts
 from dashboard.views.lessons.computation import Guess, StepInputs, StepResult
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
 from dashboard.views.lessons.sentences import MORE_EVIDENCE
 
-EVERY: Final = 3
-"""Seconds between updates of the counts of a class."""
-MOST_BARS: Final = 6
 _STYLE: Final = Path(__file__).with_name("lesson.css")
 NUMBER: Final = "guessed number"
 _UNCHOSEN: Final = "guess is missing"
@@ -88,7 +86,8 @@ def _panel(inputs: StepInputs) -> AskedLink | None:
     if step.takes_sentences:
         _sentences_to_add()
     if step.reveals and tally.code_now():
-        _class_answers((lesson, index - 1))
+        shape = None if inputs.looked is None else inputs.looked.attention.shape[:2]
+        class_answers((lesson, index - 1), steps[index - 1].asks, result, shape)
     if step.asks and not result.section:
         _ask(step, result, inputs)
     if result.query is None:
@@ -215,7 +214,8 @@ def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
     """Ask for the prediction: a head in the grid, a word in the arcs, or a number."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lesson guess"):
         if step.asks == "number":
-            _ask_number(int(result.values.get("heads") or result.values["last"]))
+            assert result.most is not None, "a question about a number says up to which"
+            _ask_number(result.most)
             return
         value: Guess = None
         if step.asks == "head":
@@ -236,7 +236,7 @@ def _ask(step: Step, result: StepResult, inputs: StepInputs) -> None:
             else (value, head_name(*value) if isinstance(value, tuple) else ""),
         )
         if tally.code_now():
-            _class_counts(course.now() or (1, 0))
+            class_counts(course.now() or (1, 0))
         if step.asks == "word" and st.session_state.pop(_UNCHOSEN, False):
             st.markdown(f":material/touch_app: {say(language(), 'choose_word')}", width="content")
 
@@ -249,7 +249,7 @@ def _ask_number(most: int) -> None:
             say(language(), "guess"), key="lesson guess it", icon=":material/how_to_vote:", on_click=_take_number
         )
         if tally.code_now():
-            _class_counts(course.now() or (1, 0))
+            class_counts(course.now() or (1, 0))
 
 
 def _take_number() -> None:
@@ -268,24 +268,6 @@ def _take_word(words: Sequence[str]) -> None:
         _guess_word(words, int(token))
     else:
         st.session_state[_UNCHOSEN] = True
-
-
-@st.fragment(run_every=EVERY)
-def _class_counts(question: tally.Question) -> None:
-    """Number of predictions of the class, updated regularly."""
-    n_guessed = sum(count for _, count in tally.tally().counts(tally.code_now(), question))
-    st.markdown(say(language(), "class_count", count=n_guessed), width="content")
-
-
-@st.fragment(run_every=EVERY)
-def _class_answers(question: tally.Question) -> None:
-    """Predictions of the class, updated regularly."""
-    counts = tally.tally().counts(tally.code_now(), question)
-    n_guessed = sum(count for _, count in counts)
-    with st.container(key="class said"):
-        st.caption(f"{say(language(), 'class_said')} · {say(language(), 'class_count', count=n_guessed)}")
-        for answer, count in counts[:MOST_BARS]:
-            st.progress(count / n_guessed, text=f"{plain(answer)}: {count}")
 
 
 def _check(lesson: int) -> None:

@@ -16,7 +16,7 @@ from dashboard import state
 from dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from dashboard.views.lessons import answers
 from dashboard.views.lessons.computation import Finds
-from dashboard.views.lessons.content import TEXTS, WITHOUT, Words, read_words
+from dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, Words, read_words
 from dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
@@ -265,4 +265,6 @@ def words_of(lesson: int, language: str) -> Words:
         expected[step.name] = step.names
         if step.may_lack:
             expected[step.name + WITHOUT] = step.names
+        if step.asks:
+            expected[step.name + PAPER] = step.names
     return read_words(TEXTS / language / f"{lesson}-{FILES[lesson - 1]}.md", expected)

@@ -1,21 +1,47 @@
 """Presenting: large type and no sidebar, for a projector."""
 
+from html import escape
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlencode, urlsplit
 
+import segno
 import streamlit as st
 
 from dashboard import state
+from dashboard.views.lessons import course, tally
 from dashboard.views.lessons.content import say
 from dashboard.views.lessons.course import language
+from dashboard.views.lessons.plans import steps_of
 
 _STYLE: Final = Path(__file__).with_name("present.css")
 
 
 def lay_out() -> None:
-    """Apply the layout for a projector while presenting."""
-    if state.is_presenting():
-        st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
+    """Apply the layout for a projector while presenting, with the code of the class in a corner."""
+    if not state.is_presenting():
+        return
+    st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
+    if code := tally.code_now():
+        _corner(code)
+
+
+def _corner(code: str) -> None:
+    """The code of the class, large, and a QR code of the link to this step in it."""
+    lesson, index = course.now() or (1, 0)
+    picture = segno.make(link_of_class(code, lesson, index), micro=False, error="l")
+    drawn = picture.svg_inline(scale=1, border=2, dark="#000", light="#fff", omitsize=True)
+    with st.container(key="class code"):
+        st.html(f'<div role="img" aria-label="QR">{drawn}</div><b>{escape(code)}</b>')
+
+
+def link_of_class(code: str, lesson: int, index: int) -> str:
+    """Link to a step of a lesson in a class, under the address that the reader used for this server."""
+    url = urlsplit(st.context.url or "")
+    page = steps_of(lesson)[index].page
+    folder, address = url.path.rpartition("/")[0], "" if page == "inspect" else page
+    parameters = urlencode({state.LESSON: lesson, course.STEP: index + 1, state.CLASS: code})
+    return f"{url.scheme}://{url.netloc}{folder}/{address}?{parameters}"
 
 
 def button() -> None:

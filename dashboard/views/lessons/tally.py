@@ -174,14 +174,19 @@ def join_linked_class(unknown: Callable[[str], str]) -> None:
     Args:
         unknown: message for an unknown code.
     """
-    if (value := link.take(CLASS)) is not None:
-        code = value.strip().upper()
-        if tally().join(code, visitor()):
-            st.session_state[CLASS] = code
-        else:
-            link.say(unknown(link.quoted(value)))
+    if (value := link.take(CLASS)) is not None and not join_class(value):
+        link.say(unknown(link.quoted(value)))
     code = code_now()
     link.put([CLASS], {CLASS: code} if code else {})
+
+
+def join_class(written: str) -> bool:
+    """Join the class with a code as somebody wrote it; returns whether there is one."""
+    code = written.strip().upper()
+    if not tally().join(code, visitor()):
+        return False
+    st.session_state[CLASS] = code
+    return True
 
 
 def code_now() -> str:

@@ -5,10 +5,20 @@ import shutil
 
 import pytest
 
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.roles.hypotheses import Criterion
+from core.roles.measures import ScoreSettings
+from dashboard.controls import CORPORA
+from dashboard.state import Choice
+from dashboard.views.frame import Visit
 from dashboard.views.lessons import content, plans
 from dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
 from dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
-from dashboard.views.lessons.sheet import BLANK, sheet
+from dashboard.views.lessons.sentences import FAR, NEAR, SIMILAR
+from dashboard.views.lessons.sheet import BLANK, material_of, sheet
 
 NUMBERS = range(1, len(LESSONS) + 1)
 WORDS_A_MINUTE = 200
@@ -130,7 +140,7 @@ def test_every_phrase_is_used_and_every_used_phrase_is_there():
 
 @pytest.mark.parametrize("lesson", NUMBERS)
 def test_a_sheet_has_the_predictions_and_the_question_and_no_script(lesson):
-    page = sheet(lesson, ENGLISH)
+    page = sheet(lesson, ENGLISH, {})
     question = words_of(lesson, ENGLISH).question
     n_asked = sum(bool(step.asks) for step in LESSONS[lesson - 1])
     assert page.count("<section>") == n_asked + 1
@@ -138,10 +148,48 @@ def test_a_sheet_has_the_predictions_and_the_question_and_no_script(lesson):
     assert "<script" not in page
     assert "@{" not in page
     assert "**" not in page
+    assert not re.search(r"\b(click|press|box)\b", page, re.IGNORECASE), "nothing can be clicked on paper"
 
 
 def test_a_sheet_shows_texts_as_they_are(pseudo, monkeypatch):
     path = content.TEXTS / "xx" / f"1-{FILES[0]}.md"
     path.write_text(path.read_text().replace("WHAT A HEAD IS", "<b>&"))
-    assert "<h1>1. &lt;b&gt;&amp;</h1>" in sheet(1, "xx")
-    assert BLANK in sheet(1, "xx")
+    assert "<h1>1. &lt;b&gt;&amp;</h1>" in sheet(1, "xx", {})
+    assert BLANK in sheet(1, "xx", {})
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory):
+    """The bundled checkpoint, with a store of its own."""
+    store = Store(tmp_path_factory.mktemp("store"))
+    inference = Inference(store)
+    choice = Choice(
+        checkpoint=BUNDLED,
+        device="cpu",
+        dtype="float32",
+        kind="encoder",
+        off=(),
+        corpus=CORPORA[0],
+        criterion=Criterion(),
+        score_settings=ScoreSettings(),
+    )
+    yield Visit(chosen=choice, engine=Engine(find_checkpoint(BUNDLED)), inference=inference, texts=())
+    inference.close()
+    store.close()
+
+
+def test_a_sheet_has_the_sentence_both_columns_of_words_and_the_grid(visit):
+    words, grid, far = (sheet(lesson, ENGLISH, material_of(visit, lesson)) for lesson in (1, 2, 3))
+    for page, sentence in ((words, NEAR.sentence), (grid, NEAR.sentence), (far, FAR.sentence)):
+        assert f"<blockquote>{sentence}</blockquote>" in page
+    assert "A head named L1 H7 looks from closed, in the frame," in words
+    assert words.count("<span class=framed>closed</span>") == 1
+    assert words.count("• shop") == words.count("shop</span> •") == 1
+    assert grid.count("<svg") == 72
+    assert "<th>H11</th>" in grid
+    assert "How many of the 72 heads" in grid
+    # L0 H2 looks one word back: its spots lie below the diagonal.
+    l0_h2 = grid.split("<svg")[3]
+    assert {("0", "1"), ("4", "5")} <= set(re.findall(r'x="(\d+)" y="(\d+)"', l0_h2))
+    ranked = sheet(5, ENGLISH, material_of(visit, 5))
+    assert ranked.index(SIMILAR[0]) < ranked.index(SIMILAR[1])

@@ -1,0 +1,33 @@
+"""Counts on the cells of a grid, such as how often a class chose each head: sent to a grid that is drawn already."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import streamlit as st
+
+from core.attention.settings import Head
+
+_mount: Final = st.components.v2.component(
+    "attention_sieve.counts",
+    html="<div hidden></div>",
+    js="""
+export default function ({ data }) {
+  const tell = (counts) => {
+    window.attentionSieveCounts = counts;
+    document.dispatchEvent(new Event("attention-sieve:counts"));
+  };
+  tell(data);
+  return () => tell(null);
+}
+""",
+)
+
+
+def counts_on_grid(key: str, counts: Mapping[Head, int]) -> None:
+    """Write a count on the cells of the grid of the page.
+
+    Args:
+        key: of this element.
+        counts: by head; other cells stay without one.
+    """
+    _mount(key=key, data={f"{layer}-{head}": count for (layer, head), count in counts.items()}, height=0)

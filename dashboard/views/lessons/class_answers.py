@@ -1,0 +1,106 @@
+"""What a class has answered, in little space: on a line of numbers, on the cells of the grid, or in a list of words.
+
+Every answer is shown or counted; none is left out.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+import streamlit as st
+
+from core.attention.settings import Head
+from dashboard.components.grid.counts import counts_on_grid
+from dashboard.plain import plain
+from dashboard.state import HEAD_NAME
+from dashboard.views.lessons import tally
+from dashboard.views.lessons.computation import StepResult
+from dashboard.views.lessons.content import say
+from dashboard.views.lessons.course import language
+from dashboard.views.lessons.plans import Asks
+
+EVERY: Final = 3
+"""Seconds between updates of the counts of a class."""
+WIDTH: Final = 560
+HEIGHT: Final = 58
+"""Size of the line of numbers, in pixels: it takes less than 60."""
+_BASE: Final = 40
+_LARGEST: Final = 4.0
+"""Height of the axis, and largest radius of a dot, in pixels."""
+Counts = Sequence[tuple[str, int]]
+
+
+@st.fragment(run_every=EVERY)
+def class_counts(question: tally.Question) -> None:
+    """Number of predictions of the class, updated regularly."""
+    counts = tally.tally().counts(tally.code_now(), question)
+    st.markdown(say(language(), "class_count", count=sum(count for _, count in counts)), width="content")
+
+
+@st.fragment(run_every=EVERY)
+def class_answers(question: tally.Question, asks: Asks, result: StepResult, shape: tuple[int, int] | None) -> None:
+    """Predictions of the class, updated regularly.
+
+    Args:
+        question: which.
+        asks: what was asked for.
+        result: the answer.
+        shape: numbers of layers and heads of the grid on the page, if heads were asked for.
+    """
+    counts = tally.tally().counts(tally.code_now(), question)
+    said = say(language(), "class_said", count=sum(count for _, count in counts))
+    with st.container(key="class said", gap=None):
+        if asks == "number" and result.answer is not None and result.most is not None:
+            st.caption(said)
+            st.html(dot_plot(counts, result.answer, result.most))
+        elif asks == "head" and shape is not None:
+            inside, n_missing = on_grid(counts, shape)
+            missing = say(language(), "class_missing", count=n_missing) if n_missing else ""
+            st.caption(f"{said} {say(language(), 'class_on_grid')} {missing}")
+            counts_on_grid("class counts", inside)
+        else:
+            listed = " · ".join(f"{plain(answer)} **{count}**" for answer, count in counts)
+            st.markdown(f"{said} {listed}")
+
+
+def on_grid(counts: Counts, shape: tuple[int, int]) -> tuple[dict[Head, int], int]:
+    """Counts by head, and the number of answers that name no head of this grid: of pupils with another checkpoint."""
+    inside: dict[Head, int] = {}
+    n_missing = 0
+    for answer, count in counts:
+        match = HEAD_NAME.fullmatch(answer)
+        head = (int(match[1]), int(match[2])) if match else None
+        if head is not None and head[0] < shape[0] and head[1] < shape[1]:
+            inside[head] = count
+        else:
+            n_missing += count
+    return inside, n_missing
+
+
+def dot_plot(counts: Counts, answer: int, most: int) -> str:
+    """A dot for each answer above its number on a line from 0, and the true number marked; SVG."""
+    n_highest = max((count for _, count in counts), default=1)
+    radius = min(_LARGEST, (_BASE - 2) / (2 * n_highest), WIDTH / (2 * (most + 2)))
+    dots = "".join(
+        f'<circle cx="{_x(int(number), most):.1f}" cy="{_BASE - radius * (2 * place + 1):.1f}" r="{radius:.2f}"/>'
+        for number, count in counts
+        for place in range(count)
+    )
+    said = ", ".join(f"{number}: {count}" for number, count in sorted(counts, key=lambda each: int(each[0])))
+    label = escape(say(language(), "class_dots", answers=said or "0", answer=answer))
+    at = _x(answer, most)
+    mark = f'<path d="M{at:.1f} 0V{_BASE + 4}" stroke="currentColor" stroke-width="2" stroke-dasharray="4 2"/>'
+    ends = [(number, "normal") for number in (0, most) if abs(_x(number, most) - at) > 24]
+    numbers = "".join(
+        f'<text x="{_x(number, most):.1f}" y="{HEIGHT - 3}" text-anchor="middle" font-weight="{weight}">{number}</text>'
+        for number, weight in (*ends, (answer, "bold"))
+    )
+    axis = f'<path d="M{_x(0, most):.1f} {_BASE}H{_x(most, most):.1f}" stroke="currentColor"/>'
+    return (
+        f'<svg role="img" aria-label="{label}" width="100%" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'preserveAspectRatio="xMinYMid meet" fill="currentColor" font-size="12">{axis}{dots}{mark}{numbers}</svg>'
+    )
+
+
+def _x(number: int, most: int) -> float:
+    return 16 + (WIDTH - 32) * min(number, most) / most
