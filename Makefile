@@ -13,7 +13,11 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units \
     sample-checkpoint sample-tasks
+# The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
+# it appears once it is there. It stops with the dashboard, and the next start goes on with it.
 app: $(VENV)/prepared
+	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m core sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
+	pair=$$!; trap 'kill $$pair 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
 # Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).

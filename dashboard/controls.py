@@ -125,6 +125,11 @@ def checkpoint_names() -> tuple[str, ...]:
     return checkpoints.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
 
 
+def is_pair_here() -> bool:
+    """Whether there is a checkpoint to compare the bundled one with: made here, or offered by a public server."""
+    return any(name != BUNDLED for name in (checkpoints.names() if public.is_public() else made_checkpoints()))
+
+
 def suggested() -> tuple[str, ...]:
     """The bundled checkpoint and some of the hub; none on a public server."""
     return () if public.is_public() else SUGGESTED

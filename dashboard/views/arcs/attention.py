@@ -68,7 +68,7 @@ def where_heads_look(
     names = ", ".join(head_name(*head) for head in drawn)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        head_row = st.container(horizontal=True, vertical_alignment="bottom")
+        head_row = st.container(horizontal=True, vertical_alignment="bottom", key="arcs head")
         head_row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
         if len(heads) > len(drawn):
             st.info(wording.last_heads(len(drawn), len(heads)))

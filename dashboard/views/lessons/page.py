@@ -15,7 +15,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.content import languages, say
 from dashboard.views.lessons.course import LANGUAGE, language
-from dashboard.views.lessons.plans import FILES, LESSONS, words_of
+from dashboard.views.lessons.plans import FILES, n_lessons, words_of
 from dashboard.views.lessons.presenting import link_of_class
 from dashboard.views.lessons.sheet import material_of, sheet
 
@@ -34,7 +34,7 @@ def show() -> None:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     _i_have_a_code()
     visit = _visit()
-    for lesson in range(1, len(LESSONS) + 1):
+    for lesson in range(1, n_lessons() + 1):
         _lesson(lesson, visit)
     with st.expander(say(in_words, "terms")):
         terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())

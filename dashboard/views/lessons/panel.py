@@ -22,7 +22,7 @@ from dashboard.views.lessons.class_answers import class_answers, class_counts
 from dashboard.views.lessons.computation import Guess, StepInputs, StepResult
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
-from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
+from dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
 from dashboard.views.lessons.sentences import MORE_EVIDENCE
 
 _STYLE: Final = Path(__file__).with_name("lesson.css")
@@ -145,7 +145,8 @@ def elsewhere() -> None:
 def _head(lesson: int, index: int) -> None:
     """Title, number of the step, and navigation buttons."""
     in_words, n_steps = language(), len(steps_of(lesson))
-    title = say(in_words, "lesson", number=lesson, lessons=len(LESSONS), title=words_of(lesson, in_words).title)
+    name, n_all = words_of(lesson, in_words).title, max(lesson, n_lessons())
+    title = say(in_words, "lesson", number=lesson, lessons=n_all, title=name)
     with st.container(horizontal=True, vertical_alignment="center", key="lesson head"):
         st.title(title, anchor=False, width="content")
         st.caption(say(in_words, "step", step=index + 1, steps=n_steps), width="content")
@@ -154,7 +155,7 @@ def _head(lesson: int, index: int) -> None:
             if index + 1 < n_steps:
                 is_asking = bool(steps_of(lesson)[index].asks)
                 _way("next", lesson, index + 1, icon=":material/arrow_forward:", is_main=not is_asking)
-            elif lesson < len(LESSONS):
+            elif lesson < n_lessons():
                 _way("next_lesson", lesson + 1, 0, icon=":material/arrow_forward:", is_main=True)
             if not state.is_presenting():
                 _way("restart", lesson, 0, icon=":material/restart_alt:")

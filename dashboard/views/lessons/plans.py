@@ -240,6 +240,11 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
 """The steps of each lesson, without the question at its end."""
 
 
+def n_lessons() -> int:
+    """Number of lessons that are offered: the last one only where there are two checkpoints to compare."""
+    return len(LESSONS) if _second_checkpoint() else len(LESSONS) - 1
+
+
 def steps_of(lesson: int) -> tuple[Step, ...]:
     """Steps of a lesson, including its question.
 

@@ -19,6 +19,7 @@ from core.texts.tokens import SPECIAL, TokenizedText
 from core.word_links.on_text import words_on
 from dashboard import state
 from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.controls import is_pair_here
 from dashboard.progress import in_its_place
 from dashboard.views.text import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
@@ -131,8 +132,9 @@ def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
                 on_change=_begin,
             )
         if first_screen_is_drawn():
-            compare = st.session_state["pages"]["compare"]
-            st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
+            if is_pair_here():
+                compare = st.session_state["pages"]["compare"]
+                st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
             if not been_here():
                 st.button(
                     wording.FIRST_LESSON,

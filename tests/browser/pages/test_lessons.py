@@ -3,6 +3,7 @@
 import re
 import shutil
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
@@ -16,6 +17,7 @@ from dashboard.views.lessons.content import ENGLISH
 from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
 from dashboard.views.text.stories import SENTENCE
 
+README = Path(__file__).parents[3] / "README.md"
 OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."
 PANEL = ".st-key-lesson"
@@ -122,8 +124,7 @@ def word_by_keyboard(page, word):
     page.keyboard.press("Home")
     for _ in range(column.all_inner_texts().index(word)):
         page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("pin=to-"))
+    page.keyboard.press("Enter")  # which is the guess
 
 
 def click_on(page, element):
@@ -145,10 +146,10 @@ def number_by_keyboard(page, value):
 
 BY_KEYBOARD = {"word": word_by_keyboard, "head": head_by_keyboard, "number": number_by_keyboard}
 BY_MOUSE = {"word": pin, "head": head_by_mouse, "number": number}
-WRONG = {1: "baker", 2: (5, 11), 3: (5, 11), 4: 50, 5: (0, 0), 6: 1}
+WRONG = {1: "baker", 2: (1, 8), 3: "heavy", 4: 50, 5: 40, 6: 1}
 """A prediction that does not come true; of a number, one that no answer is near."""
-COUNT = r"(\d+) of \d+ heads|Layer (\d+)\.|for each of \d+ models: (\d+)"
-ANSWERS = {"word": r"looks at (\w+) most", "head": r"\bL(\d+) H(\d+)\b", "number": COUNT}
+COUNT = r"(\d+) of \d+ (?:heads|are enough)|Layer (\d+)\.|for each of \d+ models: (\d+)"
+ANSWERS = {"word": r"looks at (\w+) most|At (\w+): ", "head": r"\bL(\d+) H(\d+)\b", "number": COUNT}
 """Where the text of a reveal names what would have been right."""
 
 
@@ -161,68 +162,129 @@ def answer_in(page, asks):
 
 
 def own_sentence(page):
-    """Lesson 3, with a sentence of the reader's own on screen."""
-    type_texts(page, OWN)
+    """Lesson 3, with a sentence of the reader's own on screen; Enter takes it, and lets go of the box."""
+    page.keyboard.type(OWN)
+    page.keyboard.press("Enter")
     expect(panel(page)).to_contain_text(re.compile(r"reads → book.* L1 H7 gives \d+%", re.DOTALL))
 
 
-def added_sentence(page):
-    """Lesson 4, with a sentence added to its three."""
-    expect(panel(page)).to_contain_text("there are only 3")
-    page.get_by_label("A sentence to add").fill(OWN)
+def own_ranking(page):
+    """Lesson 5, with a sentence of the reader's own on screen."""
+    page.keyboard.type("The dog chased a ball.")
     page.keyboard.press("Enter")
+    expect(panel(page)).to_contain_text("1. My brother broke his new phone.")
+
+
+def added_sentences(page):
+    """Lesson 4, with a prepared sentence and one of the reader's own added to its three."""
+    expect(panel(page)).to_contain_text("there are only 3")
+    page.keyboard.press("2")
     expect(panel(page)).to_contain_text("there are only 4")
+    expect(panel(page)).to_contain_text("Added: A tall waiter")
+    tab_to(page, page.get_by_label("A sentence of your own"))
+    page.keyboard.type(OWN)
+    page.keyboard.press("Enter")
+    expect(panel(page)).to_contain_text("there are only 5")
 
 
-EXTRAS = {(3, "own"): own_sentence, (4, "try"): added_sentence}
+EXTRAS = {(3, "own"): own_sentence, (4, "try"): added_sentences, (5, "try"): own_ranking}
 """What a step lets the reader do besides, by lesson and step."""
+IN_THE_BOX = {(3, "own"), (5, "try")}
+"""Those that happen in the box for the text."""
 LOOKED_AT = {(2, 4), (4, 1)}
 """Lessons and their steps at which the whole page is looked at: on Inspect after an answer, and on another page."""
 
 
-GOES_BACK = (1, 2)
-"""Lessons in which a reader goes back and predicts again by keyboard: a word, a head and a number."""
-
-
-def walk_by_keyboard(page, lesson):
-    """Go through a lesson to its question, each prediction wrong, and then right where the reader goes back.
+def walk_in_present(page, lesson):
+    """Go through a lesson to its question by the keys of a remote control: each prediction wrong, and then right.
 
     Gives what would have been right, by the name of the step.
     """
     right = {}
     for place, step in enumerate(steps_of(lesson)[:-1], start=1):
         at_step(page, place)
-        if (lesson, place) in LOOKED_AT:
-            expect_looks_right(page)
-            lighten(page)
-            resize(page, "wide")
-        else:
-            expect_accessible(page, PANEL)
+        expect_accessible(page, PANEL)
+        if (lesson, step.name) in EXTRAS:
+            if (lesson, step.name) in IN_THE_BOX:
+                tab_to(page, page.get_by_role("textbox", name="Your texts"))
+                page.keyboard.press("Control+a")
+            EXTRAS[lesson, step.name](page)
+            expect(page.locator("textarea:focus, input:focus")).to_have_count(0)
         if not step.asks:
-            enter_on(page, panel(page).get_by_role("button", name="Next"))
+            page.keyboard.press("PageDown")
             continue
-        predict(page, place, enter_on, BY_KEYBOARD[step.asks], wrong_at(lesson, step), is_right=False)
-        right[step.name] = answer_in(page, step.asks)
-        if lesson in GOES_BACK:
-            enter_on(page, panel(page).get_by_role("button", name="Back"))
-            at_step(page, place)
-            predict(page, place, enter_on, BY_KEYBOARD[step.asks], right[step.name], is_right=True)
+        expect_no_lines(page, step.asks)
+        predict_by_keyboard(page, place, step, wrong_at(lesson, step), is_right=False)
+        right[step.name], share = answer_in(page, step.asks), share_in(page)
+        page.keyboard.press("PageUp")
+        at_step(page, place)
+        expect_not_given_away(page, step, right[step.name], share)
+        predict_by_keyboard(page, place, step, right[step.name], is_right=True)
+        page.keyboard.press("PageDown")
     at_step(page, len(steps_of(lesson)))
     return right
 
 
-def walk_by_mouse(page, lesson, right):
-    """Go through a lesson to its question with other predictions than the last, and do what the steps offer besides."""
+def share_in(page):
+    """The share that the reveal names first, such as 88%; empty without one."""
+    said = panel(page).inner_text().partition("You said")[2].partition("\n")[2]
+    match = re.search(r"\d+%", said)
+    return match[0] if match else ""
+
+
+def expect_no_lines(page, asks):
+    """While a word is asked for no line is drawn, and while a head is asked for no head is."""
+    if asks == "word":
+        blank = "canvas => !canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
+        wait_for(page, lambda: links(page).evaluate(blank), bool)
+        expect(arcs(page).locator(".number")).to_have_count(0)
+    elif asks == "head":
+        expect(arcs(page)).to_have_count(0)
+
+
+def expect_not_given_away(page, step, right, share):
+    """The page names neither the answer nor its share, now that these are known."""
+    expect_no_lines(page, step.asks)
+    said = page.get_by_test_id("stMain").inner_text()
+    if step.asks == "word":
+        assert share not in said
+    elif step.asks == "head":
+        assert f"L{right[0]} H{right[1]}" not in said
+    elif step.name == "layer":
+        assert not re.search(rf"\b[Ll]ayers? \d*.?{right}\b", said)
+    else:
+        assert not re.search(rf"\b{right} (of|heads|are)\b", said)
+
+
+def predict_by_keyboard(page, place, step, value, is_right):
+    BY_KEYBOARD[step.asks](page, value)
+    if step.asks == "number":
+        page.keyboard.press("Enter")
+    elif step.asks == "head":
+        enter_on(page, page.get_by_role("button", name="That is my guess"))
+    expect_judged(page, place, is_right)
+
+
+def expect_judged(page, place, is_right):
+    at_step(page, place + 1)
+    expect(panel(page)).to_contain_text("You said")
+    assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
+
+
+def walk_by_mouse(page, lesson):
+    """Go through a lesson to its question, each prediction wrong."""
     for place, step in enumerate(steps_of(lesson)[:-1], start=1):
         at_step(page, place)
+        if (lesson, place) in LOOKED_AT:
+            expect_looks_right(page)
+            lighten(page)
+            resize(page, "wide")
         if step.asks:
-            is_right = lesson not in GOES_BACK
-            value = right[step.name] if is_right else wrong_at(lesson, step)
-            predict(page, place, click_on, BY_MOUSE[step.asks], value, is_right)
-            continue
-        if (lesson, step.name) in EXTRAS:
-            EXTRAS[lesson, step.name](page)
-        click_on(page, panel(page).get_by_role("button", name="Next"))
+            BY_MOUSE[step.asks](page, wrong_at(lesson, step))
+            click_on(page, panel(page).get_by_role("button", name="That is my guess"))
+            expect_judged(page, place, is_right=False)
+        else:
+            click_on(page, panel(page).get_by_role("button", name="Next"))
     at_step(page, len(steps_of(lesson)))
 
 
@@ -230,28 +292,48 @@ def wrong_at(lesson, step):
     return 20 if step.name == "rest" else WRONG[lesson]
 
 
-def predict(page, place, act, give, value, is_right):
-    """Answer what a step asks, which leads on to the next, and see it judged."""
-    give(page, value)
-    act(page, page.get_by_role("button", name="That is my guess"))
-    at_step(page, place + 1)
-    expect(panel(page)).to_contain_text("You said")
-    assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
+@pytest.fixture(scope="session")
+def tuned_checkpoint(tmp_path_factory):
+    """Folder of the bundled checkpoint whose layer 4 attends more sharply."""
+    folder = tmp_path_factory.mktemp("checkpoint") / "tuned"
+    shutil.copytree(find_checkpoint(BUNDLED).folder, folder)
+    path = next(folder.glob("*.safetensors"))
+    weights = load_file(path)
+    weights["encoder.layer.4.attention.self.query.weight"] *= 1.7
+    save_file(weights, path, metadata={"format": "pt"})
+    return folder
 
 
 @pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
-def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_checkpoint, planted_checkpoint):
-    pair = f"&checkpoint={small_checkpoint}&with={planted_checkpoint}" if lesson == 6 else ""
-    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1{pair}")
-    right = walk_by_keyboard(page, lesson)
+def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, lesson, tuned_checkpoint):
+    """Guessing wrongly and rightly, with a sentence of one's own where a lesson takes one."""
+    pair = f"&with={tuned_checkpoint}" if lesson == 6 else ""
+    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1&present=1{pair}", **PROJECTED[1])
+    walk_in_present(page, lesson)
     question = words_of(lesson, ENGLISH).question
     tab_to(page, page.get_by_role("radio").first)
     for _ in range(question.right):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
     expect(panel(page)).to_contain_text("Right. " + question.afterwards)
-    enter_on(page, panel(page).get_by_role("button", name="From the start"))
-    walk_by_mouse(page, lesson, right)
+    page.keyboard.press("PageDown")
+    if lesson < len(LESSONS):
+        expect(panel(page)).to_contain_text(f"Lesson {lesson + 1} of 6")
+        at_step(page, 1)
+    expect_no_error(page)
+
+
+def expect_no_error(page):
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page.get_by_text("This app has encountered an error")).to_have_count(0)
+
+
+@pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
+def test_a_lesson_by_mouse(visit, lesson, tuned_checkpoint):
+    pair = f"&with={tuned_checkpoint}" if lesson == 6 else ""
+    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1{pair}")
+    walk_by_mouse(page, lesson)
+    question = words_of(lesson, ENGLISH).question
     page.get_by_text(next(option for place, option in enumerate(question.options) if place != question.right)).click()
     expect(panel(page)).to_contain_text("Not quite.")
     page.get_by_text(question.options[question.right]).click()
@@ -261,13 +343,64 @@ def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_check
     expect_fits(page)
     expect_accessible(page, PANEL)
     resize(page, "wide")
-    press(page, "Next lesson" if lesson == 1 else "Leave the lesson")
-    if lesson == 1:
-        expect(panel(page)).to_contain_text("Lesson 2 of 6")
-    else:
-        expect(panel(page)).to_have_count(0)
+    press(page, "Leave the lesson")
+    expect(panel(page)).to_have_count(0)
     if lesson == 4:
         expect(page.get_by_text("Over 128 texts at tau")).to_be_visible()
+
+
+PLACES = {
+    "the text box": (1, lambda page: page.get_by_role("textbox", name="Your texts")),
+    "a number": (3, lambda page: page.get_by_label("Your guess")),
+    "a square": (1, lambda page: grid_of(page).locator("[role=gridcell][tabindex='0']")),
+    "a word": (2, lambda page: tokens(page, "To: keys").first),
+    "a button": (2, lambda page: page.get_by_role("button", name="End presenting")),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_page_down_and_page_up_lead_on_and_back_wherever_the_focus_is(visit, place):
+    step, element = PLACES[place]
+    page = visit(f"/?lesson=2&step={step}&present=1", **PROJECTED[1])
+    at_step(page, step)
+    element(page).focus()
+    page.keyboard.press("PageDown")
+    at_step(page, step + 1)
+    page.keyboard.press("PageUp")
+    at_step(page, step)
+    expect_no_error(page)
+
+
+def test_enter_releases_the_text_box_while_presenting(visit):
+    page = visit("/?lesson=3&step=3&present=1", **PROJECTED[1])
+    at_step(page, 3)
+    box = page.get_by_role("textbox", name="Your texts")
+    box.fill(OWN)
+    box.press("Enter")
+    expect(panel(page)).to_contain_text("reads → book")
+    expect(box).not_to_be_focused()
+
+
+def test_both_columns_of_words_name_themselves(visit):
+    page = visit("/?lesson=1&step=2")
+    at_step(page, 2)
+    for side, name in (("From: queries", "from: baker, 4 of 16"), ("To: keys", "to: baker, 4 of 16")):
+        expect(tokens(page, side).nth(3)).to_have_accessible_name(name)
+
+
+DEMO = re.findall(r"http://localhost:8501(/\?lesson=[^)\s]*present=1)", README.read_text("utf-8"))
+
+
+def test_the_demo_of_the_readme_in_present_by_page_down(visit, tuned_checkpoint):
+    assert DEMO
+    for link in DEMO:
+        page = visit(link + f"&with={tuned_checkpoint}" * ("lesson=6" in link), **PROJECTED[1])
+        step = int(re.search(r"step=(\d)", link)[1])
+        at_step(page, step)
+        page.keyboard.press("PageDown")
+        at_step(page, step + 1)
+        expect_no_error(page)
+        page.close()
 
 
 def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server):
@@ -361,18 +494,6 @@ def test_presented_grid_and_arcs_stand_whole_side_by_side(visit):
     at_step(page, 1)
 
 
-@pytest.fixture(scope="session")
-def tuned_checkpoint(tmp_path_factory):
-    """Folder of the bundled checkpoint whose layer 4 attends more sharply."""
-    folder = tmp_path_factory.mktemp("checkpoint") / "tuned"
-    shutil.copytree(find_checkpoint(BUNDLED).folder, folder)
-    path = next(folder.glob("*.safetensors"))
-    weights = load_file(path)
-    weights["encoder.layer.4.attention.self.query.weight"] *= 1.7
-    save_file(weights, path, metadata={"format": "pt"})
-    return folder
-
-
 def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, tuned_checkpoint):
     asked = f"lesson=6&step=3&said=4&present=1&with={tuned_checkpoint}&text={quote_plus(REVIEW)}"
     page = visit(f"/compare?{asked}")
@@ -409,11 +530,11 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     assert re.search(r"/\?lesson=1&step=1&class=[A-Z0-9]{6}$", link)
     pupil = visit(link.replace("lesson=1&step=1", "lesson=2&step=3"))
     at_step(pupil, 3)
-    expect(panel(pupil)).to_contain_text("0 have guessed so far.")
+    expect(panel(pupil)).to_contain_text("Guesses so far: 0.")
     number(pupil, 7)
     guess(pupil)
     at_step(pupil, 4)
-    expect(panel(pupil)).to_contain_text("7: 1")
+    expect(panel(pupil).get_by_role("img", name="Guesses and how many: 7: 1. The answer: 41.")).to_be_visible()
     wrong = visit("/?lesson=2&step=3&class=ZZZZZZ")
     expect(wrong.get_by_text("There is no class")).to_be_visible()
 

@@ -1,6 +1,7 @@
 """The lessons: their steps on the real pages, with what they compute, for any checkpoint, and what leaving restores."""
 
 import re
+import shutil
 from base64 import b64decode
 from dataclasses import replace
 
@@ -19,8 +20,10 @@ from dashboard import controls, state
 from dashboard.plain import WORD_JOINER
 from dashboard.views.lessons import answers, course
 from dashboard.views.lessons.computation import StepInputs
+from dashboard.views.lessons.page import TYPED_CODE
 from dashboard.views.lessons.plans import steps_of
-from dashboard.views.lessons.sentences import SIMILAR
+from dashboard.views.lessons.sentences import MORE_EVIDENCE, SIMILAR
+from dashboard.views.lessons.tally import Visitor, tally
 from dashboard.views.text.stories import SENTENCE
 
 ROOM = {"bert": {"max_position_embeddings": 128}, "gpt2": {"n_positions": 128}}
@@ -373,11 +376,65 @@ def test_a_word_has_to_be_chosen_first(app):
 
 
 @pytest.mark.parametrize("lesson", [1, 2, 3, 4, 5])
-def test_the_next_lesson_begins_after_a_sentence_of_the_readers_own(app, lesson):
+def test_the_next_lesson_begins_after_a_sentence_of_the_readers_own(app, pair, lesson):
     """Also with a chosen head and a changed setting, which the address holds, too."""
+    pair()
     page = steps_of(lesson)[-1].page
     at = app(page, lesson=str(lesson), step=str(len(steps_of(lesson))), head="1-2", tau="2.5")
     if page == "inspect":
         at.text_area(key="text").set_value("The tired girl reads a long book.").run()
     click(at, "lesson next")
     assert f"Lesson {lesson + 1} of" in panel(at)
+
+
+@pytest.fixture
+def pair(store):
+    """Makes a second checkpoint in the place of the sample, while a test runs."""
+    folder = store / "checkpoints" / "movie-reviews"
+    yield lambda: shutil.copytree(find_checkpoint("bundled").folder, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_lesson_on_a_pair_and_its_chip_are_offered_once_the_pair_is_there(app, pair):
+    def offered():
+        lessons = {button.key for button in app("lessons").button}
+        chips = [link.label for link in app().get("page_link")]
+        end = app(lesson="5", step=str(len(steps_of(5))))
+        leads_on = any(button.key == "lesson next" for button in end.button)
+        return "begin 6" in lessons, "Before and after training" in chips, leads_on
+
+    assert offered() == (False, False, False)
+    pair()
+    assert offered() == (True, True, True)
+
+
+def test_who_has_a_code_joins_the_class_on_the_list_of_lessons(app):
+    code = tally().make(Visitor("teacher's page", None))
+    at = app("lessons")
+    at.text_input(key=TYPED_CODE).set_value("no code")
+    click(at, "join class")
+    assert "There is no class" in panel(at)
+    at.text_input(key=TYPED_CODE).set_value(f" {code.lower()} ")
+    click(at, "join class")
+    assert f"You are in the class {code}." in panel(at)
+    assert at.session_state[state.CLASS] == code
+
+
+def test_a_prepared_sentence_is_added_by_its_digit_and_only_once(app, small):
+    at = app("roles", checkpoint=small("bert"), lesson="4", step="5")
+    assert "only 3, and over these" in panel(at)
+    digits = [button.label for button in at.button if button.key.startswith("sentence ")]
+    assert digits == list("1234567890")
+    click(at, "sentence 1")
+    assert "only 4, and over these" in panel(at)
+    assert f"Added: {MORE_EVIDENCE[0]}" in panel(at)
+    assert next(button for button in at.button if button.key == "sentence 1").disabled
+
+
+def test_the_code_of_the_class_and_a_link_to_this_step_stand_in_a_corner_of_present(app):
+    code = tally().make(Visitor("teacher's page", None))
+    at = app(**{"lesson": "2", "step": "1", "present": "1", "class": code})
+    (corner,) = [each.body for each in at.get("html") if "QR" in each.body]
+    assert f"<b>{code}</b>" in corner
+    assert "<svg" in corner
+    assert not [each for each in app(**{"lesson": "2", "step": "1", "class": code}).get("html") if "QR" in each.body]
