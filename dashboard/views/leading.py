@@ -10,8 +10,8 @@ from dashboard.views.frame import Visit
 if TYPE_CHECKING:
     from cache.engine import Engine
     from core.passes.texts import TextAttention
-    from dashboard.components.arcs.asked import AskedLink
     from dashboard.views.corpus import Corpus
+    from dashboard.views.lessons.computation import Beside
     from dashboard.views.lessons.plans import Part
 
 
@@ -48,7 +48,7 @@ def lesson_panel(
     tested: "Corpus | None" = None,
     others: "tuple[Engine, ...]" = (),
     typed: str = "",
-) -> "AskedLink | None":
+) -> "Beside":
     """Draw the panel of the current step.
 
     Args:
@@ -59,7 +59,7 @@ def lesson_panel(
         others: see there.
         typed: see there.
 
-    Returns: the link that the step asks for or answers, if it is about one.
+    Returns: what the step shows beside the grid.
     """
     from dashboard.views.lessons.computation import StepInputs
     from dashboard.views.lessons.panel import panel

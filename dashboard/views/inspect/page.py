@@ -77,9 +77,9 @@ def _inspect() -> None:
     texts = frame.readable(choice, engine, corpus_texts)
     visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
-    asked = None
+    beside = None
     if lesson is not None:
-        asked = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
+        beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
     state.remember_off(choice)
@@ -101,13 +101,15 @@ def _inspect() -> None:
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
         heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
-    with right:
-        drawn = where_heads_look(visit, screen, heads, GRID, asked)
-    if not first_screen_is_drawn():
-        return
-    if lesson is not None:
-        if shows("inspect", "switches"):
+    if beside is not None:
+        with right:
+            (beside.instead or partial(where_heads_look, visit, screen, heads, GRID, beside.asked))()
+        if first_screen_is_drawn() and shows("inspect", "switches"):
             _switches(visit, heads, below)
+        return
+    with right:
+        drawn = where_heads_look(visit, screen, heads, GRID)
+    if not first_screen_is_drawn():
         return
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None and choice.corpus != controls.RESULTS:

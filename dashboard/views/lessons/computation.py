@@ -7,6 +7,7 @@ from typing import Literal
 from cache.engine import Engine
 from core.attention.settings import Head
 from core.passes.texts import TextAttention
+from dashboard.components.arcs.asked import AskedLink
 from dashboard.views.corpus import Corpus
 from dashboard.views.frame import Visit
 
@@ -68,6 +69,16 @@ class StepResult:
     is_right: Callable[[Guess], bool] = lambda guess: False
     doing: Callable[[Guess], Phrase | None] = lambda guess: None
     """Says what a wrong guess does, or how it is wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What a step shows beside the grid of its page."""
+
+    asked: AskedLink | None = None
+    """The link that it asks for or answers, in the arcs."""
+    instead: Callable[[], None] | None = None
+    """Draws something else in the place of the arcs."""
 
 
 Finds = Callable[[StepInputs], StepResult]

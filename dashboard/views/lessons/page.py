@@ -95,7 +95,9 @@ def _i_have_a_code() -> None:
     """A field for the code of a class, for who has it from a screen and not in a link."""
     in_words = language()
     with st.form("code", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(say(in_words, "have_code"), key=TYPED_CODE, max_chars=tally.LENGTH, autocomplete="off", width=180)
+        st.text_input(
+            say(in_words, "have_code"), key=TYPED_CODE, max_chars=4 * tally.LENGTH, autocomplete="off", width=180
+        )
         st.form_submit_button(say(in_words, "join"), key="join class", on_click=_join)
     if unknown := st.session_state.pop(_UNKNOWN, ""):
         st.warning(say(in_words, "unknown_code", code=quoted(unknown), hours=tally.HOURS))

@@ -19,7 +19,7 @@ from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.answers import word_names
 from dashboard.views.lessons.class_answers import class_answers, class_counts
-from dashboard.views.lessons.computation import Guess, StepInputs, StepResult
+from dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
@@ -30,40 +30,40 @@ NUMBER: Final = "guessed number"
 _UNCHOSEN: Final = "guess is missing"
 
 
-def panel(container: DeltaGenerator, inputs: StepInputs) -> AskedLink | None:
+def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
     """Draw the panel of the current step.
 
     Args:
         container: its container on the page.
         inputs: for the computation of the step.
 
-    Returns: the link that the step asks for or answers; None if it is about none, or is not shown.
+    Returns: what the step shows beside the grid.
     """
     with container.container(key="lesson", border=True):
         st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
         return _panel(inputs)
 
 
-def _panel(inputs: StepInputs) -> AskedLink | None:
+def _panel(inputs: StepInputs) -> Beside:
     lesson, index = course.now() or (1, 0)
     steps = steps_of(lesson)
     step = steps[index]
     _head(lesson, index)
     if step.name == CHECK:
         _check(lesson)
-        return None
+        return Beside()
     if step.page == "inspect" and inputs.looked is None:
-        return None  # the page says why the text cannot be shown
+        return Beside()  # the page says why the text cannot be shown
     if step.sentence and inputs.typed != step.sentence:
         st.markdown(say(language(), "other_text"))
         st.button(say(language(), "put_back"), key="put sentence back", on_click=course.put_text, args=(step.sentence,))
-        return None
+        return Beside()
     try:
         with st.container(), st.spinner(say(language(), "computing"), show_time=True):
             result = step.finds(inputs)
     except AnalysisError as error:
         show_error(error)
-        return None
+        return Beside()
     guess = None
     section = step.name + (WITHOUT if result.section and step.may_lack else "")
     text = (
@@ -81,8 +81,6 @@ def _panel(inputs: StepInputs) -> AskedLink | None:
     if index == 0:
         text = f"**{words_of(lesson, language()).claim}**\n\n{text}"
     st.markdown(text)
-    if result.ranking:
-        _ranking(result)
     if step.takes_sentences:
         _sentences_to_add()
     if step.reveals and tally.code_now():
@@ -90,12 +88,14 @@ def _panel(inputs: StepInputs) -> AskedLink | None:
         class_answers((lesson, index - 1), steps[index - 1].asks, result, shape)
     if step.asks and not result.section:
         _ask(step, result, inputs)
+    if result.ranking:
+        return Beside(instead=partial(_ranking, result))
     if result.query is None:
-        return None
+        return Beside()
     asked = AskedLink(head=result.heads[0], query=result.query, guess=guess if isinstance(guess, int) else None)
     words = word_names(inputs.attention.text.keys)
     take = partial(_guess_word, words) if step.asks else None
-    return replace(asked, take=take, label=say(language(), "guess"))
+    return Beside(asked=replace(asked, take=take, label=say(language(), "guess")))
 
 
 def _ranking(result: StepResult) -> None:
