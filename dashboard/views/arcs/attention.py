@@ -1,6 +1,6 @@
 """Attention of the chosen heads: arcs, and the overview of a long text."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
+from streamlit.delta_generator import DeltaGenerator
 
 from cache.engine import Engine
 from core.attention.settings import Head, head_name, head_names
@@ -65,15 +66,10 @@ def where_heads_look(
         return screen.now.looked
     choice, engine = visit.chosen, visit.engine
     drawn = heads[-MOST_HEADS:]
-    names = ", ".join(head_name(*head) for head in drawn)
+    names = head_names(drawn)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        head_row = st.container(horizontal=True, vertical_alignment="bottom", key="arcs head")
-        head_row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
-        if len(heads) > len(drawn):
-            st.info(wording.last_heads(len(drawn), len(heads)))
-        if removed := [head for head in drawn if head in engine.files.removed_of(screen.now.looked.text.kind)]:
-            st.info(wording.not_there(head_names(removed), len(removed)))
+        head_row = _title(drawn, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
@@ -139,6 +135,17 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
     """Ask about the word of a token. The answer is in a tab of the page, so the whole page reruns."""
     take_token(text_attention, side, token)
     st.rerun()
+
+
+def _title(drawn: list[Head], n_chosen: int, removed: Collection[Head]) -> DeltaGenerator:
+    """Say which heads are drawn, and which of them are not there; returns the row of the title."""
+    row, names = st.container(horizontal=True, vertical_alignment="bottom", key="arcs head"), head_names(drawn)
+    row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
+    if n_chosen > len(drawn):
+        st.info(wording.last_heads(len(drawn), n_chosen))
+    if missing := [head for head in drawn if head in removed]:
+        st.info(wording.not_there(head_names(missing), len(missing)))
+    return row
 
 
 def _take_guess(take: Callable[[int], None], _side: str, token: int) -> None:

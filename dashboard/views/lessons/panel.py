@@ -27,6 +27,8 @@ from dashboard.views.lessons.sentences import MORE_EVIDENCE
 
 _STYLE: Final = Path(__file__).with_name("lesson.css")
 NUMBER: Final = "guessed number"
+SWITCHES_ABOVE_ARCS: Final = ":root { --arc-switches: flex !important; }"
+"""Style that shows them in Present, too."""
 _UNCHOSEN: Final = "guess is missing"
 
 
@@ -40,7 +42,8 @@ def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
     Returns: what the step shows beside the grid.
     """
     with container.container(key="lesson", border=True):
-        st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
+        switches = SWITCHES_ABOVE_ARCS if "special tokens" in course.step_now().speaks_of else ""
+        st.html(f"<style>{_STYLE.read_text('utf-8')}{switches}</style>")
         return _panel(inputs)
 
 

@@ -20,9 +20,9 @@ from dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, Words, read_w
 from dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
-Part = Literal["switches", "chance", "summary", "grids"]
-"""Parts of pages: buttons that switch heads off, counts under controls, the sentence on what changed between two
-checkpoints, and their grids."""
+Part = Literal["switches", "special tokens", "chance", "summary", "grids"]
+"""Parts of pages: buttons that switch heads off, the switches above the arcs, which Present hides, counts under
+controls, the sentence on what changed between two checkpoints, and their grids."""
 SWITCHES: Final[Set[Part]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
 """File names of the lessons, in order."""
@@ -116,7 +116,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             reveals=True,
         ),
         Step(name="why"),
-        Step(name="try"),
+        Step(name="try", speaks_of=frozenset({"special tokens"})),
     ),
     (
         Step(

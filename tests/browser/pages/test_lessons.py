@@ -535,6 +535,20 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     guess(pupil)
     at_step(pupil, 4)
     expect(panel(pupil).get_by_role("img", name="Guesses and how many: 7: 1. The answer: 41.")).to_be_visible()
+    said = panel(pupil).locator(".st-key-class-said")
+    assert said.bounding_box()["height"] <= 60
+    press(pupil, "Back")
+    press(pupil, "Back")
+    press(pupil, "Back")
+    at_step(pupil, 1)
+    head_by_mouse(pupil, (1, 8))
+    guess(pupil)
+    at_step(pupil, 2)
+    expect(cell(pupil, 1, 8)).to_have_accessible_name(re.compile(r"Chosen by 1 of the class\.$"))
+    assert said.bounding_box()["height"] <= 60
+    press(pupil, "Next")
+    at_step(pupil, 3)
+    expect(cell(pupil, 1, 8)).not_to_have_accessible_name(re.compile("of the class"))
     wrong = visit("/?lesson=2&step=3&class=ZZZZZZ")
     expect(wrong.get_by_text("There is no class")).to_be_visible()
 
