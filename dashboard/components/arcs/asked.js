@@ -30,6 +30,8 @@ function guessedRow(view) {
 /** Frame the query, and mark the guess. */
 function markAsked(view) {
   const { asked } = view.source.data;
+  if (!asked && !view.isMarked) return;
+  view.isMarked = asked !== null;
   const query = asked ? view.table.rowOf.from[asked.query] : -1;
   const guess = guessedRow(view);
   view.tokens.from.forEach((token, row) => token.classList.toggle("asked", row === query));
@@ -54,5 +56,6 @@ function drawGuess(view, context, frame) {
 }
 
 function askedSummary(view) {
-  return `Where does ${quoted(view, "from", view.table.rowOf.from[view.source.data.asked.query])} look? Choose a word in the right-hand column.`;
+  const query = view.table.rowOf.from[view.source.data.asked.query];
+  return `Where does ${quoted(view, "from", query)} look? Choose a word in the right-hand column.`;
 }

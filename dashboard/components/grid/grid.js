@@ -39,8 +39,11 @@ class RoleGrid extends HeadGrid {
 
   // How often a class chose each head; counts.py says so.
   drawCounts() {
+    const counts = window.attentionSieveCounts ?? null;
+    if (counts === null && !this.counted) return;
+    this.counted = counts !== null;
     for (const cell of this.cells.values()) {
-      const count = window.attentionSieveCounts?.[cell.place.join("-")];
+      const count = counts?.[cell.place.join("-")];
       const label = this.describe(cell.place);
       if (count) cell.dataset.count = count;
       else delete cell.dataset.count;
