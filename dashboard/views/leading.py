@@ -31,15 +31,6 @@ def shows(page: str, part: "Part") -> bool:
     return part in course.step_now().speaks_of
 
 
-def lesson_asks(page: str) -> bool:
-    """Whether the step on this page asks for a prediction, which the rest of the page must not give away."""
-    if not state.lesson_is_on(page):
-        return False
-    from dashboard.views.lessons import course
-
-    return bool(course.step_now().asks)
-
-
 def lesson_panel(
     container: DeltaGenerator,
     visit: Visit,

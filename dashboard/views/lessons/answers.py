@@ -236,14 +236,14 @@ def one_head_off(inputs: StepInputs) -> StepResult:
     answers = inputs.visit.inference.ask(
         inputs.visit.engine, ablation_question("output"), [text], settings, too_long="truncate"
     )
-    degrees = np.degrees(np.arccos(1 - answers.results[0].without[..., 0].astype(np.float64)))
+    cosines = 1 - answers.results[0].without[..., 0].astype(np.float64)
+    degrees = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
     most = highest_head(degrees)
     return StepResult(
         values={
             "head": head_name(*most),
             "change": f"{degrees[most]:.0f}°",
             "middle": f"{float(np.nanmedian(degrees)):.0f}°",
-            "small": str(int((degrees < degrees[most] / 2).sum())),
             "heads": str(int(np.isfinite(degrees).sum())),
         }
     )

@@ -189,7 +189,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(
             name="why",
             finds=answers.one_head_off,
-            names=frozenset({"head", "change", "middle", "small", "heads"}),
+            names=frozenset({"head", "change", "middle", "heads"}),
         ),
         Step(name="try", finds=answers.ranking_now, speaks_of=SWITCHES),
     ),
