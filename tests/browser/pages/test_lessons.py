@@ -10,7 +10,7 @@ import pytest
 from looks import darken, expect_accessible, expect_fits, expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
-from steps import arcs, cell, chosen, grid_of, settle, steady, tokens, type_texts, wait_for
+from steps import arcs, cell, chosen, grid_of, links, settle, steady, tokens, type_texts, wait_for
 
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from dashboard.views.lessons.content import ENGLISH
@@ -170,9 +170,11 @@ def own_sentence(page):
 
 def own_ranking(page):
     """Lesson 5, with a sentence of the reader's own on screen."""
+    first = page.locator(".st-key-lesson-ranking li").first
+    before = first.inner_text()
     page.keyboard.type("The dog chased a ball.")
     page.keyboard.press("Enter")
-    expect(panel(page)).to_contain_text("1. My brother broke his new phone.")
+    expect(first).not_to_have_text(before)
 
 
 def added_sentences(page):
@@ -220,7 +222,6 @@ def walk_in_present(page, lesson):
         at_step(page, place)
         expect_not_given_away(page, step, right[step.name], share)
         predict_by_keyboard(page, place, step, right[step.name], is_right=True)
-        page.keyboard.press("PageDown")
     at_step(page, len(steps_of(lesson)))
     return right
 
@@ -317,8 +318,8 @@ def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, lesson, tune
     page.keyboard.press("Space")
     expect(panel(page)).to_contain_text("Right. " + question.afterwards)
     page.keyboard.press("PageDown")
-    if lesson < len(LESSONS):
-        expect(panel(page)).to_contain_text(f"Lesson {lesson + 1} of 6")
+    if lesson < len(LESSONS) - 1:  # the last one is offered once there is a pair
+        expect(panel(page)).to_contain_text(f"Lesson {lesson + 1} of 5")
         at_step(page, 1)
     expect_no_error(page)
 
@@ -427,7 +428,7 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_
     expect(offer).to_be_visible()
     page.goto(server)
     settle(page)
-    expect(page.get_by_role("link", name="Before and after training")).to_be_visible()
+    expect(page.get_by_role("link", name="Before and after training")).to_have_count(0)  # there is no pair
     expect(offer).to_have_count(0)
 
 
@@ -520,7 +521,7 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     page = visit("/lessons")
     settle(page)
     paper = browser.new_page()
-    for lesson in range(1, len(LESSONS) + 1):
+    for lesson in range(1, len(LESSONS)):  # the last one is offered once there is a pair
         assert pages_of_sheet(page, lesson, paper, tmp_path) == 1, lesson
     paper.close()
     expect_looks_right(page)
