@@ -23,7 +23,7 @@ BLANK: Final = "____"
 """Replaces values that the page computes; the reader writes them down."""
 DRAWN: Final = ("word", "head")
 """What is drawn into a picture on paper, so that it needs no line to be written on."""
-MOST_CELL: Final = 12.5
+MOST_CELL: Final = 9.5
 WIDTH: Final = 165
 HEIGHT: Final = 90
 """Largest size of a cell, and of the whole grid, in mm."""
@@ -34,7 +34,7 @@ _STYLE: Final = """
 body { max-width: 178mm; margin: 0 auto; font: 11pt/1.4 sans-serif; color: #000; background: #fff; }
 h1 { font-size: 17pt; margin: 0 0 2mm; }
 .name { float: right; }
-section { margin-top: 7mm; break-inside: avoid; }
+section { margin-top: 5mm; break-inside: avoid; }
 .line { border-bottom: .3mm solid #000; height: 8mm; }
 ul { list-style: none; padding: 0; }
 blockquote { margin: 2mm 0; font-size: 13pt; font-weight: bold; }
@@ -123,8 +123,10 @@ def _drawn(step: Step, material: Material | None) -> str:
         return sentence + _columns(material)
     if step.asks == "head":
         return sentence + _grid(material.text_attention.attention)
+    if not material.result.ranking:
+        return ""
     items = (f"<li>{escape(name)} <b>{value:.2f}</b></li>" for name, value in material.result.ranking)
-    return sentence + f"<ol>{''.join(items)}</ol>" * bool(material.result.ranking)
+    return f"{sentence}<ol>{''.join(items)}</ol>"
 
 
 def _columns(material: Material) -> str:
