@@ -222,8 +222,8 @@ def few_heads(inputs: StepInputs) -> StepResult:
         return replace(replace_values(result, {"tried": str(MOST_OFF)}), section="none")
     values = {
         "names": head_names(change.heads),
-        "before": change.before.first,
-        "after": change.after.first,
+        "before": change.before.first.rstrip("."),
+        "after": change.after.first.rstrip("."),
         "degrees": f"{turns(inputs, change.heads)[-1]:.0f}°",
     }
     return replace_values(result, values, heads=change.heads)

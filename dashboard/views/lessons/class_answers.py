@@ -3,6 +3,7 @@
 Every answer is shown or counted; none is left out.
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from typing import Final
@@ -27,6 +28,7 @@ HEIGHT: Final = 58
 _BASE: Final = 40
 _LARGEST: Final = 4.0
 """Height of the axis, and largest radius of a dot, in pixels."""
+_COLORS: Final = "<style>svg{color:#31333f}@media(prefers-color-scheme:dark){svg{color:#fafafa}}</style>"
 Counts = Sequence[tuple[str, int]]
 
 
@@ -52,7 +54,7 @@ def class_answers(question: tally.Question, asks: Asks, result: StepResult, shap
     with st.container(key="class said", gap=None):
         if asks == "number" and result.answer is not None and result.most is not None:
             st.caption(said)
-            st.html(dot_plot(counts, result.answer, result.most))
+            _picture(counts, result.answer, result.most)
         elif asks == "head" and shape is not None:
             inside, n_missing = on_grid(counts, shape)
             missing = say(language(), "class_missing", count=n_missing) if n_missing else ""
@@ -77,6 +79,14 @@ def on_grid(counts: Counts, shape: tuple[int, int]) -> tuple[dict[Head, int], in
     return inside, n_missing
 
 
+def _picture(counts: Counts, answer: int, most: int) -> None:
+    """The line of numbers as a picture, because Streamlit removes SVG from HTML."""
+    said = ", ".join(f"{number}: {count}" for number, count in sorted(counts, key=lambda each: int(each[0])))
+    label = escape(say(language(), "class_dots", answers=said or "0", answer=answer))
+    source = b64encode(dot_plot(counts, answer, most).encode()).decode()
+    st.html(f'<img alt="{label}" src="data:image/svg+xml;base64,{source}" style="max-width: 100%">')
+
+
 def dot_plot(counts: Counts, answer: int, most: int) -> str:
     """A dot for each answer above its number on a line from 0, and the true number marked; SVG."""
     n_highest = max((count for _, count in counts), default=1)
@@ -86,8 +96,6 @@ def dot_plot(counts: Counts, answer: int, most: int) -> str:
         for number, count in counts
         for place in range(count)
     )
-    said = ", ".join(f"{number}: {count}" for number, count in sorted(counts, key=lambda each: int(each[0])))
-    label = escape(say(language(), "class_dots", answers=said or "0", answer=answer))
     at = _x(answer, most)
     mark = f'<path d="M{at:.1f} 0V{_BASE + 4}" stroke="currentColor" stroke-width="2" stroke-dasharray="4 2"/>'
     ends = [(number, "normal") for number in (0, most) if abs(_x(number, most) - at) > 24]
@@ -97,8 +105,8 @@ def dot_plot(counts: Counts, answer: int, most: int) -> str:
     )
     axis = f'<path d="M{_x(0, most):.1f} {_BASE}H{_x(most, most):.1f}" stroke="currentColor"/>'
     return (
-        f'<svg role="img" aria-label="{label}" width="100%" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'preserveAspectRatio="xMinYMid meet" fill="currentColor" font-size="12">{axis}{dots}{mark}{numbers}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'fill="currentColor" font-family="sans-serif" font-size="12">{_COLORS}{axis}{dots}{mark}{numbers}</svg>'
     )
 
 

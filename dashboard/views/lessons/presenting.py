@@ -30,9 +30,9 @@ def _corner(code: str) -> None:
     """The code of the class, large, and a QR code of the link to this step in it."""
     lesson, index = course.now() or (1, 0)
     picture = segno.make(link_of_class(code, lesson, index), micro=False, error="l")
-    drawn = picture.svg_inline(scale=1, border=2, dark="#000", light="#fff", omitsize=True)
+    drawn = picture.svg_data_uri(scale=4, border=2, dark="#000", light="#fff")
     with st.container(key="class code"):
-        st.html(f'<div role="img" aria-label="QR">{drawn}</div><b>{escape(code)}</b>')
+        st.html(f'<img alt="QR" src="{drawn}"><b>{escape(code)}</b>')
 
 
 def link_of_class(code: str, lesson: int, index: int) -> str:
