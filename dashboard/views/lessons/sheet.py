@@ -23,19 +23,19 @@ BLANK: Final = "____"
 """Replaces values that the page computes; the reader writes them down."""
 DRAWN: Final = ("word", "head")
 """What is drawn into a picture on paper, so that it needs no line to be written on."""
-MOST_CELL: Final = 9.5
+MOST_CELL: Final = 8.5
 WIDTH: Final = 165
 HEIGHT: Final = 90
 """Largest size of a cell, and of the whole grid, in mm."""
 FAINTEST: Final = 0.05
 """Smallest attention that leaves a spot on paper."""
 _STYLE: Final = """
-@page { size: A4; margin: 16mm; }
-body { max-width: 178mm; margin: 0 auto; font: 11pt/1.4 sans-serif; color: #000; background: #fff; }
-h1 { font-size: 17pt; margin: 0 0 2mm; }
+@page { size: A4; margin: 14mm; }
+body { max-width: 178mm; margin: 0 auto; font: 10pt/1.3 sans-serif; color: #000; background: #fff; }
+h1 { font-size: 15pt; margin: 0 0 2mm; }
 .name { float: right; }
-section { margin-top: 5mm; break-inside: avoid; }
-.line { border-bottom: .3mm solid #000; height: 8mm; }
+section { margin-top: 4mm; break-inside: avoid; }
+.line { border-bottom: .3mm solid #000; height: 6.5mm; }
 ul { list-style: none; padding: 0; }
 blockquote { margin: 2mm 0; font-size: 13pt; font-weight: bold; }
 table { border-collapse: collapse; }
