@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python function of the component."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -86,6 +86,7 @@ def attention_arcs(
     ask: tuple[str, str] | None = None,
     on_ask: Callable[[str, int], None] | None = None,
     asked: AskedLink | None = None,
+    dashed: Collection[tuple[int, int]] = (),
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
 
@@ -127,6 +128,7 @@ def attention_arcs(
         on_ask: called with "from" or "to" and the position of the pinned token in the whole text, before the run that
             follows a click on that button; while a link is asked for, also after Enter on a key.
         asked: the link that a lesson asks for, of a text that is whole; until it is answered, `attention` is 0.
+        dashed: chosen heads whose links are dashed.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
@@ -149,8 +151,12 @@ def attention_arcs(
         "queries": _side_data(queries),
         "keys": None if same_side else _side_data(keys),
         "heads": [
-            {"name": head_name(layer, head), "color": head_color(number), "dashed": number >= len(HEAD_COLORS)}
-            for number, (layer, head) in enumerate(heads)
+            {
+                "name": head_name(*head),
+                "color": head_color(number),
+                "dashed": number >= len(HEAD_COLORS) or head in dashed,
+            }
+            for number, head in enumerate(heads)
         ],
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": _signs(more, less) if signed else None,

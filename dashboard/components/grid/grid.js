@@ -186,6 +186,7 @@ class RoleGrid extends HeadGrid {
 
   describe([layer, head]) {
     if (this.removed.has(idOf([layer, head]))) return `Layer ${layer}, head ${head}: not in this checkpoint.`;
+    if (!this.data.roles.length) return `Layer ${layer}, head ${head}: ${this.data.sentences[layer][head]}`;
     const held = [];
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);

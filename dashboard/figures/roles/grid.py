@@ -34,7 +34,7 @@ class RoleGrid:
     scale: Scale = "score"
     """Scale of the scores."""
     roles: Sequence[str] = ROLES
-    """Names of the role axis, in order."""
+    """Names of the role axis, in order; none where only patterns are shown, whose cells `sentences` describe."""
     shown: Sequence[str] | None = None
     """Roles with a corner in each cell; None for all roles."""
     off: Collection[Head] = ()
