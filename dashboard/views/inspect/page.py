@@ -35,6 +35,7 @@ from dashboard.views.layout import first_screen
 from dashboard.views.leading import begin_first_lesson, lesson_panel, shows
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
+from dashboard.views.riddle import show as riddle
 from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.how_decided import how_decided
 from dashboard.views.text import stories
@@ -50,11 +51,11 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 
 
 def show() -> None:
-    """Draw the page."""
+    """Draw the page, or for a new visitor the riddle before it."""
     if word_swap.is_on():
         import_module("dashboard.views.word_swap.page").show(wording.PROMISE)
-        return
-    frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
+    elif not riddle.show(wording.PROMISE):
+        frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
 
 
 def _notes() -> frame.Notes:

@@ -1,0 +1,1 @@
+"""The riddle that a new visitor meets before the working page."""

@@ -1,0 +1,151 @@
+"""What the riddle says about a guess: computed from the attention of the sentence, for any checkpoint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Bool
+
+from core.attention.settings import Head, head_name
+from core.passes.texts import TextAttention
+from core.statistics.key_matched import LEAST_TIMES
+from core.texts.tokens import SPECIAL, TokenizedText
+from core.word_links.on_text import words_on
+from core.word_links.pronouns import PronounLink
+from dashboard.views.riddle import wording
+from dashboard.views.text.stories import LEAST_SHARE
+
+HALF: Final = 0.5
+"""Share of a head's attention from which on a pattern says what it mostly does."""
+MOST_OTHERS: Final = 2
+"""Other words that are named where a guess looks at the antecedent from them as well."""
+
+Verdict = Literal["right", "also right", "close", "wrong"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is said, and shown, of a guess."""
+
+    headline: str
+    sentences: tuple[str, ...]
+    """About the head that is the answer, and about the guess."""
+    heads: tuple[Head, ...]
+    """The answer, then the guess if it is another head."""
+    pin: str
+    """Pinned token, as in `dashboard.components.arcs.look.Look`: the antecedent, or for a guess that does not look at
+    it, the pronoun."""
+
+
+def answer(here: PronounLink, looked: TextAttention, head: Head, guess: Head) -> Answer:
+    """Compare a guess with the head that is the answer.
+
+    Args:
+        here: links of the sentence.
+        looked: its attention.
+        head: the answer, which follows the pronoun.
+        guess: of a head that the checkpoint has.
+    """
+    verdict = verdict_of(here, head, guess)
+    name, guess_name = head_name(*head), head_name(*guess)
+    headline = {
+        "right": wording.right(name),
+        "also right": wording.also_right(guess_name, name),
+        "close": wording.close(name),
+        "wrong": wording.wrong(name),
+    }[verdict]
+    is_other = guess != head
+    side, word = ("from", here.pronoun) if verdict == "wrong" else ("to", here.antecedent)
+    return Answer(
+        headline=headline,
+        sentences=(_of_follower(here, head), *([_of_guess(here, looked, guess, verdict)] if is_other else [])),
+        heads=(head, *([guess] if is_other else [])),
+        pin=f"{side}-{here.words.words[word].tokens[0]}",
+    )
+
+
+def verdict_of(here: PronounLink, head: Head, guess: Head) -> Verdict:
+    """How good a guess is."""
+    if guess == head:
+        return "right"
+    if here.follows[guess]:
+        return "also right"
+    return "close" if here.attention[guess] >= LEAST_SHARE else "wrong"
+
+
+def elsewhere(head: Head, links: Sequence[PronounLink]) -> str:
+    """In which of some other sentences a head follows the pronoun."""
+    following = [(link.sentence, float(link.attention[head])) for link in links if link.follows[head]]
+    return wording.elsewhere(following, len(links))
+
+
+def cell_sentences(here: PronounLink) -> list[list[str]]:
+    """What each square shows of the pronoun, by layer."""
+    to_words = np.nan_to_num(here.words.attention[:, :, here.pronoun], nan=0)
+    return [
+        [
+            wording.cell(here.sentence.pronoun, here.words.words[int(shares.argmax())].text, float(shares.max()))
+            for shares in of_layer
+        ]
+        for of_layer in to_words
+    ]
+
+
+def _of_follower(here: PronounLink, head: Head) -> str:
+    greatest = float(here.from_others[head].max())
+    return wording.of_head(head_name(*head), here.sentence, float(here.attention[head]), greatest)
+
+
+def _of_guess(here: PronounLink, looked: TextAttention, guess: Head, verdict: Verdict) -> str:
+    if verdict == "also right":
+        return _of_follower(here, guess)
+    share = float(here.attention[guess])
+    if verdict == "wrong":
+        return wording.of_other(head_name(*guess), share, _does(here, looked, guess))
+    from_others = here.from_others[guess]
+    order = np.argsort(-from_others, kind="stable")[:MOST_OTHERS]
+    return wording.of_column(
+        head_name(*guess),
+        here.sentence.antecedent,
+        share,
+        [(here.words.words[index].text, float(from_others[index])) for index in order],
+        is_everywhere=bool(share < LEAST_TIMES * from_others.sum() / (len(from_others) - 1)),
+    )
+
+
+def _does(here: PronounLink, looked: TextAttention, head: Head) -> str:
+    """What a head mostly does in the sentence, or else where it looks from the pronoun."""
+    text = looked.text.queries
+    attention = looked.attention[head]
+    shares = {
+        name: float((attention * links)[links.any(axis=1)].sum(axis=-1).mean())
+        for name, links in _patterns(text, looked.causal).items()
+        if links.any()
+    }
+    name = max(shares, key=lambda each: shares[each])
+    if shares[name] > HALF:
+        return wording.mostly(name, shares[name])
+    to_words = [
+        (
+            word.text,
+            float(attention[list(here.words.words[here.pronoun].tokens)][:, list(word.tokens)].sum(axis=1).mean()),
+        )
+        for word in words_on(text, (0, len(text.ids)))
+    ]
+    return wording.instead(here.sentence.pronoun, *max(to_words, key=lambda each: each[1]))
+
+
+def _patterns(text: TokenizedText, causal: bool) -> dict[str, Bool[np.ndarray, "query key"]]:
+    """Links of the simplest patterns, by what they are called."""
+    words, special = text.words, text.segments == SPECIAL
+    joins = ~special[:, None] & ~special
+    resting = special if special.any() else np.arange(len(text.ids)) == 0
+    signs = [token for token, rests in zip(text.tokens, resting) if rests]
+    patterns = {
+        wording.BEFORE: joins & (words[:, None] - 1 == words),
+        wording.AHEAD: joins & (words[:, None] + 1 == words),
+        wording.ITSELF: joins & (words[:, None] == words),
+        wording.rests(signs): ~resting[:, None] & resting,
+    }
+    return {name: np.tril(links) if causal else links for name, links in patterns.items()}

@@ -1,0 +1,208 @@
+"""The riddle: for a new visitor, before the working page. Which of the squares knows whom a pronoun means?
+
+Everything in it is computed from the attention of the checkpoint. The first drawing takes the pass of one sentence;
+other sentences are passed after the answer.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from core.attention.settings import Head, head_names
+from core.errors import AnalysisError
+from core.passes.texts import TextAttention
+from core.word_links.pronouns import PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
+from dashboard import state
+from dashboard import wording as shared_wording
+from dashboard.components.arcs import attention_arcs
+from dashboard.components.arcs.look import Look
+from dashboard.components.drawing import drawing
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.grid import role_grid
+from dashboard.components.grid.patterns import patterns_of
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.text.square_key import square_key_svg
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.arcs.attention import attention_of, sides
+from dashboard.views.frame import Visit
+from dashboard.views.riddle import wording
+from dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere
+from dashboard.views.text.on_screen import waiting
+from dashboard.views.text.stories import been_here
+from dashboard.web.addresses import NO_PAGE
+
+RIDDLE: Final = "riddle"
+"""Key of the riddle in the session; None for those who see the working page."""
+OWN: Final = "riddle own sentence"
+_STYLE: Final = Path(__file__).with_name("riddle.css")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Riddle:
+    """How far a visitor has come."""
+
+    sentence: PronounSentence | None = None
+    """None until one is known that a head of the checkpoint follows."""
+    guess: Head | None = None
+    n_guesses: int = 0
+
+
+def show(promise: str) -> bool:
+    """Draw the riddle.
+
+    Args:
+        promise: purpose of the page, in a sentence beside its title.
+
+    Returns: False, with nothing drawn, for those who come by a link, come again or have left it, and where no head of
+        the checkpoint follows a pronoun.
+    """
+    if RIDDLE not in st.session_state:
+        st.session_state[RIDDLE] = _Riddle() if _is_new_visitor() else None
+    riddle: _Riddle | None = st.session_state[RIDDLE]
+    if riddle is None:
+        return False
+    try:
+        visit = frame.without_corpus()
+        asked = _asked(visit, riddle)
+    except AnalysisError:
+        asked = None  # the working page says what is wrong
+    if asked is None:
+        _leave()
+        return False
+    _draw(visit, *asked, promise)
+    return True
+
+
+def _is_new_visitor() -> bool:
+    """Whether somebody opens the first page without a link, for the first time in this browser."""
+    comes_by_link = st.query_params or st.session_state.get(NO_PAGE) or state.is_led()
+    return not (first_screen_is_drawn() or been_here() or comes_by_link)
+
+
+def _asked(visit: Visit, riddle: _Riddle) -> tuple[TextAttention, PronounLink] | None:
+    """The sentence of the riddle: the first of which some head of the checkpoint follows the pronoun."""
+    for sentence in PRONOUNS if riddle.sentence is None else (riddle.sentence,):
+        looked = _look(visit, sentence)
+        link = pronoun_link(sentence, looked)
+        if link is not None and link.follows.any():
+            st.session_state[RIDDLE] = replace(riddle, sentence=sentence)
+            return looked, link
+    return None
+
+
+def _look(visit: Visit, sentence: PronounSentence) -> TextAttention:
+    inference, engine = visit.inference, visit.engine
+    loading = "" if inference.is_loaded(engine) else shared_wording.loading(plain(engine.files.name))
+    with waiting(loading) as report:
+        return inference.look(engine, sentence.text, visit.settings, too_long="truncate", report=report)[0]
+
+
+def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) -> None:
+    riddle: _Riddle = st.session_state[RIDDLE]
+    st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
+    with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
+        st.title(shared_wording.TITLE, anchor=False, width="content")
+        st.markdown(promise, width="stretch")
+        st.button(wording.SKIP, key="skip riddle", type="tertiary", shortcut="Esc", on_click=_leave)
+    above = st.container(key="riddle question")
+    left, right = st.columns([3, 2], gap="medium")
+    guess = riddle.guess
+    answered = None
+    if guess is not None and not np.isnan(here.attention[guess]):
+        links = _links_elsewhere(visit, here)
+        head = follower(here, links)
+        assert head is not None, "a sentence is asked about only if some head follows its pronoun"
+        answered = answer(here, looked, head, guess)
+    with above:
+        if answered is None:
+            st.header(wording.question(int(np.prod(here.attention.shape)), here.sentence), anchor=False)
+            st.markdown(wording.how_to_read(here.sentence))
+        else:
+            st.header(answered.headline, anchor=False)
+            st.markdown(elsewhere(answered.heads[0], links))
+    with left:
+        _squares(visit, looked, here, answered)
+    with right:
+        if answered is None:
+            _key_to_squares(looked, here)
+        else:
+            _answer(visit, looked, answered)
+
+
+def _links_elsewhere(visit: Visit, here: PronounLink) -> list[PronounLink]:
+    """Links of the other sentences that the checkpoint can read whole."""
+    others = (sentence for sentence in PRONOUNS if sentence != here.sentence)
+    links = (pronoun_link(sentence, _look(visit, sentence)) for sentence in others)
+    return [link for link in links if link is not None]
+
+
+def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: Answer | None) -> None:
+    """The patterns of all heads; a click is the guess."""
+    n_layers, n_heads = here.attention.shape
+    grid = RoleGrid(
+        label=wording.grid(visit.engine.files.name, here.sentence),
+        scores=np.empty((0, n_layers, n_heads)),
+        holds=np.empty((0, n_layers, n_heads), dtype=bool),
+        tau=visit.chosen.criterion.tau,
+        roles=(),
+        sentences=cell_sentences(here),
+    )
+    role_grid(
+        grid,
+        key="riddle grid",
+        chosen=() if answered is None else answered.heads,
+        reset=st.session_state[RIDDLE].n_guesses,
+        patterns=patterns_of(looked),
+        on_change=_guess,
+    )
+
+
+def _key_to_squares(looked: TextAttention, here: PronounLink) -> None:
+    """An enlarged empty square, in which the row and the column of the two words are marked."""
+    rows, columns = (here.words.words[index].tokens for index in (here.pronoun, here.antecedent))
+    svg = square_key_svg(looked.text.queries.tokens, rows, columns)
+    drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
+
+
+def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
+    """The links of the answer and of the guess, what both do, and a box for a sentence of one's own."""
+    queries, _ = sides(looked)
+    st.html(f"<style>.st-key-riddle-arcs {{ --rows: {len(queries.tokens)}; }}</style>")
+    attention_arcs(
+        key="riddle arcs",
+        queries=queries,
+        attention=attention_of(looked.attention, answered.heads),
+        heads=answered.heads,
+        dashed=answered.heads[1:],
+        causal=looked.causal,
+        label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
+        look=Look(rows="words", pin=answered.pin),
+        n_pinned=st.session_state[RIDDLE].n_guesses,
+        controls="without",
+    )
+    st.markdown("  \n".join(answered.sentences))
+    with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(wording.OWN, key=OWN, placeholder=wording.OWN_PLACEHOLDER, help=wording.OWN_HELP)
+        st.form_submit_button(wording.LOOK, key="riddle look", icon=":material/visibility:", on_click=_take_own)
+
+
+def _guess(heads: list[Head]) -> None:
+    riddle: _Riddle = st.session_state[RIDDLE]
+    if heads and riddle is not None:
+        st.session_state[RIDDLE] = replace(riddle, guess=heads[-1], n_guesses=riddle.n_guesses + 1)
+
+
+def _take_own() -> None:
+    """Go to the working page with the reader's own sentence."""
+    typed = st.session_state[OWN].strip()
+    if typed:
+        st.session_state["text"] = typed
+        _leave()
+
+
+def _leave() -> None:
+    st.session_state[RIDDLE] = None

@@ -1,0 +1,117 @@
+"""Sentences of the riddle."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.word_links.pronouns import PronounSentence
+from dashboard.figures.figure import counted, percent
+from dashboard.plain import plain
+
+SKIP: Final = "Skip: straight to the tool"
+OWN: Final = "Now a sentence of your own"
+OWN_PLACEHOLDER: Final = "Type a sentence and press Enter"
+LOOK: Final = "Look"
+OWN_HELP: Final = "You will see its most surprising link."
+BEFORE: Final = "it looks at the previous word"
+AHEAD: Final = "it looks one word ahead"
+ITSELF: Final = "each word looks at itself"
+
+
+def question(n_heads: int, asked: PronounSentence) -> str:
+    """The riddle."""
+    return (
+        f"One of these {n_heads:,} squares knows whom :blue-background[{plain(asked.pronoun)}] means in "
+        f"“{plain(asked.sentence)}” Find it."
+    )
+
+
+def how_to_read(asked: PronounSentence) -> str:
+    """How to read a square, and what to click."""
+    return (
+        "A square is one attention head of the model. Down its side stand the words that look, across its top the "
+        "words looked at; dark means “looks there”. Click the one that you think looks from "
+        f"*{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*."
+    )
+
+
+def picture(asked: PronounSentence) -> str:
+    """What the enlarged square shows, for screen readers."""
+    return f"A square enlarged: the row of “{asked.pronoun}” and the column of “{asked.antecedent}” meet in one field."
+
+
+def cell(pronoun: str, key: str, share: float) -> str:
+    """What a square shows of the pronoun, for screen readers."""
+    return f"{pronoun} looks most at {key}, {percent(share, 0)}."
+
+
+def grid(name: str, asked: PronounSentence) -> str:
+    """Name of the grid, for screen readers."""
+    return f"Heads of {name}: where they look in “{asked.sentence}”"
+
+
+def right(head: str) -> str:
+    """The guess is the answer."""
+    return f"Found it: {head}."
+
+
+def also_right(guess: str, head: str) -> str:
+    """The guess follows the pronoun, but another head does so more."""
+    return f"{guess} knows it, too. The strongest is {head}."
+
+
+def close(head: str) -> str:
+    """The guess looks from the pronoun to its antecedent, but other words do so as well."""
+    return f"Close! The one is {head}."
+
+
+def wrong(head: str) -> str:
+    """The guess does something else."""
+    return f"Not that one. It is {head}."
+
+
+def elsewhere(links: Sequence[tuple[PronounSentence, float]], n_sentences: int) -> str:
+    """In which other sentences the head follows the pronoun."""
+    if not links:
+        return f"It follows the pronoun in none of {counted(n_sentences, 'other sentence')}: one proves nothing yet."
+    named = ", ".join(
+        f"*{plain(each.pronoun)}* to *{plain(each.antecedent)}* ({percent(share, 0)})" for each, share in links
+    )
+    return f"It follows the pronoun in {len(links)} of {counted(n_sentences, 'other sentence')}, too: {named}."
+
+
+def of_head(head: str, asked: PronounSentence, share: float, greatest_other: float) -> str:
+    """What the head does that is the answer, or a guess that follows the pronoun as well."""
+    return (
+        f"**{head}** gives {percent(share, 0)} of *{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*, and of no "
+        f"other word more than {percent(greatest_other, 0)}."
+    )
+
+
+def of_column(
+    guess: str, antecedent: str, share: float, others: Sequence[tuple[str, float]], *, is_everywhere: bool
+) -> str:
+    """What a guess does that looks at the antecedent from other words as well; `others` are those that give most."""
+    given = ", ".join(f"{percent(part, 0)} of *{plain(word)}*" for word, part in others)
+    looks = f"looks at *{plain(antecedent)}* from {'everywhere' if is_everywhere else 'other words, too'}"
+    return f"Your **{guess}** gives {percent(share, 0)}, but it {looks}: {given}."
+
+
+def of_other(guess: str, share: float, does: str) -> str:
+    """What a guess does that hardly looks from the pronoun to the antecedent."""
+    return f"Your **{guess}** gives {percent(share, 0)}: {does}."
+
+
+def mostly(pattern: str, share: float) -> str:
+    """What a head mostly does in the sentence."""
+    return f"{pattern} ({percent(share, 0)} of its attention)"
+
+
+def rests(signs: Sequence[str]) -> str:
+    """A head that looks at special tokens, or at the first token where there are none."""
+    named = " and ".join(plain(sign) for sign in signs)
+    return f"it rests on the added signs {named}" if len(signs) > 1 else f"it rests on {named}"
+
+
+def instead(pronoun: str, key: str, share: float) -> str:
+    """Where a head looks from the pronoun instead."""
+    return f"it gives {percent(share, 0)} of *{plain(pronoun)}* to *{plain(key)}*"
