@@ -14,6 +14,7 @@ from steps import PATIENCE, settle, slow_down
 
 from benchmarks.shared.programs import chromium
 from benchmarks.shared.server import DASHBOARD, prepare, serve
+from dashboard.views.text.stories import VISITED
 
 ARGUMENTS = [
     "--headless",
@@ -111,7 +112,7 @@ def _served(folder, script=DASHBOARD, **environment):
 def context_of(browser, running):
     """context_of(colours, reader): a browser that keeps what it has fetched and compiled, which takes half of a visit.
 
-    Another reader has cookies of their own.
+    Somebody has been here in it before, and so meets no riddle; another reader, with cookies of their own, has not.
     """
 
     @cache
@@ -119,6 +120,8 @@ def context_of(browser, running):
         context = browser.new_context(color_scheme=colours)
         context.grant_permissions([])
         context.set_default_timeout(PATIENCE)
+        if not reader:
+            context.add_cookies([{"name": VISITED, "value": "1", "url": running.address}])
         # The process of a site ends with its last page, and what it has compiled with it.
         context.new_page().goto(f"{running.address}/_stcore/health")
         return context

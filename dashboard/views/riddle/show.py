@@ -42,7 +42,7 @@ _STYLE: Final = Path(__file__).with_name("riddle.css")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Riddle:
+class Riddle:
     """How far a visitor has come."""
 
     sentence: PronounSentence | None = None
@@ -61,8 +61,8 @@ def show(promise: str) -> bool:
         the checkpoint follows a pronoun.
     """
     if RIDDLE not in st.session_state:
-        st.session_state[RIDDLE] = _Riddle() if _is_new_visitor() else None
-    riddle: _Riddle | None = st.session_state[RIDDLE]
+        st.session_state[RIDDLE] = Riddle() if _is_new_visitor() else None
+    riddle: Riddle | None = st.session_state[RIDDLE]
     if riddle is None:
         return False
     try:
@@ -83,7 +83,7 @@ def _is_new_visitor() -> bool:
     return not (first_screen_is_drawn() or been_here() or comes_by_link)
 
 
-def _asked(visit: Visit, riddle: _Riddle) -> tuple[TextAttention, PronounLink] | None:
+def _asked(visit: Visit, riddle: Riddle) -> tuple[TextAttention, PronounLink] | None:
     """The sentence of the riddle: the first of which some head of the checkpoint follows the pronoun."""
     for sentence in PRONOUNS if riddle.sentence is None else (riddle.sentence,):
         looked = _look(visit, sentence)
@@ -102,7 +102,7 @@ def _look(visit: Visit, sentence: PronounSentence) -> TextAttention:
 
 
 def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) -> None:
-    riddle: _Riddle = st.session_state[RIDDLE]
+    riddle: Riddle = st.session_state[RIDDLE]
     st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
     with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
         st.title(shared_wording.TITLE, anchor=False, width="content")
@@ -191,7 +191,7 @@ def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
 
 
 def _guess(heads: list[Head]) -> None:
-    riddle: _Riddle = st.session_state[RIDDLE]
+    riddle: Riddle = st.session_state[RIDDLE]
     if heads and riddle is not None:
         st.session_state[RIDDLE] = replace(riddle, guess=heads[-1], n_guesses=riddle.n_guesses + 1)
 

@@ -1,0 +1,209 @@
+"""The riddle that a new visitor meets on the first page, without a browser."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from planted import save_planted
+from reading import arcs, button, sent
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from cache.inference import Inference
+from core.word_links.pronouns import PRONOUNS
+from dashboard import controls
+from dashboard.views.riddle.show import OWN, RIDDLE
+from dashboard.views.text.stories import VISITED
+from dashboard.web.addresses import NO_PAGE
+from dashboard.wording import TITLE
+
+APP = str(Path(controls.__file__).with_name("app.py"))
+PERCENT = re.compile(r"(\d+)%")
+
+
+@pytest.fixture
+def newcomer(store, monkeypatch):
+    """newcomer(checkpoint, cookies, page, **link) -> the app on a first visit to a server of this checkpoint."""
+
+    def opened(checkpoint=None, cookies=(), page="", **link):
+        monkeypatch.setattr("streamlit.runtime.context.ContextProxy.cookies", dict.fromkeys(cookies, "1"))
+        if checkpoint is not None:
+            monkeypatch.setattr(controls, "SUGGESTED", (checkpoint, *controls.SUGGESTED))
+        at = AppTest.from_file(APP, default_timeout=120)
+        # AppTest switches only to pages that are files; ours are functions, known by their address.
+        at._page_hash = page and calc_hash(page)
+        at.query_params.update(link)
+        at.run()
+        assert not at.exception
+        return at
+
+    return opened
+
+
+def guess(at, head):
+    """Guess a head, as a click in the grid does before the run."""
+    riddle = at.session_state[RIDDLE]
+    at.session_state[RIDDLE] = replace(riddle, guess=head, n_guesses=riddle.n_guesses + 1)
+    at.run()
+    assert not at.exception
+    return at
+
+
+def texts(at):
+    """Headline, and the paragraphs of the riddle without the signs of Markdown."""
+    return [re.sub(r"[\\*⁠]", "", each.value) for each in (*at.header, *at.markdown)]
+
+
+def asks(at):
+    """Whether the page is the riddle, and not the working page."""
+    is_riddle = any(each.value.startswith("One of these ") for each in at.header)
+    assert is_riddle != any(each.key == "text" for each in at.text_area)
+    return is_riddle
+
+
+def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(newcomer):
+    at = newcomer()
+    assert asks(at)
+    assert texts(at)[0] == (
+        "One of these 72 squares knows whom :blue-background[his] means in “My brother broke his new phone.” Find it."
+    )
+    assert [each.value for each in at.title] == [TITLE]
+    assert [each.label for each in at.button] == ["Skip: straight to the tool"]
+    grid = sent(at, "Heads of bundled")
+    assert (grid["layers"], grid["heads"], grid["chosen"], grid["patterns"]["queries"]) == (6, 12, [], 9)
+    assert not any(sign in " ".join(texts(at)) for sign in ("L2 H4", "%"))
+    assert dict(at.query_params) == {}
+
+
+def test_the_first_drawing_passes_one_sentence_and_the_others_follow_after_the_answer(newcomer, monkeypatch):
+    looked = []
+    look = Inference.look
+    monkeypatch.setattr(
+        Inference,
+        "look",
+        lambda self, engine, text, *_, **__: looked.append(text) or look(self, engine, text, *_, **__),
+    )
+    at = newcomer()
+    assert looked == [PRONOUNS[0].text]
+    guess(at, (2, 4))
+    assert set(looked) == {each.text for each in PRONOUNS}
+
+
+def test_the_right_head_is_shown_with_the_numbers_of_its_attention(newcomer, bundled):
+    at = guess(newcomer(), (2, 4))
+    said = texts(at)
+    assert said[0] == "Found it: L2 H4."
+    assert "L2 H4 gives 64% of his to brother, and of no other word more than 12%." in said
+    (others,) = [each for each in said if each.startswith("It follows the pronoun in ")]
+    named = re.findall(r"(\w+) to (\w+) \((\d+)%\)", others)
+    assert ("she", "girl", "66") in named
+    assert others.startswith(f"It follows the pronoun in {len(named)} of {len(PRONOUNS) - 1} other sentences, too: ")
+    assert [head["name"] for head in arcs(at)["heads"]] == ["L2 H4"]
+    assert arcs(at)["look"]["pin"] == "to-2"
+    assert sent(at, "Heads of bundled")["chosen"] == [[2, 4]]
+
+
+def test_a_tempting_head_is_said_to_look_at_the_word_from_everywhere(newcomer):
+    at = guess(newcomer(), (5, 2))
+    assert texts(at)[0] == "Close! The one is L2 H4."
+    assert any(
+        "Your L5 H2 gives 68%, but it looks at brother from everywhere: 87% of brother, 47% of my." in each
+        for each in texts(at)
+    )
+    assert [(head["name"], head["dashed"]) for head in arcs(at)["heads"]] == [("L2 H4", False), ("L5 H2", True)]
+    assert arcs(at)["look"]["pin"] == "to-2", "all that look at brother"
+
+
+@pytest.mark.parametrize(
+    ("head", "does"),
+    [
+        ((1, 8), r"Your L1 H8 gives \d+%: it looks one word ahead \(\d+% of its attention\)\."),
+        ((0, 2), r"Your L0 H2 gives \d+%: it looks at the previous word \(\d+% of its attention\)\."),
+        ((2, 7), r"Your L2 H7 gives \d+%: it rests on the added signs \[CLS\] and \[SEP\] \(\d+% of its attention\)\."),
+        ((0, 7), r"Your L0 H7 gives \d+%: it gives \d+% of his to \S+\."),
+    ],
+)
+def test_a_wrong_guess_is_said_to_do_what_it_does(newcomer, head, does):
+    at = guess(newcomer(), head)
+    assert texts(at)[0] == "Not that one. It is L2 H4."
+    assert any(re.search(does, each) for each in texts(at)), texts(at)
+    assert arcs(at)["look"]["pin"] == "from-4", "where his looks in both"
+
+
+def test_another_head_that_follows_the_pronoun_is_right_as_well(newcomer):
+    at = guess(newcomer(), (1, 3))
+    assert texts(at)[0] == "L1 H3 knows it, too. The strongest is L2 H4."
+    assert any("L1 H3 gives 42% of his to brother, and of no other word more than " in each for each in texts(at))
+
+
+def test_a_sentence_of_ones_own_leads_to_the_working_page_and_is_answered(newcomer):
+    at = guess(newcomer(), (5, 2))
+    at.session_state["first screen is drawn"] = True
+    at.text_input(key=OWN).set_value("  ")
+    button(at, "Look").click().run()
+    assert any("Close!" in each for each in texts(at)), "blanks are no sentence"
+    at.text_input(key=OWN).set_value("The girl said that she was tired.")
+    button(at, "Look").click().run()
+    assert not at.exception
+    assert not asks(at)
+    assert at.text_area(key="text").value == "The girl said that she was tired."
+    at.run()  # habits are measured below the first screen
+    assert any("; other words give it " in each for each in texts(at))
+
+
+def test_skip_leads_to_the_working_page_for_good(newcomer):
+    at = newcomer()
+    button(at, "Skip").click().run()
+    assert not asks(at)
+    at.run()
+    assert not asks(at)
+
+
+@pytest.mark.parametrize("link", [{"head": "1-2"}, {"lesson": "1"}, {"text": "A dog ran."}, {NO_PAGE: "nowhere"}])
+def test_whoever_comes_by_a_link_sees_the_working_page(newcomer, link):
+    assert not asks(newcomer(**link))
+
+
+def test_whoever_comes_again_sees_the_working_page(newcomer):
+    assert not asks(newcomer(cookies=[VISITED]))
+
+
+def test_whoever_has_opened_another_page_first_sees_the_working_page(newcomer):
+    at = newcomer(page="roles")
+    assert not at.header
+    at.session_state["first screen is drawn"] = True  # said by a browser, which AppTest has not
+    at._page_hash = calc_hash("inspect")
+    at.run()
+    assert not asks(at)
+
+
+def test_another_checkpoint_asks_the_sentence_whose_pronoun_one_of_its_heads_follows(newcomer, tmp_path):
+    at = newcomer(save_planted(tmp_path / "planted", "she", "g", (1, 2)))
+    assert texts(at)[0].startswith("One of these 6 squares knows whom :blue-background[she] means in “The girl said")
+    guess(at, (0, 0))
+    said = texts(at)
+    assert said[0] == "Not that one. It is L1 H2."
+    assert f"It follows the pronoun in none of {len(PRONOUNS) - 1} other sentences: one proves nothing yet." in said
+    (sentence,) = [each for each in said if each.startswith("L1 H2 gives ")]
+    share, greatest_other = map(int, PERCENT.findall(sentence)[:2])
+    assert share > 95 > 50 > greatest_other
+
+
+@pytest.mark.parametrize(
+    ("family", "changed"),
+    [
+        ("gpt2", {}),
+        ("t5", {}),
+        ("bert", {"num_hidden_layers": 30, "num_attention_heads": 9, "hidden_size": 9, "intermediate_size": 8}),
+        ("bert", {"max_position_embeddings": 6}),
+    ],
+)
+def test_a_checkpoint_without_such_a_head_shows_the_working_page(newcomer, small, family, changed):
+    assert not asks(newcomer(small(family, **changed)))
+
+
+def test_a_checkpoint_that_is_not_there_is_reported_on_the_working_page(newcomer):
+    at = newcomer("/nowhere")
+    assert not asks(at)
+    assert at.error
