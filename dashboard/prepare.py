@@ -21,6 +21,7 @@ from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
+from core.word_links.pronouns import PRONOUNS
 from core.word_links.question import DISTANCES
 from dashboard.packages import check_packages
 from dashboard.samples import EXAMPLE, mention_sample, read_sample
@@ -40,6 +41,8 @@ def prepare() -> None:
     predictions = prediction_question("mean")
     _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
+    for sentence in PRONOUNS:
+        inference.look(engine, sentence.text, too_long="truncate")
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
     _with_bar("Trees", lambda report: inference.ask(engine, PARSED_PREDICTIONS, texts, report=report))
     answers = inference.ask(engine, PARSED_PREDICTIONS, texts).results

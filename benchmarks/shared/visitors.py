@@ -27,6 +27,7 @@ from streamlit.util import calc_hash
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.shared.server import ANSWERS_WITHIN
+from dashboard.views.text.stories import VISITED
 
 GRIDS: Final = ("inspect grid", "roles grid")
 FIRST_SCREEN: Final = "first screen"
@@ -261,7 +262,13 @@ def _grid(data: dict[str, Any]) -> Grid:
 
 @asynccontextmanager
 async def visitor(address: str) -> AsyncIterator[Visitor]:
-    """A new visitor of a dashboard; leaving the context closes the page."""
+    """Someone at a dashboard who has been there before, and so meets no riddle; leaving the context closes the page."""
     stream = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
-    async with connect(stream, subprotocols=["streamlit"], max_size=None, open_timeout=ANSWERS_WITHIN) as connection:
+    async with connect(
+        stream,
+        subprotocols=["streamlit"],
+        additional_headers={"Cookie": f"{VISITED}=1"},
+        max_size=None,
+        open_timeout=ANSWERS_WITHIN,
+    ) as connection:
         yield Visitor(connection, address)
