@@ -1,0 +1,115 @@
+"""The riddle that a new visitor meets, by mouse and by keyboard, and how it looks."""
+
+import re
+
+import pytest
+from looks import darken, expect_accessible, expect_fits, resize
+from playwright.sync_api import expect
+from steps import arcs, cell, chosen, grid_of, settle, shifted, wait_for
+
+OWN = "The girl said that she was tired."
+PROJECTOR = {"width": 853, "height": 480}
+FOCUSED = """() => {
+  let focused = document.activeElement;
+  while (focused.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  return focused.getAttribute("aria-label") ?? focused.textContent;
+}"""
+"""What has the keyboard's focus, by its name."""
+
+
+@pytest.fixture
+def newcomer(visit, request):
+    """newcomer(**size): the first page in a browser in which nobody has been here."""
+    return lambda **size: visit("/", reader=request.node.name, **size)
+
+
+def heading(page):
+    return page.get_by_role("heading", level=2)
+
+
+def expect_working_page(page):
+    expect(page.get_by_role("textbox", name="Your texts")).to_be_visible()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
+
+
+def expect_in_view(page, part):
+    """Wait until something is on the screen from top to bottom."""
+    height = page.viewport_size["height"]
+    wait_for(page, part.bounding_box, lambda box: box and box["y"] >= 0 and box["y"] + box["height"] <= height)
+
+
+def test_by_mouse_a_tempting_head_stands_beside_the_right_one_and_an_own_sentence_is_answered(newcomer, server):
+    page = newcomer()
+    expect(heading(page)).to_have_text(re.compile("^One of these 72 squares knows whom his means in “My brother broke"))
+    expect(page.get_by_test_id("stHeader")).to_be_hidden()
+    expect(arcs(page)).to_have_count(0)
+    expect(chosen(page)).to_have_count(0)
+    cell(page, 5, 2).click()
+    expect(heading(page)).to_have_text("Close! The one is L2 H4.")
+    expect(page.get_by_text("it looks at brother from everywhere: 87% of brother, 47% of my.")).to_be_visible()
+    his = arcs(page, "L2 H4", "L5 H2").get_by_role("listbox", name="From: queries").get_by_role("option", name="his, ")
+    expect(his).to_contain_text(re.compile("0.64.*0.68"))
+    cell(page, 0, 2).click()
+    expect(heading(page)).to_have_text("Not that one. It is L2 H4.")
+    box = page.get_by_role("textbox", name="Now a sentence of your own")
+    box.fill(OWN)
+    box.press("Enter")
+    expect_working_page(page)
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(OWN)
+    expect(page.get_by_text("; other words give it ")).to_be_visible()
+    page.goto(server)
+    settle(page)
+    expect_working_page(page)
+
+
+def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(newcomer):
+    page = newcomer()
+    seen = []
+    wait_for(
+        page,
+        lambda: page.keyboard.press("Tab") or page.evaluate(FOCUSED),
+        lambda now: seen.append(now) or "Layer 0, head 0:" in now,
+    )
+    assert len(seen) == 2, f"the grid comes right after the way to skip: {seen}"
+    for key in ("ArrowDown", "ArrowDown", *["ArrowRight"] * 4):
+        page.keyboard.press(key)
+    assert page.evaluate(FOCUSED) == "Layer 2, head 4: his looks most at brother, 64%."
+    page.keyboard.press("Enter")
+    expect(heading(page)).to_have_text("Found it: L2 H4.")
+    expect(arcs(page, "L2 H4")).to_be_visible()
+    settle(page)
+    page.keyboard.press("Escape")
+    expect_working_page(page)
+
+
+def test_a_projector_shows_the_whole_grid_and_the_answer(newcomer):
+    page = newcomer(**PROJECTOR)
+    expect_in_view(page, grid_of(page))
+    expect_in_view(page, page.get_by_role("button", name="Skip: straight to the tool"))
+    cell(page, 5, 2).click()
+    expect(heading(page)).to_have_text("Close! The one is L2 H4.")
+    for part in (grid_of(page), arcs(page).locator(".box"), page.get_by_text("from everywhere")):
+        expect_in_view(page, part)
+
+
+def test_question_and_answer_are_accessible_and_fit(newcomer):
+    page = newcomer()
+    assert shifted(page) < 0.1
+    expect_fits(page)
+    expect_accessible(page)
+    cell(page, 5, 2).click()
+    expect(heading(page)).to_have_text("Close! The one is L2 H4.")
+    settle(page)
+    expect_fits(page)
+    expect_accessible(page)
+    darken(page)
+    resize(page, "narrow")
+    expect_fits(page)
+    expect_accessible(page)
+
+
+def test_the_question_is_accessible_and_fits_a_dark_phone(visit):
+    page = visit("/", "dark", reader="dark phone", width=390, height=844)
+    expect(heading(page)).to_be_visible()
+    expect_fits(page)
+    expect_accessible(page)
