@@ -67,7 +67,8 @@ def show(promise: str) -> bool:
         return False
     try:
         visit = frame.without_corpus()
-        asked = _asked(visit, riddle)
+        with st.container():  # one element, however many sentences are tried: what follows keeps its place
+            asked = _asked(visit, riddle)
     except AnalysisError:
         asked = None  # the working page says what is wrong
     if asked is None:
