@@ -108,9 +108,9 @@ def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) 
     with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
         st.title(shared_wording.TITLE, anchor=False, width="content")
         st.markdown(promise, width="stretch")
-        st.button(wording.SKIP, key="skip riddle", type="tertiary", shortcut="Esc", on_click=_leave)
+        st.button(wording.SKIP, key="skip riddle", shortcut="Esc", on_click=_leave)
     above = st.container(key="riddle question")
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([4, 3], gap="medium")
     guess = riddle.guess
     answered = None
     if guess is not None and not np.isnan(here.attention[guess]):

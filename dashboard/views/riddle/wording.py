@@ -29,7 +29,7 @@ def how_to_read(asked: PronounSentence) -> str:
     """How to read a square, and what to click."""
     return (
         "A square is one attention head of the model. Down its side stand the words that look, across its top the "
-        "words looked at; dark means “looks there”. Click the one that you think looks from "
+        "words looked at; the stronger a field, the more it looks there. Click the square that you think looks from "
         f"*{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*."
     )
 
