@@ -10,8 +10,6 @@ CELL: Final = 22
 """Pixels of one field."""
 ABOVE, BESIDE = 84, 92
 """Pixels for the words across the top, and down the side."""
-SLANT: Final = 50
-"""Degrees by which the words across the top are turned."""
 
 
 def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collection[int]) -> str:
@@ -23,7 +21,7 @@ def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collec
         columns: positions of the tokens whose columns are marked.
     """
     side = CELL * len(tokens)
-    width, height = BESIDE + side + ABOVE, ABOVE + side + 2
+    width, height = BESIDE + side + 2, ABOVE + side + 2
     svg = ET.Element("svg", xmlns="http://www.w3.org/2000/svg", width=f"{width}", height=f"{height}")
     svg.set("viewBox", f"0 0 {width} {height}")
     for row in rows:
@@ -36,9 +34,9 @@ def square_key_svg(tokens: Sequence[str], rows: Collection[int], columns: Collec
         ET.SubElement(svg, "path", d=path, stroke="currentColor", opacity="0.25", fill="none")
     for number, token in enumerate(tokens):
         middle = CELL * number + CELL / 2
-        across, down = BESIDE + middle + 4, ABOVE - 6
+        across, down = BESIDE + middle + 5, ABOVE - 6
         _word(svg, token, BESIDE - 8, ABOVE + middle + 5, is_marked=number in rows, **{"text-anchor": "end"})
-        _word(svg, token, across, down, is_marked=number in columns, transform=f"rotate(-{SLANT} {across} {down})")
+        _word(svg, token, across, down, is_marked=number in columns, transform=f"rotate(-90 {across} {down})")
     for row in rows:
         for column in columns:
             x, y = BESIDE + CELL * column, ABOVE + CELL * row
