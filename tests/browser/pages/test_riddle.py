@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from looks import darken, expect_accessible, expect_fits, resize
+from looks import expect_accessible, expect_fits, expect_looks_right
 from playwright.sync_api import expect
 from steps import arcs, cell, chosen, grid_of, settle, shifted, wait_for
 
@@ -100,12 +100,7 @@ def test_question_and_answer_are_accessible_and_fit(newcomer):
     cell(page, 5, 2).click()
     expect(heading(page)).to_have_text("Close! The one is L2 H4.")
     settle(page)
-    expect_fits(page)
-    expect_accessible(page)
-    darken(page)
-    resize(page, "narrow")
-    expect_fits(page)
-    expect_accessible(page)
+    expect_looks_right(page)
 
 
 def test_the_question_is_accessible_and_fits_a_dark_phone(visit):
