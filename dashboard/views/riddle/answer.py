@@ -105,12 +105,13 @@ def _of_guess(here: PronounLink, looked: TextAttention, guess: Head, verdict: Ve
         return wording.of_other(head_name(*guess), share, _does(here, looked, guess))
     from_others = here.from_others[guess]
     order = np.argsort(-from_others, kind="stable")[:MOST_OTHERS]
+    n_others = int((here.words.even[guess[0], :, here.antecedent] > 0).sum()) - 1
     return wording.of_column(
         head_name(*guess),
         here.sentence.antecedent,
         share,
         [(here.words.words[index].text, float(from_others[index])) for index in order],
-        is_everywhere=bool(share < LEAST_TIMES * from_others.sum() / (len(from_others) - 1)),
+        is_everywhere=bool(share * n_others < LEAST_TIMES * from_others.sum()),
     )
 
 

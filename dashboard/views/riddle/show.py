@@ -25,7 +25,7 @@ from dashboard.components.grid import role_grid
 from dashboard.components.grid.patterns import patterns_of
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.figures.text.square_key import square_key_svg
-from dashboard.plain import plain
+from dashboard.plain import plain, show_error
 from dashboard.views import frame
 from dashboard.views.arcs.attention import attention_of, sides
 from dashboard.views.frame import Visit
@@ -74,7 +74,10 @@ def show(promise: str) -> bool:
     if asked is None:
         _leave()
         return False
-    _draw(visit, *asked, promise)
+    try:
+        _draw(visit, *asked, promise)
+    except AnalysisError as error:
+        show_error(error)  # of the passes of other sentences
     return True
 
 
