@@ -69,6 +69,7 @@ def attention_arcs(
     heads: Sequence[tuple[int, int]],
     causal: bool = False,
     sieve: tuple[str, Bool[np.ndarray, "query key"]] | None = None,
+    sieves: Sequence[str] = (),
     label: str,
     height: int | None = None,
     share: float = DEFAULT_SHARE,
@@ -106,6 +107,7 @@ def attention_arcs(
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
         causal: whether a query sees only itself and the tokens before it.
         sieve: name of a role and its sieve, overlaid on the arcs.
+        sieves: roles whose sieve the reader can choose, which `on_look` then tells; that of `sieve` is always offered.
         label: what the view shows, for screen readers.
         height: maximum height of the rows in pixels, beyond which they scroll; by default windows and long texts (over
             256 tokens) scroll.
@@ -163,6 +165,7 @@ def attention_arcs(
         "attention": _steps(attention) if signed else base64_of(quantised(attention)),
         "inside": _row_sums(attention) if keys.is_part and not signed else None,
         "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
+        "sieves": list(dict.fromkeys((*sieves, *([] if sieve is None else [sieve[0]])))),
         "height": height or (SCROLL_HEIGHT if scrolls else None),
         "share": share,
         "group": group,

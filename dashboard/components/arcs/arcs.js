@@ -197,7 +197,7 @@ function drawBand(view) {
   view.band = { top: Math.max(0, top - spare), end: Math.min(frameSize.height, end + spare) };
   const context = clearedPart(view, elements.base, view.band);
   const frame = { ...frameSize, ...view.band };
-  if (table.sieve && choices.showSieve) drawSieveRails(context, frame, table, colors, choices.pair);
+  if (table.sieve) drawSieveRails(context, frame, table, colors, choices.pair);
   drawLinks(context, frame, table, view.links.kept, view.linkColors, false);
 }
 
@@ -283,7 +283,7 @@ function seenPart(view) {
 
 function drawFocusLinks(view, context, frame, focus, links) {
   const { table, choices, colors } = view;
-  if (table.sieve && choices.showSieve) drawSieveOfRow(context, frame, table, colors, focus, choices.pair);
+  if (table.sieve) drawSieveOfRow(context, frame, table, colors, focus, choices.pair);
   const kept = links.filter(({ at }) => isKept(table, limitOf(choices), at)).slice(0, MOST_FOCUS_LINKS);
   drawLinks(context, frame, table, kept.map(({ at }) => at), view.linkColors, true);
 }

@@ -5,6 +5,9 @@ const STRONGEST = [["Strongest 1", 1], ["2", 2], ["3", 3], ["By share", null]];
 const PREVIEWED = "preview: click to choose it";
 const KEYS = "Arrow keys: next head (← →), next layer (↑ ↓)";
 const LAST_HEAD = "At least one head stays on.";
+const MORE = "More settings";
+const SIEVE = "Highlight the tokens that a role expects";
+const NO_SIEVE = "none";
 
 /** Build the switches that this text needs; rebuild them only if others are needed, so that focus is not lost. */
 function renderControls(view) {
@@ -23,24 +26,35 @@ function neededControls({ queries, keys, data }) {
     words: isOnASide(({ words }) => words.some((word, position) => word >= 0 && word === words[position - 1])),
     specials: isOnASide(({ special }) => special.includes(1) && special.includes(0)),
     pairs: pairOptions(queries, keys),
-    sieve: data.sieve && data.sieve.queries > 0 ? data.sieve.role : null,
+    sieves: data.sieves,
     signed: data.signed !== null,
     pens: data.signed === null && data.heads.length === 1,
   };
 }
 
 function buildControls(view, needs) {
-  const controls = [
-    switchOf(view, "View", "matrix", [["Arcs", false], ["Matrix", true]]),
+  const more = [
     needs.words && switchOf(view, "Rows", "byWord", [["Word pieces", false], ["Words", true]]),
     needs.specials && switchOf(view, "Special tokens", "hideSpecials", [["Shown", false], ["Hidden", true]]),
     needs.pairs.length > 0 && switchOf(view, "Segments", "pair", [["All", null], ...needs.pairs]),
-    needs.sieve && sieveSwitch(view, needs.sieve),
+    needs.sieves.length > 0 && sieveList(view, needs.sieves),
     switchOf(view, "Links per word", "strongest", STRONGEST),
     shareSlider(view),
     needs.pens && switchOf(view, "Colour", "penPerWord", [["One", false], ["Per word", true]]),
   ];
-  view.elements.controls.replaceChildren(...controls.filter(Boolean));
+  const whole = switchOf(view, "View", "matrix", [["Arcs", false], ["Matrix", true]]);
+  view.elements.controls.replaceChildren(whole, folded(view, more.filter(Boolean)));
+}
+
+/** The settings that a first visit does without, below a line that unfolds them. */
+function folded(view, settings) {
+  const more = newElement("details", "more");
+  const inside = newElement("div", "settings");
+  more.open = Boolean(view.isUnfolded);
+  more.addEventListener("toggle", () => (view.isUnfolded = more.open));
+  inside.append(...settings);
+  more.append(newElement("summary", "", MORE), inside);
+  return more;
 }
 
 /** The pairs of segments to choose from; none if each side has only one segment. */
@@ -71,11 +85,13 @@ function switchOf(view, legend, choice, options) {
   return group;
 }
 
-function sieveSwitch(view, role) {
-  const label = newElement("label", "sieve-switch");
-  const box = Object.assign(newElement("input"), { type: "checkbox" });
-  box.addEventListener("change", () => choose(view, { showSieve: box.checked }));
-  label.append(box, newElement("span", "", `Show the ${role} sieve`));
+/** The roles whose sieve can be laid over the links; Python sends the sieve of the chosen one. */
+function sieveList(view, roles) {
+  const label = newElement("label", "sieve-list");
+  const list = newElement("select");
+  list.append(...["", ...roles].map((role) => new Option(role || NO_SIEVE, role)));
+  list.addEventListener("change", () => choose(view, { sieve: list.value }));
+  label.append(newElement("span", "", SIEVE), list);
   return label;
 }
 
@@ -97,8 +113,8 @@ function syncControls(view) {
     group.disabled = choices.matrix && ["strongest", "penPerWord"].includes(group.dataset.choice);
     group.querySelectorAll("input").forEach((radio) => (radio.checked = radio.value === chosen));
   });
-  const box = elements.controls.querySelector(".sieve-switch input");
-  if (box) box.checked = choices.showSieve;
+  const list = elements.controls.querySelector("select");
+  if (list) list.value = view.source.data.sieves.includes(choices.sieve) ? choices.sieve : "";
   const share = elements.controls.querySelector(".share");
   share.hidden = choices.strongest !== null;
   const [slider, output] = share.querySelectorAll("input, output");

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
+from core.roles.roles import ROLES
 from dashboard.figures.text.sides import Side
 
 LONGEST: Final = 100
@@ -14,7 +15,7 @@ _PATTERNS: Final = {
     "rows": re.compile("words"),
     "colours": re.compile("words"),
     "specials": re.compile("hidden"),
-    "overlay": re.compile("hidden"),
+    "sieve": re.compile("|".join(map(re.escape, ROLES))),
     "segments": re.compile("[AB]-[AB]"),
     "strongest": re.compile("[123]"),
     "share": re.compile(r"1|0\.(05|[1-9]5?)"),
@@ -35,8 +36,8 @@ class Look:
     """`words` gives the links of each word their own colour."""
     specials: str = ""
     """`hidden` hides special tokens."""
-    overlay: str = ""
-    """`hidden` hides the sieve of the chosen role."""
+    sieve: str = ""
+    """The role whose sieve is laid over the links."""
     segments: str = ""
     """Only links from one segment to another: `A-B`."""
     strongest: str = ""

@@ -72,7 +72,7 @@ function drawMatrix(view, canvas, head, { room, cell }) {
   context.drawImage(matrixImage(view, head), room, room, across, down);
   context.strokeStyle = mixed(colors.background, colors.ink, 0.35);
   context.strokeRect(room - 0.5, room - 0.5, across + 1, down + 1);
-  if (table.sieve && view.choices.showSieve) outlineSieve(context, table, colors, room, cell);
+  if (table.sieve) outlineSieve(context, table, colors, room, cell);
   outlinePin(context, view, room, cell);
   writeMatrixLabels(context, view, room, cell);
 }
@@ -192,7 +192,7 @@ function cellSummary(view, head, { query, key }) {
   const { table, source, choices } = view;
   const words = `${source.data.heads[head].name}: ${quoted(view, "from", query)} to ${quoted(view, "to", key)}`;
   if (!inPair(table, choices.pair, query, key)) return `${words}: outside the chosen segments`;
-  const sieve = inSieve(table, query, key) && choices.showSieve ? `, in the ${source.data.sieve.role} sieve` : "";
+  const sieve = inSieve(table, query, key) ? `, in the ${source.data.sieve.role} sieve` : "";
   return `${words} ${shownWeight(table, weightAt(table, head, query, key))}${sieve}`;
 }
 

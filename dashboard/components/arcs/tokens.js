@@ -68,7 +68,7 @@ function markTokens(view, focus, pin) {
   };
   mark(focus.side, focus.row).classList.add("current");
   if (pin) mark(pin.side, pin.row).setAttribute("aria-selected", "true");
-  if (!view.table.sieve || !view.choices.showSieve) return;
+  if (!view.table.sieve) return;
   for (let other = 0; other < view.table.rows[otherSide(focus.side)].length; other++) {
     const [query, key] = focus.side === "from" ? [focus.row, other] : [other, focus.row];
     const shown = inSieve(view.table, query, key) && inPair(view.table, view.choices.pair, query, key);

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
-from streamlit.delta_generator import DeltaGenerator
 
 from cache.engine import Engine
 from core.attention.settings import Head, head_name, head_names
@@ -31,15 +30,13 @@ from dashboard.files.downloads import drawing_downloads
 from dashboard.state import Choice
 from dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
 from dashboard.views.frame import Visit
-from dashboard.views.pickers import from_list, one_of
+from dashboard.views.pickers import one_of
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import take_token
 
 CROSS: Final = ("target", "source")
 """Names of queries and keys in cross-attention."""
-OVERLAY_WIDTH: Final = 250
-"""Width of the list of roles next to the title, in pixels: its label takes one line."""
 _sieves: Final[WeakKeyDictionary[TextAttention, dict[Direction, Sieves]]] = WeakKeyDictionary()
 """Sieves by attention and direction."""
 
@@ -69,14 +66,14 @@ def where_heads_look(
     names = head_names(drawn)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        head_row = _title(drawn, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
+        _title(drawn, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
-        with head_row:
-            overlay = None if take else _overlay(choice, text_attention)
     queries, keys = sides(text_attention)
     attention = attention_of(text_attention.attention, drawn) * (take is None)
+    sieves = {} if take else sieves_on(choice, text_attention).cells
+    nowhere = np.zeros(attention.shape[1:], dtype=bool)
     arcs = partial(
         attention_arcs,
         key="arcs",
@@ -85,7 +82,7 @@ def where_heads_look(
         attention=attention,
         heads=drawn,
         causal=text_attention.causal,
-        sieve=overlay,
+        sieves=tuple(sieves),
         label=f"Attention of {names} in {engine.files.name}",
         ask=("", asked.label) if asked is not None and take else (words_wording.ASK_FROM, words_wording.ASK_TO),
         on_ask=partial(_take_guess, take) if take else partial(_ask, text_attention),
@@ -100,7 +97,7 @@ def where_heads_look(
     facts = provenance.text_facts(choice, engine, screen.text)
     facts |= {"heads": names}
     svg = None if take else partial(arcs_svg, queries, attention, drawn, keys=keys)
-    _arcs_and_files(arcs, svg, facts)
+    _arcs_and_files(arcs, lambda role: sieves.get(role, nowhere), svg, facts)
     return text_attention
 
 
@@ -119,9 +116,15 @@ def attention_of(
 
 
 @st.fragment
-def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str] | None, facts: Mapping[str, str]) -> None:
+def _arcs_and_files(
+    arcs: Callable[..., None],
+    sieve_of: Callable[[str], Bool[np.ndarray, "query key"]],
+    svg: Callable[..., str] | None,
+    facts: Mapping[str, str],
+) -> None:
     """The arcs and their files, which draw the same links; changing the settings reruns nothing else of the page."""
-    arcs()
+    role = look_now().sieve
+    arcs(sieve=(role, sieve_of(role)) if role else None)
     if svg is None or not first_screen_is_drawn():
         return
     look = look_now()
@@ -137,15 +140,14 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
     st.rerun()
 
 
-def _title(drawn: list[Head], n_chosen: int, removed: Collection[Head]) -> DeltaGenerator:
-    """Say which heads are drawn, and which of them are not there; returns the row of the title."""
-    row, names = st.container(horizontal=True, vertical_alignment="bottom", key="arcs head"), head_names(drawn)
-    row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
+def _title(drawn: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
+    """Say which heads are drawn, and which of them are not there."""
+    with st.container(key="arcs title"):
+        st.subheader(f"Where {head_names(drawn)} looks" if len(drawn) == 1 else f"Where {head_names(drawn)} look")
     if n_chosen > len(drawn):
         st.info(wording.last_heads(len(drawn), n_chosen))
     if missing := [head for head in drawn if head in removed]:
         st.info(wording.not_there(head_names(missing), len(missing)))
-    return row
 
 
 def _take_guess(take: Callable[[int], None], _side: str, token: int) -> None:
@@ -223,9 +225,3 @@ def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
         applicable = {role: sieve for role, sieve in cells.items() if sieve.any()}
         by_direction[direction] = Sieves(tokens=tuple(tokens), cells=applicable)
     return by_direction[direction]
-
-
-def _overlay(choice: Choice, text_attention: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
-    """The sieve that the reader selects, of those that apply in the window."""
-    options = {role: (role, cells) for role, cells in sieves_on(choice, text_attention).cells.items()}
-    return from_list(wording.OVERLAY, {wording.NO_OVERLAY: None, **options}, key="sieve", width=OVERLAY_WIDTH)

@@ -30,7 +30,6 @@ LINKS = {
         "share": "0.8",
         "pin": "from-4",
         "hidden": "3-7",
-        "overlay": "hidden",
         "tau": "2.5",
         "alpha": "0.01",
         "correction": "Holm",

@@ -11,7 +11,7 @@ SET = {
     "rows": "words",
     "colours": "words",
     "specials": "hidden",
-    "overlay": "hidden",
+    "sieve": "syntactic:amod",
     "segments": "A-B",
     "strongest": "2",
     "share": "0.65",
@@ -57,7 +57,9 @@ def test_every_setting_goes_to_the_link_and_back_and_none_is_written_that_is_as_
         ("hidden", "3-7,"),
         ("hidden", ",".join(["3-7"] * LONGEST)),
         ("hidden", ["3-7"]),
-        ("overlay", None),
+        ("sieve", None),
+        ("sieve", "y"),
+        ("sieve", "local."),
     ],
 )
 def test_what_is_no_setting_is_left_out_and_the_rest_stays(name, value):
