@@ -9,13 +9,8 @@ from core.coreference.mentions import MentionText
 from core.errors import TextError
 from core.texts.text import Text, read_file
 
-EXAMPLE = Text(
-    (
-        "Why did the old baker quietly close her small shop?",
-        "She had slowly lost her best customers to the new market.",
-    )
-)
-"""The text on screen before a reader types one: subjects, objects, adjectives and adverbs in both segments."""
+EXAMPLE = Text(("The old baker quietly closed her small shop because customers had slowly left.",))
+"""The text on screen before a reader types one: it has a subject, an object, adjectives and adverbs."""
 
 REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 """The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""

@@ -45,9 +45,9 @@ def test_each_relation_occurs_in_at_least_forty_samples(parse):
     assert min(counts.values()) >= 40, counts
 
 
-def test_the_example_is_a_pair_of_medium_length_with_every_relation(parse):
-    assert len(EXAMPLE.segments) == 2
-    assert 20 <= sum(len(parse.tokenizer(segment)) for segment in EXAMPLE.segments) <= 28
+def test_the_example_is_one_sentence_of_medium_length_with_every_relation(parse):
+    assert len(EXAMPLE.segments) == 1
+    assert 12 <= len(parse.tokenizer(EXAMPLE.segments[0])) <= 20
     assert set(RELATIONS) <= relations_of(EXAMPLE, parse)
 
 

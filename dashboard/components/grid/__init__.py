@@ -54,7 +54,6 @@ def role_grid(
         "roles": [_look(role) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
         "pictures": [sieves and sieves.picture(role) for role in grid.roles],
-        "noun_means": TERMS.get(WORDS[grid.scale].short),
         "shown": grid.corners,
         "scores": base64_of(grid.scores.astype("<f4")),
         "uniform": None if grid.uniform is None else base64_of(grid.uniform.astype("<f4")),

@@ -118,7 +118,7 @@ class RoleGrid extends HeadGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, tau, noun, noun_means, before, faint } = this.data;
+    const { roles, shown, compared, before, faint } = this.data;
     if (this.data.patterns) {
       this.legend.replaceChildren(...this.patterns.legend(), ...this.marksLegend());
       return;
@@ -131,9 +131,7 @@ class RoleGrid extends HeadGrid {
       all.append(...states);
       entries.push(all);
     } else {
-      const ramp = newElement("span", "", "too little to count: ");
-      ramp.append(noun_means === null ? noun : termElement(noun, noun_means), ` 0 to ${tau}`);
-      entries.push(legendEntry(newElement("span", "swatch ramp"), ramp));
+      entries.push(legendEntry(newElement("span", "swatch ramp"), "no letter: does this too little to count"));
     }
     if (this.stays !== null) {
       const look = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };

@@ -21,10 +21,11 @@ from dashboard import state
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.controls import is_pair_here
 from dashboard.progress import in_its_place
+from dashboard.samples import EXAMPLE
 from dashboard.views.text import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
 
-SENTENCE: Final = "The old baker quietly closed her small shop because customers had slowly left."
+SENTENCE: Final = EXAMPLE.segments[0]
 """The example of all stories but one, so that heads can be compared on the same words."""
 SENTENCE_WITH_SUBJECT: Final = "The committee finally proposed a smaller budget."
 """The example of a verb's subject: in the other one, no head of the bundled checkpoint joins the two."""
@@ -217,9 +218,9 @@ def _telling(story: Story, text_attention: TextAttention, links: Links, see: str
     if story.joins_words:
         query, key = (_named(queries, np.asarray(links.any(axis=axis))) for axis in (1, 0))
         see = see.format(queries=query, keys=key)
-    sentence = (wording.story if is_named else wording.no_such_head)(
-        head_name(*head.head), head.share, head.even, see, head.of_others if story.joins_words else None
-    )
+    facts = (head_name(*head.head), head.share, head.even, see, head.of_others if story.joins_words else None)
+    n_heads = text_attention.attention.shape[0] * text_attention.attention.shape[1]
+    sentence = wording.story(*facts, n_heads) if is_named else wording.no_such_head(*facts)
     to_keys = (text_attention.attention[head.head] * links).sum(axis=-1)
     return Telling(strongest=head, query=int(to_keys.argmax()), is_named=is_named, sentence=sentence)
 

@@ -22,8 +22,8 @@ SEE_SUBJECT: Final = "the attention of {queries} goes to {keys}, from each verb 
 SEE_SUBJECT_BACK: Final = "the attention of {queries} goes to {keys}, from each subject to its verb"
 SEE_HER: Final = "the attention of {queries} goes to {keys}, whose shop it is"
 SEE_RESTING: Final = (
-    "the words' attention goes to the special tokens (the first token, where there are none), which is often read as "
-    "having nothing else to look for"
+    "the words' attention goes to the special tokens (the first token, where there are none): often a resting place "
+    "when there is nothing to find"
 )
 
 
@@ -33,15 +33,22 @@ def words(words: Sequence[str], *, are_all: bool) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def story(head: str, share: float, even: float, see: str, of_others: float | None) -> str:
-    """The head that shows most of what a story is about, and what to see; of_others is None where a story does not join
-    words.
+def story(head: str, share: float, even: float, see: str, of_others: float | None, n_heads: int) -> str:
+    """The head that shows most of what a story is about, and what to see.
+
+    Args:
+        head: its name.
+        share: of its attention on the links of the story.
+        even: share of evenly spread attention.
+        see: what to see.
+        of_others: what other words give to the same words; None where a story does not join words.
+        n_heads: of the checkpoint.
     """
     from_everywhere = FROM_EVERYWHERE.replace("looks", "look")
     but = "" if of_others is None else f", but for heads that {from_everywhere} or always at that distance"
     return (
-        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} No other head "
-        f"does this more in this sentence{but}: an example, not a test."
+        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. {_to_compare(even, of_others)} The "
+        f"strongest of {n_heads:,} here{but}. One sentence proves nothing yet."
     )
 
 

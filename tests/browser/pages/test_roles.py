@@ -102,7 +102,7 @@ def test_the_share_above_chance_is_a_scale_of_its_own_that_a_link_restores(visit
     settle(page)
     expect_cells_other_than(page, before)
     expect(cell(page, 0, 2)).to_have_attribute("aria-label", re.compile(r"Shares: local 1\.00 of at most 1\.00 \(p"))
-    expect(page.get_by_text("too little to count: share 0 to 0.5")).to_be_visible()
+    expect(page.get_by_text("no letter: does this too little to count")).to_be_visible()
     expect_in_words(page, page.get_by_role("tabpanel", name="Score distributions"), "shares above chance from -")
     slider(page, "tau").press("ArrowLeft")
     expect(page.get_by_text("at tau 0.45 of the share above chance,")).to_be_visible()
