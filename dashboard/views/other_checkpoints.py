@@ -34,6 +34,7 @@ def other_checkpoints(
         placeholder=placeholder,
         help=help,
         accept_new_options=not is_public(),
+        select_all=False,  # it would take checkpoints of the hub that are not here
         bind="query-params",
         persist_state="session",
     )
