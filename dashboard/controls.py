@@ -18,7 +18,7 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from core.texts.text import Text, read_file, read_typed
+from core.texts.text import Text, read_file, read_typed, write_typed
 from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.forgetting import forget_from_now_on
@@ -44,6 +44,8 @@ SUGGESTED: Final = (
 )
 _uploads: Final[Recent[Hashable, tuple[Text, ...]]] = Recent(16)
 """Texts of the latest uploads of all readers, by upload and columns."""
+MOST_SHOWN: Final = 100
+"""Uploaded texts that the sidebar shows."""
 IN_TAB: Final = " in this tab"
 """Suffix of the query parameter that stands for a text stored in the reader's browser tab."""
 
@@ -144,6 +146,7 @@ def _corpus_inputs(corpus: str) -> None:
             max_upload_size=public.upload_megabytes(),
         )
         column_pickers("upload")
+        _show_upload()
         st.markdown(wording.upload_limits(public.upload_megabytes(), public.most_texts()))
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
@@ -165,6 +168,19 @@ def _corpus_inputs(corpus: str) -> None:
             bind="query-params",
             persist_state="session",
         )
+
+
+def _show_upload() -> None:
+    """Say how many texts were read, and show the first of them when asked to; the page says what cannot be read."""
+    try:
+        texts = uploaded_texts("upload")
+    except TextError:
+        return
+    if texts:
+        with st.expander(wording.texts_read(len(texts))):
+            st.text(write_typed(texts[:MOST_SHOWN]))
+            if len(texts) > MOST_SHOWN:
+                st.markdown(wording.more_texts(len(texts) - MOST_SHOWN))
 
 
 def typed_texts(

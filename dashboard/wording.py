@@ -32,7 +32,7 @@ DTYPE_HELP: Final = (
     "with float64 weights."
 )
 OFFLINE: Final = "Not available offline"
-NO_ANSWER: Final = "Not available, as the hub does not answer"
+NO_ANSWER: Final = "Not on this machine, and the hub does not answer"
 FETCH: Final = "Fetch it"
 CORPUS: Final = "Corpus"
 CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the results"
@@ -129,6 +129,16 @@ ALL_STEPS_HELP: Final = "Choose every saved step of this run, in order."
 def upload_limits(megabytes: int, n_texts: int) -> str:
     """What a file of texts may be."""
     return f"At most {megabytes} MB and {n_texts:,} texts. {UPLOAD_FORMATS}"
+
+
+def texts_read(n_texts: int) -> str:
+    """What was read of an upload; unfolds the texts."""
+    return f"{counted(n_texts, 'text')} read: show the corpus"
+
+
+def more_texts(n_texts: int) -> str:
+    """Uploaded texts that are not shown."""
+    return f"and {n_texts:,} more."
 
 
 def heads_off(names: Sequence[str]) -> str:
@@ -260,10 +270,11 @@ COSINE_HELP: Final = (
     "tokens; 1 means that nothing changed."
 )
 EMBEDS_ONLY: Final = "This model only embeds text; it predicts no words or classes."
-GUESS: Final = "Predict at position"
-GUESS_HELP: Final = (
-    "A masked language model predicts the token at this position from a mask in its place; a causal one predicts the "
-    "token after it."
+NEXT_WORD: Final = "Next word after"
+NEXT_WORD_HELP: Final = "This model predicts what follows this token. The number is its position in the text."
+MASKED_WORD: Final = "Word to guess in the place of"
+MASKED_WORD_HELP: Final = (
+    "This model predicts this token from a mask in its place. The number is its position in the text."
 )
 
 
@@ -310,11 +321,10 @@ SCORING: Final = "Scoring texts"
 PARSING: Final = "Parsing texts"
 
 # A text and its heads
+UNKNOWN_SHOWN: Final = 5
 YOUR_TEXTS: Final = "Your texts, one per line"
 ON_SCREEN: Final = "Showing"
 FINER: Final = "Finer roles"
-OVERLAY: Final = "Highlight the tokens that a role expects"
-NO_OVERLAY: Final = "none"
 TOO_LONG: Final = "Texts that are too long"
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
@@ -386,6 +396,15 @@ def looking(seconds_left: float | None, n_before: int) -> str:
 
 def _time_left(seconds: float | None) -> str:
     return "" if seconds is None else f", {duration(seconds)} left"
+
+
+def not_known(parts: Sequence[tuple[str, str]]) -> str:
+    """Parts of the text that the tokenizer does not know, each with the token in its place; already escaped."""
+    token = parts[0][1]
+    distinct = list(dict.fromkeys(part for part, _ in parts))
+    more = len(distinct) - UNKNOWN_SHOWN
+    named = " ".join(distinct[:UNKNOWN_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"The model does not know {named}: it reads {token} instead."
 
 
 def duration(seconds: float) -> str:

@@ -73,6 +73,19 @@ def tokenize(
     return _tokenized(text, tokenizer, encoding, sides, n_full)
 
 
+def unknown_parts(text: Text, tokenized: TokenizedText) -> list[tuple[str, str]]:
+    """Parts of a text that its tokenizer does not know, such as an emoji, each with the token that stands in for it.
+
+    Any other token is shown as in the text, but for its case (see `TokenizedText.tokens`).
+    """
+    parts = []
+    for token, segment, (start, end) in zip(tokenized.tokens, tokenized.segments, tokenized.spans):
+        covered = "" if segment == SPECIAL else text.segments[segment][start:end]
+        if covered and token.removeprefix("##").casefold() != covered.casefold() and token != covered:
+            parts.append((covered, token))
+    return parts
+
+
 def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> TokenizedText:
     """A target as input of a decoder: with the start token first, and without the special tokens at the end."""
     n_kept = int(np.flatnonzero(text.segments != SPECIAL)[-1]) + 1

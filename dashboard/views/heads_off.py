@@ -112,13 +112,13 @@ def _own_tokens(screen: OnScreen) -> list[int]:
 def _ask_which_token(screen: OnScreen, guessed: int) -> None:
     """Let the reader pick another token for the language model to predict; the link has its position."""
     st.session_state[GUESS] = guessed
-    tokens = screen.now.looked.text.queries.tokens
+    tokens, is_causal = screen.now.looked.text.queries.tokens, screen.now.looked.causal
     picked = st.selectbox(
-        wording.GUESS,
+        wording.NEXT_WORD if is_causal else wording.MASKED_WORD,
         _own_tokens(screen),
-        format_func=lambda position: f"{position}: {tokens[position]}",
+        format_func=lambda position: f"“{tokens[position]}” ({position})",
         key=GUESS,
-        help=wording.GUESS_HELP,
+        help=wording.NEXT_WORD_HELP if is_causal else wording.MASKED_WORD_HELP,
         persist_state="session",
     )
     link.put([GUESS], {GUESS: str(picked)})
@@ -126,7 +126,9 @@ def _ask_which_token(screen: OnScreen, guessed: int) -> None:
 
 def _output_table(head: "HeadOutput") -> pd.DataFrame:
     name = "class" if head.token is None else "token"
-    return pd.DataFrame({name: head.names, "all heads on": head.before, "without": head.after})
+    # A token that begins a word begins with a space, which a table would not show.
+    names = head.names if head.token is None else [re.sub("^ ", "␣", token) for token in head.names]
+    return pd.DataFrame({name: names, "all heads on": head.before, "without": head.after})
 
 
 def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:

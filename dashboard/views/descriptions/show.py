@@ -23,7 +23,7 @@ RESTS: Final = "rests shown"
 """Key of whether the reader wants to see where heads rest."""
 
 
-def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGenerator) -> None:
+def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGenerator, in_text: str = "") -> None:
     """Show the description of a head with its evidence and examples, or a button to compute it.
 
     Args:
@@ -31,11 +31,13 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
         tested: the corpus.
         head: the head to describe.
         buttons: container for the button.
+        in_text: a sentence on what the head does in the text on screen, which follows; escaped for Markdown.
     """
     described = requested_descriptions(visit, tested.tests)
     if described is not None:
         description = described.heads[head]
-        sentence = f"**{head_name(*head)}** {plain(wording.does(description))}"
+        does = plain(wording.does(description))
+        sentence = f"{wording.over(description.n_texts)} **{head_name(*head)}** {does} {in_text}"
         relations = relations_source(sum(text.heads is not None for text in described.texts), len(described.texts))
         st.markdown(sentence, help=plain(wording.evidence(description, relations)))
         _examples(visit, described, head, buttons)

@@ -75,6 +75,11 @@ def does(description: HeadDescription) -> str:
     return f"{'; '.join(parts) or NOTHING}."
 
 
+def over(n_texts: int) -> str:
+    """Begins a description: of which texts it speaks."""
+    return f"Over the {counted(n_texts, 'text')} of the corpus"
+
+
 def at(fact: ShareFact, sight: Sight) -> str:
     """The target of a share of attention."""
     return AT[fact.target] + (OF_OTHER_TEXT if sight == "across" else "")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.errors import TextError
 from core.texts.text import Text, read_typed, write_typed
-from dashboard import controls
+from dashboard import controls, link, state
 from dashboard.views.evidence import wording
 
 BEFORE: Final = "corpus before"
@@ -73,6 +73,9 @@ def _keep() -> None:
     if values["corpus"] != controls.TYPED:
         values[BEFORE] = values["corpus"]
         values["corpus"] = controls.TYPED
+        if state.fits_link(values[controls.TYPED_TEXTS]):
+            # A text area that is drawn for the first time, in a sidebar that is folded away, does not write the link.
+            link.put([], {controls.TYPED_TEXTS: values[controls.TYPED_TEXTS]})
     values[KEPT] = LastKept(text, is_new)
 
 

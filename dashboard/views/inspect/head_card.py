@@ -117,11 +117,11 @@ def _role_indices(tests: HeadTests) -> list[int]:
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
     """A head's roles in two sentences; positional ones are marked if they are known without a pass."""
     choice = visit.chosen
-    tau, scale = choice.criterion.tau, choice.scale
+    tau = choice.criterion.tau
     above = [role for role, held in zip(ROLES, passed.roles(choice.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
     short = {role: float(most) for role, most in zip(ROLES, greatest) if most < tau and role in COARSE_ROLES}
-    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau, scale)]
+    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above)]
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:

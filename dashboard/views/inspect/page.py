@@ -15,13 +15,14 @@ from core.passes.texts import TextAttention
 from core.roles.roles import shown_roles
 from core.roles.telling import telling_head
 from core.texts.text import Text, read_typed
+from core.texts.tokens import unknown_parts
 from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of, patterns_of
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.files import provenance
-from dashboard.plain import show_error
+from dashboard.plain import plain, show_error
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views import frame
@@ -83,6 +84,8 @@ def _inspect() -> None:
         beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
+    if parts := _unknown_parts(screen):
+        st.info(shared_wording.not_known(parts))
     state.remember_off(choice)
     looked, fingerprint = screen.now.looked, engine.files.fingerprint
     is_told = lesson is None and stories.tell(typed, looked, fingerprint, partial(pin_word, looked))
@@ -123,16 +126,23 @@ def _inspect() -> None:
     surprising_link.kept_habits(visit)
 
 
+def _unknown_parts(screen: OnScreen) -> list[tuple[str, str]]:
+    """Parts of the text that the tokenizer does not know, and the token in their place, escaped for Markdown."""
+    looked = screen.now.looked.text
+    known_kind = looked.kind in ("self", "encoder")  # a target is tokenized by itself
+    parts = unknown_parts(screen.text, looked.queries) if known_kind else []
+    return [(plain(part), plain(token)) for part, token in parts]
+
+
 def _typed() -> tuple[str, Text]:
     """The typed texts, and the one on screen."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
-    text = text_on_screen(read_typed(typed))
-    with row:
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
         word_swap.change_a_word()
+    text = text_on_screen(read_typed(typed))
     say_what_was_kept(text)
     return typed, text
 
@@ -187,12 +197,23 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
             switch_buttons(visit.chosen, heads)
         if tested is not None:
             with described:
-                show_description(visit, tested, heads[-1], buttons)
+                show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
         head_summary(visit, screen.now, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
     if tested is not None:
         how_decided(visit, tested)
+
+
+def _in_text(screen: OnScreen, head: Head) -> str:
+    """What a head does in the text on screen; empty where it links no two words."""
+    from dashboard.views.inspect.strongest_link import strongest_link
+
+    linked = strongest_link(screen.now.looked, head)
+    if linked is None:
+        return ""
+    query, key, share = linked
+    return wording.in_text(plain(query.text), plain(key.text), share)
 
 
 def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:

@@ -1,20 +1,20 @@
 """Sentences of the page Inspect."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.roles.hypotheses import Rule
 from core.roles.measures import Scale
 from dashboard import wording as shared_wording
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 from dashboard.figures.scales import WORDS
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
 LOOK_HELP: Final = "Runs the model on what you have typed, as Enter does. Shift+Enter begins a new line."
 SEE: Final = (
-    "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it "
-    "looks."
+    "Each square is a head, one of the model's ways of looking at a sentence; its letters say what it does in yours. "
+    "Click one and watch."
 )
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
@@ -56,10 +56,38 @@ def too_short(greatest: Mapping[str, float]) -> str:
     return f"This text is too short for {named}."
 
 
-def text_summary(names: list[str], tau: float, scale: Scale) -> str:
-    """Roles of one head by its score on one text."""
-    roles = ", ".join(names) if names else "no role"
-    return f"On this text: {roles} ({shared_wording.above_tau(tau, scale)})."
+def in_text(query: str, key: str, share: float) -> str:
+    """The strongest link of a head in the text on screen; the words must already be escaped."""
+    return f"In your text: *{query}* → *{key}*, {percent(share, 0)}."
+
+
+_DOES: Final = {
+    "local": "looks at what is near",
+    "syntactic": "follows grammar",
+    "delimiter": "rests on the special tokens",
+    "block": "stays in its own segment",
+}
+_OF: Final = {
+    "nsubj": "subjects",
+    "dobj": "objects",
+    "amod": "adjectives",
+    "advmod": "adverbs",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+}
+"""Finer roles: the words of which a relation begins, or the special token."""
+
+
+def text_summary(names: Sequence[str]) -> str:
+    """What one head does in one text, by the roles whose score is high enough there."""
+    does = []
+    for role in dict.fromkeys(name.partition(":")[0] for name in names):
+        finer = [_OF[fine] for name in names if (fine := name.removeprefix(f"{role}:")) in _OF]
+        if role == "delimiter" and finer:
+            does.append(f"rests on {' and '.join(finer)}")
+        else:
+            does.append(_DOES[role] + (f" ({', '.join(finer)})" if finer else ""))
+    return f"In this text: {'; also '.join(does) or 'nothing that the letters name'}."
 
 
 def positional(role: str) -> str:

@@ -1,0 +1,109 @@
+"""What the first screen of Inspect says and keeps, without a browser."""
+
+import numpy as np
+import pytest
+from reading import button, sent
+
+from core.attention.settings import PassSettings
+from core.texts.text import Text, read_typed
+from core.texts.tokens import SPECIAL
+from dashboard import controls, wording
+from dashboard.samples import EXAMPLE
+from dashboard.views.evidence import wording as evidence_wording
+from dashboard.views.inspect import wording as inspect_wording
+from dashboard.views.inspect.strongest_link import strongest_link
+
+
+def labels(at):
+    return [each.label for each in at.button]
+
+
+def written(at, words):
+    return [each.value for each in at.markdown if words in each.value]
+
+
+def test_the_buttons_beside_the_text_stay_while_it_is_empty(app):
+    at = app(text="")
+    assert [error.value for error in at.error]
+    assert {inspect_wording.LOOK, evidence_wording.KEEP} <= set(labels(at))
+    button(at, evidence_wording.KEEP).click().run()
+    assert not at.exception
+
+
+def test_the_first_text_that_is_kept_is_in_the_link_with_its_corpus(app):
+    at = app(corpus=None, corpus_text=None, text="A dog chased a cat.")
+    button(at, evidence_wording.KEEP).click().run()
+    assert at.query_params["corpus_text"] == "A dog chased a cat."
+    button(at, evidence_wording.BACK[controls.CORPORA[0]]).click().run()
+    at.text_area(key="text").set_value("A cat slept.")
+    button(at, evidence_wording.KEEP).click().run()
+    assert not at.exception
+    assert at.query_params["corpus_text"] == "A dog chased a cat.\nA cat slept."
+
+
+@pytest.mark.parametrize(("n_texts", "shown"), [(3, 3), (102, 100)])
+def test_an_upload_is_said_to_be_read_and_its_first_texts_can_be_seen(app, n_texts, shown):
+    lines = [f"Text number {i} is short." for i in range(n_texts)]
+    at = app("roles", corpus=controls.UPLOAD)
+    assert [each.label for each in at.expander if "read: show" in each.label] == []
+    at.file_uploader(key="upload").upload("texts.txt", "\n".join(lines).encode()).run()
+    (unfolded,) = [each for each in at.expander if each.label == f"{n_texts} texts read: show the corpus"]
+    assert [each.value for each in unfolded.text] == ["\n".join(lines[:shown])]
+    assert [each.value for each in unfolded.markdown] == ([wording.more_texts(2)] if n_texts > shown else [])
+
+
+def test_signs_that_the_model_does_not_know_are_named(app):
+    at = app(text="I like pizza 🍕 and 🙂 and 🍕.")
+    assert [each.value for each in at.info] == ["The model does not know 🍕 🙂: it reads \\[UNK\\] instead."]
+    assert [each.value for each in app(text="I like pizza.").info] == []
+
+
+def test_the_first_text_is_one_sentence_without_a_sign_for_pairs(app):
+    assert app(text=None).text_area(key="text").value == EXAMPLE.segments[0]
+
+
+def test_the_strongest_link_of_a_head_is_between_two_words_and_as_large_as_computed_by_hand(app):
+    at = app(text="My brother broke his new phone.")
+    engine = at.session_state["engine"]
+    looked, _ = controls.inference().look(engine, Text(("My brother broke his new phone.",)), PassSettings())
+    query, key, share = strongest_link(looked, (2, 4))
+    assert (query.text, key.text) == ("his", "brother")
+    words = looked.text.queries.segments != SPECIAL
+    one_token_each = looked.attention[2, 4][np.ix_(words, words)]
+    np.fill_diagonal(one_token_each, 0)
+    assert share == pytest.approx(one_token_each.max(), abs=1e-6)
+
+
+def test_a_word_of_several_pieces_gives_their_mean_and_takes_their_sum(app):
+    (text,) = read_typed("Mosquitoes bit the unbelievable grandmother.")
+    looked, _ = controls.inference().look(app().session_state["engine"], text, PassSettings())
+    for head in ((2, 4), (5, 4), (0, 2)):
+        query, key, share = strongest_link(looked, head)
+        rows = looked.attention[head][list(query.tokens)][:, list(key.tokens)]
+        assert share == pytest.approx(rows.sum(axis=1).mean(), abs=1e-6)
+        assert query.tokens != key.tokens
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ([], "In this text: nothing that the letters name."),
+        (["local"], "In this text: looks at what is near."),
+        (
+            ["syntactic", "delimiter", "delimiter:cls", "syntactic:amod"],
+            "In this text: follows grammar (adjectives); also rests on [CLS].",
+        ),
+        (["delimiter", "block"], "In this text: rests on the special tokens; also stays in its own segment."),
+    ],
+)
+def test_what_a_head_does_in_the_text_is_said_in_words(names, sentence):
+    assert inspect_wording.text_summary(names) == sentence
+
+
+def test_a_description_says_of_which_texts_it_speaks_and_what_the_head_does_in_this_one(app):
+    at = app(corpus=controls.CORPORA[1], text="My brother broke his new phone.", head="2-4")
+    button(at, "Say in a sentence").click().run()
+    (described,) = written(at, "In your text: ")
+    assert described.startswith("Over the 64 texts of the corpus **L2 H4** ")
+    assert "*his* → *brother*, 64%." in described
+    assert sent(at, "Heads of")
