@@ -1,7 +1,7 @@
 """The dashboard's server: Streamlit's own, with everything that the first screen needs at the start of the page.
 
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
-adds five things, which have to be there before anything is drawn:
+adds these things, which have to be there before anything is drawn:
 
 - A style sheet that lays out the first screen and reserves space in it. Streamlit lets each widget grow once its code
   has arrived, which would move everything below it.
@@ -10,6 +10,7 @@ adds five things, which have to be there before anything is drawn:
 - A script that keeps one entry per page in the browser's history. Streamlit makes a new one whenever the app writes a
   query parameter, so that Back would step through every click.
 - A script that lets Enter apply a typed sentence.
+- A script that closes the list of checkpoints to compare with after a choice.
 - The address of the server, for which Streamlit would otherwise search below the address of the page.
 
 `dashboard.web.scripts` sends Streamlit's scripts with less work than Streamlit itself. The first page has an address
@@ -75,7 +76,7 @@ FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Sel
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css")
 """Style sheets that lay out the first screen, in this order."""
-SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "present.js", "visited.js")
+SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "visited.js")
 """Scripts of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent

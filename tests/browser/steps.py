@@ -134,6 +134,20 @@ def tokens(page, side="From: queries"):
     return arcs(page).get_by_role("listbox", name=side).get_by_role("option")
 
 
+def unfolded(view):
+    """A picture of arcs whose settings are unfolded."""
+    more = view.locator("details.more")
+    if more.get_attribute("open") is None:
+        more.locator("summary").click()
+        expect(more).to_have_attribute("open", "")
+    return view
+
+
+def choose_sieve(page, role):
+    """Highlight the tokens that a role expects."""
+    unfolded(arcs(page)).get_by_label("Highlight the tokens that a role expects").select_option(role)
+
+
 def picture(canvas):
     """What is drawn, as a string: the same for the same picture."""
     return canvas.evaluate("canvas => canvas.toDataURL()")

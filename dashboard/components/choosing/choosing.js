@@ -174,17 +174,23 @@ class HeadGrid {
       const several = this.several.getAttribute("aria-pressed") === "true";
       this.pick(cell.place, several || event.shiftKey || event.ctrlKey || event.metaKey);
       this.hideTip();
+      this.clicked = cell;
     };
     // Shift-click would otherwise select text.
     this.root.onmousedown = (event) => event.shiftKey && event.preventDefault();
     this.root.onkeydown = (event) => this.onKey(event);
     const show = (event) => {
       const cell = cellOf(event);
-      if (cell && cell !== this.shownCell) this.showTip(cell);
+      if (!cell || cell === this.shownCell || cell === this.clicked) return;
+      this.clicked = null;
+      this.showTip(cell);
     };
     // A tap selects and opens no tooltip: the focus that it causes is not :focus-visible, as focus by keyboard is.
     this.root.onpointerover = (event) => event.pointerType !== "touch" && show(event);
-    this.root.onpointerleave = () => this.hideTip();
+    this.root.onpointerleave = () => {
+      this.clicked = null; // until then no tooltip covers what the reader has just chosen
+      this.hideTip();
+    };
     this.root.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && show(event));
     this.root.addEventListener("focusout", () => this.hideTip());
     this.several.onclick = () => {

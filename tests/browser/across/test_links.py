@@ -12,6 +12,7 @@ from steps import (
     cell,
     cells,
     choose,
+    choose_sieve,
     chosen,
     expect_cells_other_than,
     fold_drawer,
@@ -22,6 +23,7 @@ from steps import (
     tokens,
     type_texts,
     unfold,
+    unfolded,
     wait_for,
     wait_until_alike,
     wait_until_equal,
@@ -59,7 +61,7 @@ def move_settings(page, marker):
 def set_arcs(page):
     """Away from every default, in the arcs alone."""
     for name in ("Words", "Hidden", "A to B"):
-        arcs(page).get_by_role("radio", name=name, exact=True).check()
+        unfolded(arcs(page)).get_by_role("radio", name=name, exact=True).check()
     arcs(page).get_by_role("slider").fill("0.8")
     tokens(page).filter(has_text="pilot").click()
     for part in ("rows=words", "specials=hidden", "segments=A-B", "share=0.8", "pin=from-3"):
@@ -97,7 +99,7 @@ def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, 
     expect(arcs(page, "L3 H7", "L2 H5")).to_be_visible()
     page.get_by_role("switch", name="Finer roles").press("Space")
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
-    choose(page, "Highlight the tokens that a role expects", "local")
+    choose_sieve(page, "local")
     expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
     move_settings(page, "Over 64 texts")
     set_arcs(page)

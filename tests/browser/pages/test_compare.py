@@ -137,6 +137,17 @@ def test_equal_checkpoints_differ_in_nothing(visit):
     expect(page.get_by_text("delimiter:sep does not change on any text")).to_be_visible()
 
 
+def test_the_list_of_checkpoints_closes_after_a_choice_and_offers_no_choice_of_all(visit):
+    page = visit("/compare")
+    page.get_by_role("combobox", name=wording.WITH, exact=True).click()
+    listed = page.get_by_test_id("stMultiSelectDropdown")
+    expect(listed.get_by_role("option", name="films", exact=True)).to_be_visible()
+    expect(listed.get_by_role("option", name="Select all")).to_have_count(0)
+    listed.get_by_role("option", name="films", exact=True).click()
+    expect(listed).to_have_count(0)
+    summary(page)
+
+
 def test_the_saved_steps_are_scrubbed_through_in_order(visit):
     page = visit("/compare")
     page.get_by_role("button", name=re.compile("saved steps of films")).click()

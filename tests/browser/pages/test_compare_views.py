@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from looks import darken, expect_accessible, expect_fits, lighten, resize
 from playwright.sync_api import expect
-from steps import expect_drawn, settle, wait_for, wait_until_equal
+from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
 from dashboard.figures.appearance import LESS, MORE
 from dashboard.figures.text.arcs_svg import arcs_svg, top_share
@@ -363,7 +363,7 @@ def expect_more_and_less_beside_the_other_side_of_a_token_pointed_at(page):
 
 def expect_words_and_hidden_special_tokens(page):
     a, b = attention_of(7)
-    difference = view_of(page, VIEWS[2])
+    difference = unfolded(view_of(page, VIEWS[2]))
     difference.get_by_role("radio", name="Words").check()
     difference.get_by_role("radio", name="Hidden").check()
     note = "Differences to and from special tokens left out, the others as they were: rows no longer sum to 0."
@@ -484,7 +484,7 @@ def expect_a_view_that_was_just_scrolled_by_another_to_lead_at_once(page):
 
 
 def slider(page, view):
-    return view_of(page, view).get_by_role("slider")
+    return unfolded(view_of(page, view)).get_by_role("slider")
 
 
 ALL = re.compile(r"^([\d,]+) links shown\.")
@@ -560,14 +560,14 @@ def expect_links_of_a_long_text_where_they_can_be_seen(page):
 
 def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):
     page = visit("/?view=arcs&sharp=yes&late=yes", height=1800)
-    view_of(page, VIEWS[0]).get_by_role("radio", name="Hidden").check()
+    unfolded(view_of(page, VIEWS[0])).get_by_role("radio", name="Hidden").check()
     slider(page, VIEWS[0]).fill("0.3")
     summary(page, VIEWS[0], ALL)
     token(page, VIEWS[0], re.compile("^w2$")).click()
     compare = page.get_by_test_id("stCheckbox").filter(has_text="Compare")
     compare.click()
     expect(slider(page, VIEWS[1])).to_have_value("0.3")
-    expect(view_of(page, VIEWS[1]).get_by_role("radio", name="Hidden")).to_be_checked()
+    expect(unfolded(view_of(page, VIEWS[1])).get_by_role("radio", name="Hidden")).to_be_checked()
     for view in VIEWS:
         expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w2"))
     view_of(page, VIEWS[1]).get_by_role("button", name="Unpin").click()
@@ -592,13 +592,13 @@ def expect_slider_and_switches_to_move(page, in_group):
             expect(slider(page, view)).to_have_value(expected)
             expect(view_of(page, view).locator(".share output")).to_have_text(f"{float(expected):.0%}")
     for chosen, name in zip(VIEWS, ("Hidden", "Words", "Matrix")):
-        view_of(page, chosen).get_by_role("radio", name=name).check()
+        unfolded(view_of(page, chosen)).get_by_role("radio", name=name).check()
         for view in VIEWS:
-            radio = view_of(page, view).get_by_role("radio", name=name)
+            radio = unfolded(view_of(page, view)).get_by_role("radio", name=name)
             expect(radio).to_be_checked(checked=in_group or view == chosen)
     expect(page.locator(".matrix canvas")).to_have_count(3 if in_group else 1)
     for view in VIEWS:
-        expect(view_of(page, view).get_by_role("radio", name="Shown")).to_be_checked(
+        expect(unfolded(view_of(page, view)).get_by_role("radio", name="Shown")).to_be_checked(
             checked=not in_group and view != VIEWS[0]
         )
     view_of(page, VIEWS[2]).get_by_role("radio", name="Arcs").check()

@@ -1,6 +1,7 @@
 """The page Inspect, as a person meets it."""
 
 import re
+from urllib.parse import quote_plus
 
 from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
@@ -9,6 +10,7 @@ from steps import (
     cell,
     cells,
     choose,
+    choose_sieve,
     chosen,
     drawn_links,
     error,
@@ -24,6 +26,7 @@ from steps import (
     shifted,
     tokens,
     type_texts,
+    unfolded,
     wait_for,
 )
 
@@ -34,7 +37,7 @@ from dashboard.views.text import stories
 from dashboard.views.text import wording as story_wording
 from dashboard.views.word_links import wording as words_wording
 
-LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 8, (390, 844): 3}
+LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 10, (390, 844): 3}
 """Of arcs that are seen with the grid when nothing has been scrolled, by the size of the window."""
 LEAST_AFTER_CLICK = 12
 """The same on a phone after a click."""
@@ -61,8 +64,8 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     page = visit("/")
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(" ||| ".join(EXAMPLE.segments))
     expect_number_of_cells(page, 6 * 12)
-    queries = wait_for(page, tokens(page).all_text_contents, lambda queries: len(queries) == 26)
-    assert queries[:4] == ["[CLS]", "why", "did", "the"]
+    queries = wait_for(page, tokens(page).all_text_contents, lambda queries: len(queries) == 16)
+    assert queries[:4] == ["[CLS]", "the", "old", "baker"]
     expect(tokens(page, "To: keys")).to_have_text(queries)
     expect_drawn(links(page))
     expect_summary(page, "L1 H7", "128 texts")
@@ -76,6 +79,38 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     page.set_viewport_size({"width": 1440, "height": 900})
     expect_a_term_to_explain_itself(page)
     expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page)
+
+
+def test_on_a_projector_the_answer_to_a_typed_text_leaves_the_whole_grid_and_ten_rows_of_arcs_on_screen(visit):
+    page = visit("/", width=853, height=480)
+    screen = {"width": 853, "height": 480, "deviceScaleFactor": 1.5, "mobile": False}
+    page.context.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", screen)
+    type_texts(page, SENTENCE)
+    expect(page.get_by_text("other words give it")).to_be_visible()
+    settle(page)
+    wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_ROWS[853, 480])
+
+
+def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line(visit):
+    page = visit("/")
+    expect(arcs(page).get_by_role("radio")).to_have_count(2)
+    expect(arcs(page).get_by_role("slider")).to_have_count(0)
+    expect(page.get_by_label("Highlight the tokens that a role expects")).to_be_hidden()
+    unfolded(arcs(page))
+    expect(arcs(page).get_by_role("radio", name="Strongest 1")).to_be_visible()
+    expect(arcs(page).get_by_role("slider")).to_be_visible()
+    expect_accessible(page, ".st-key-arcs")
+    expect_fits(page)
+
+
+def test_the_text_box_grows_to_a_third_of_the_page_at_most(visit):
+    page = visit("/")
+    box = page.get_by_role("textbox", name="Your texts")
+    least = box.bounding_box()["height"]
+    box.fill("\n".join(["A cat sat."] * 3))
+    assert least < box.bounding_box()["height"] <= 300
+    box.fill("\n".join(["A cat sat."] * 60))
+    assert 200 < box.bounding_box()["height"] <= 300
 
 
 def rows_seen_with_the_grid(page):
@@ -143,6 +178,10 @@ def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(
     cell(page, 3, 7).click()
     expect(chosen(page)).to_have_text(["L3 H7"])
     expect(tip).to_have_count(0)
+    cell(page, 3, 7).hover(position={"x": 4, "y": 4})  # another corner of what was clicked
+    expect(tip).to_have_count(0)
+    cell(page, 3, 6).hover()
+    expect(tip).to_contain_text("Layer 3, head 6")
     page.mouse.move(0, 0)  # what is drawn anew below a resting pointer can show its tooltip, which Escape closes first
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
@@ -188,8 +227,8 @@ def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(
     expect(arcs(page, "L3 H8")).to_be_visible()
     expect(heads.get_by_role("button", name="L3 H8")).to_be_focused()
     own = drawn_links(page)
-    arcs(page).get_by_role("radio", name="Strongest 1").check()
-    expect(arcs(page).locator(".summary")).to_have_text(re.compile("^26 links shown, the strongest of each token"))
+    unfolded(arcs(page)).get_by_role("radio", name="Strongest 1").check()
+    expect(arcs(page).locator(".summary")).to_have_text(re.compile("^16 links shown, the strongest of each token"))
     expect_links_other_than(page, own)
 
 
@@ -212,14 +251,14 @@ def expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page):
 
 def test_the_arcs_pin_a_token_show_a_sieve_become_matrices_and_corners_are_filled_by_the_corpus(visit):
     page = visit("/")
-    token = arcs(page).get_by_role("listbox", name="From: queries").get_by_role("option", name="baker, 6 of 26")
+    token = arcs(page).get_by_role("listbox", name="From: queries").get_by_role("option", name="baker, 4 of 16")
     token.click()
     expect(token).to_have_attribute("aria-selected", "true")
     expect(arcs(page).locator(".summary")).to_contain_text("attends to")
     page.keyboard.press("Escape")
     expect(token).to_have_attribute("aria-selected", "false")
     before = drawn_links(page)
-    choose(page, "Highlight the tokens that a role expects", "local")
+    choose_sieve(page, "local")
     expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
     expect_links_other_than(page, before)
     arcs(page).get_by_role("radio", name="Matrix").check()
@@ -248,6 +287,8 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
         page.get_by_role("button", name="Keep this text").click()
         texts = "1 text" if n_texts == 1 else f"{n_texts} texts"
         expect(page.get_by_text(f"Kept. The corpus is {texts} of your own")).to_be_visible()
+        expect(page).to_have_url(re.compile(f"[?&]corpus_text={quote_plus(sentences[0])}"))
+        expect(page).to_have_url(re.compile("[?&]corpus=type[+]texts"))
         expect_summary(page, "L1 H8", texts)
         expect_cells_other_than(page, cells_of_samples)
         now = wait_for(page, lambda: cells(page), lambda now: all("evidence" in label for label in now))
