@@ -29,6 +29,7 @@ from dashboard.views import frame
 from dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.evidence import ledger
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import surprising_link, wording
@@ -41,6 +42,7 @@ from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.how_decided import how_decided
 from dashboard.views.text import stories
 from dashboard.views.text.on_screen import OnScreen, on_screen
+from dashboard.views.text.pair import pair_fields
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import TABS, words_first
@@ -142,6 +144,7 @@ def _typed() -> tuple[str, Text]:
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
         word_swap.change_a_word()
+        pair_fields()
     text = text_on_screen(read_typed(typed))
     say_what_was_kept(text)
     return typed, text
@@ -201,7 +204,7 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
         head_summary(visit, screen.now, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
-    if tested is not None:
+    if tested is not None and ledger.is_typed(visit.chosen):
         how_decided(visit, tested)
 
 

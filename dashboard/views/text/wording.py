@@ -27,6 +27,13 @@ SEE_RESTING: Final = (
 )
 
 
+PAIR: Final = "Pair"
+PAIR_HELP: Final = "Two texts that the model reads together: a question and its answer, or two sentences to compare."
+FIRST_TEXT: Final = "First text"
+SECOND_TEXT: Final = "Second text"
+LOOK_AT_PAIR: Final = "Look at both"
+
+
 def words(words: Sequence[str], *, are_all: bool) -> str:
     """Some words of a text, in italics."""
     *before, last = [f"*{plain(word)}*" for word in words] + ([] if are_all else ["others"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reading import button, sent
+from reading import arcs, button, sent
 
 from core.attention.settings import PassSettings
 from core.texts.text import Text, read_typed
@@ -12,6 +12,8 @@ from dashboard.samples import EXAMPLE
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.inspect import wording as inspect_wording
 from dashboard.views.inspect.strongest_link import strongest_link
+from dashboard.views.text import wording as text_wording
+from dashboard.views.text.pair import SEGMENTS
 
 
 def labels(at):
@@ -62,6 +64,21 @@ def test_the_first_text_is_one_sentence_without_a_sign_for_pairs(app):
     assert app(text=None).text_area(key="text").value == EXAMPLE.segments[0]
 
 
+def test_two_fields_make_a_pair_of_which_one_text_alone_is_a_text(app):
+    at = app(text="A text of my own.")
+    for first, second, typed in (
+        ("Who sat? ", "A cat sat.", "Who sat? ||| A cat sat."),
+        ("", "A cat sat.", "A cat sat."),
+        ("", "", "A cat sat."),
+    ):
+        for key, value in zip(SEGMENTS, (first, second)):
+            at.text_input(key=key).set_value(value)
+        button(at, text_wording.LOOK_AT_PAIR).click().run()
+        assert not at.exception
+        assert at.text_area(key="text").value == typed
+        assert set(arcs(at)["queries"]["segments"]) == ({-1, 0, 1} if " ||| " in typed else {-1, 0})
+
+
 def test_the_strongest_link_of_a_head_is_between_two_words_and_as_large_as_computed_by_hand(app):
     at = app(text="My brother broke his new phone.")
     engine = at.session_state["engine"]
@@ -107,3 +124,4 @@ def test_a_description_says_of_which_texts_it_speaks_and_what_the_head_does_in_t
     assert described.startswith("Over the 64 texts of the corpus **L2 H4** ")
     assert "*his* → *brother*, 64%." in described
     assert sent(at, "Heads of")
+    assert written(at, evidence_wording.VALID_ONCE) == []
