@@ -91,6 +91,10 @@ def test_on_a_projector_the_answer_to_a_typed_text_leaves_the_whole_grid_and_ten
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_ROWS[853, 480])
 
 
+def test_nothing_moves_on_a_projector_while_the_first_screen_loads(visit):
+    assert shifted(visit("/", width=853, height=480)) < 0.05
+
+
 def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line(visit):
     page = visit("/")
     expect(arcs(page).get_by_role("radio")).to_have_count(2)

@@ -145,7 +145,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
     assert sent(at, "Heads of")["sentences"] is None, "the tooltip does not wait for a pass"
     button(at, wording.ASK).click().run()
     assert not at.exception
-    assert [each for each in at.markdown if each.value.startswith("**L0 H2** mostly looks at the previous token")]
+    assert [each for each in at.markdown if "of the corpus **L0 H2** mostly looks at the previous token" in each.value]
     at.run()
     (_, _, of_tooltip, *_), *_ = sent(at, "Heads of")["sentences"]
     assert of_tooltip.startswith("Mostly looks at the previous token (")
@@ -156,7 +156,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
     assert {mark for parts in texts["texts"] for _, mark in parts} == {"", "strong", "lined"}
     assert " looks at " in texts["says"][0]
     choose_heads(at, (4, 5))
-    assert [each.value for each in at.markdown if each.value.startswith("**L4 H5** mostly rests on")]
+    assert [each.value for each in at.markdown if "of the corpus **L4 H5** mostly rests on" in each.value]
     button(at, wording.SHOW_RESTS).click().run()
     texts = sent(at, "Texts in which L4 H5 does so")
     assert len(texts["texts"]) == 3
@@ -169,7 +169,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
 
 def sentence_of(at, name):
     """What the card says a head does, without the signs that keep Markdown from reading it."""
-    said = next(each.value for each in at.markdown if each.value.startswith(f"**{name}** "))
+    said = next(each.value for each in at.markdown if f"of the corpus **{name}** " in each.value)
     return said.replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")
 
 
