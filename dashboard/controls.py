@@ -18,7 +18,7 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from core.texts.text import Text, read_file, read_typed, write_typed
+from core.texts.text import PAIR_MARK, Text, read_file, read_typed
 from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.forgetting import forget_from_now_on
@@ -178,7 +178,7 @@ def _show_upload() -> None:
         return
     if texts:
         with st.expander(wording.texts_read(len(texts))):
-            st.text(write_typed(texts[:MOST_SHOWN]))
+            st.text("\n".join(PAIR_MARK.join(text.segments) for text in texts[:MOST_SHOWN]))
             if len(texts) > MOST_SHOWN:
                 st.markdown(wording.more_texts(len(texts) - MOST_SHOWN))
 

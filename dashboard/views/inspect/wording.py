@@ -66,6 +66,7 @@ _DOES: Final = {
     "syntactic": "follows grammar",
     "delimiter": "rests on the special tokens",
     "block": "stays in its own segment",
+    "sink": "rests on the first token",
 }
 _OF: Final = {
     "nsubj": "subjects",

@@ -5,6 +5,7 @@ import pytest
 from reading import arcs, button, sent
 
 from core.attention.settings import PassSettings
+from core.roles.roles import ROLES
 from core.texts.text import Text, read_typed
 from core.texts.tokens import SPECIAL
 from dashboard import controls, wording
@@ -52,6 +53,15 @@ def test_an_upload_is_said_to_be_read_and_its_first_texts_can_be_seen(app, n_tex
     (unfolded,) = [each for each in at.expander if each.label == f"{n_texts} texts read: show the corpus"]
     assert [each.value for each in unfolded.text] == ["\n".join(lines[:shown])]
     assert [each.value for each in unfolded.markdown] == ([wording.more_texts(2)] if n_texts > shown else [])
+
+
+def test_uploaded_texts_that_could_not_be_typed_are_shown_too(app):
+    at = app("roles", corpus=controls.UPLOAD)
+    file = b'[{"text_a": "One\\ttab.", "text_b": "Two ||| bars."}, {"text": "A dog."}]'
+    at.file_uploader(key="upload").upload("texts.json", file).run()
+    assert not at.exception
+    (unfolded,) = [each for each in at.expander if each.label == "2 texts read: show the corpus"]
+    assert unfolded.text[0].value == "One\ttab. ||| Two ||| bars.\nA dog."
 
 
 def test_signs_that_the_model_does_not_know_are_named(app):
@@ -115,6 +125,13 @@ def test_a_word_of_several_pieces_gives_their_mean_and_takes_their_sum(app):
 )
 def test_what_a_head_does_in_the_text_is_said_in_words(names, sentence):
     assert inspect_wording.text_summary(names) == sentence
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_has_words_for_what_a_head_does(role):
+    coarse = role.partition(":")[0]
+    assert inspect_wording.text_summary([role]) != inspect_wording.text_summary([])
+    assert (inspect_wording.text_summary([coarse, role]) == inspect_wording.text_summary([coarse])) == (role == coarse)
 
 
 def test_a_description_says_of_which_texts_it_speaks_and_what_the_head_does_in_this_one(app):
