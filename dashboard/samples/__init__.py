@@ -12,6 +12,14 @@ from core.texts.text import Text, read_file
 EXAMPLE = Text(("The old baker quietly closed her small shop because customers had slowly left.",))
 """The text on screen before a reader types one: it has a subject, an object, adjectives and adverbs."""
 
+PAIR = Text(
+    (
+        "Why did the old baker quietly close her small shop?",
+        "She had slowly lost her best customers to the new market.",
+    )
+)
+"""The text on screen at first where a decoder reads a source and a target."""
+
 REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 """The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""
 

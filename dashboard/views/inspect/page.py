@@ -43,7 +43,7 @@ from dashboard.views.roles.how_decided import how_decided
 from dashboard.views.text import stories
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.pair import pair_fields
-from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, text_on_screen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import TABS, words_first
 from dashboard.views.word_swap import choice as word_swap
@@ -74,7 +74,7 @@ def _inspect() -> None:
     lesson = st.container() if state.lesson_is_on("inspect") else None
     if lesson is None:
         stories.chips(is_one_stack or choice.kind == "encoder", begin_first_lesson)
-    typed, text = _typed()
+    typed, text = _typed(EXAMPLE_TYPED if is_one_stack or choice.kind == "encoder" else PAIR_TYPED)
     controls.heads_off(choice)
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
@@ -136,11 +136,11 @@ def _unknown_parts(screen: OnScreen) -> list[tuple[str, str]]:
     return [(plain(part), plain(token)) for part, token in parts]
 
 
-def _typed() -> tuple[str, Text]:
-    """The typed texts, and the one on screen."""
+def _typed(at_first: str) -> tuple[str, Text]:
+    """The typed texts, `at_first` until the reader types, and the one on screen."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
+        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", at_first, height="content")
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
         word_swap.change_a_word()

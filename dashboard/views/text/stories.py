@@ -23,7 +23,7 @@ from dashboard.controls import is_pair_here
 from dashboard.progress import in_its_place
 from dashboard.samples import EXAMPLE
 from dashboard.views.text import wording
-from dashboard.views.text.typed import EXAMPLE_TYPED
+from dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 
 SENTENCE: Final = EXAMPLE.segments[0]
 """The example of all stories but one, so that heads can be compared on the same words."""
@@ -308,7 +308,7 @@ def _begin() -> None:
 
 def is_example(typed: str) -> bool:
     """Whether a text is one of the examples that pages show before a reader types."""
-    return typed in (SENTENCE, SENTENCE_WITH_SUBJECT, EXAMPLE_TYPED)
+    return typed in (SENTENCE, SENTENCE_WITH_SUBJECT, EXAMPLE_TYPED, PAIR_TYPED)
 
 
 def is_own(typed: str) -> bool:

@@ -8,9 +8,11 @@ import streamlit as st
 from core.texts.text import Text, write_typed
 from dashboard import link, wording
 from dashboard.files import provenance
-from dashboard.samples import EXAMPLE
+from dashboard.samples import EXAMPLE, PAIR
 
 EXAMPLE_TYPED: Final = write_typed([EXAMPLE])
+PAIR_TYPED: Final = write_typed([PAIR])
+"""The text on screen at first where a decoder needs a source and a target."""
 NUMBER: Final = "number"
 """Query parameter of the text on screen, counted from 1."""
 

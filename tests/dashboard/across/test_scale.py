@@ -115,7 +115,7 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
     np.testing.assert_array_equal(holds, scored.scores[0] > 0.5)
     _, tests = by_library(0.5)
     (head,) = written(at, "**Head L3 H1")
-    assert "(share above chance of more than 0.5)" in head
+    assert "In this text: nothing that the letters name." in head
     assert "too short" not in head
     at.session_state[TABS] = inspect_wording.ROLES
     card = at.run().dataframe[0].value
