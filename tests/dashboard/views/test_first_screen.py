@@ -6,10 +6,10 @@ from reading import arcs, button, sent
 
 from core.attention.settings import PassSettings
 from core.roles.roles import ROLES
-from core.texts.text import Text, read_typed
+from core.texts.text import PAIR_MARK, Text, read_typed
 from core.texts.tokens import SPECIAL
 from dashboard import controls, wording
-from dashboard.samples import EXAMPLE
+from dashboard.samples import EXAMPLE, PAIR
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.inspect import wording as inspect_wording
 from dashboard.views.inspect.strongest_link import strongest_link
@@ -57,11 +57,11 @@ def test_an_upload_is_said_to_be_read_and_its_first_texts_can_be_seen(app, n_tex
 
 def test_uploaded_texts_that_could_not_be_typed_are_shown_too(app):
     at = app("roles", corpus=controls.UPLOAD)
-    file = b'[{"text_a": "One\\ttab.", "text_b": "Two ||| bars."}, {"text": "A dog."}]'
+    file = b'[{"text_a": "One.", "text_b": "Two ||| bars."}, {"text": "A dog."}]'
     at.file_uploader(key="upload").upload("texts.json", file).run()
     assert not at.exception
     (unfolded,) = [each for each in at.expander if each.label == "2 texts read: show the corpus"]
-    assert unfolded.text[0].value == "One\ttab. ||| Two ||| bars.\nA dog."
+    assert unfolded.text[0].value == "One. ||| Two ||| bars.\nA dog."
 
 
 def test_signs_that_the_model_does_not_know_are_named(app):
@@ -72,6 +72,16 @@ def test_signs_that_the_model_does_not_know_are_named(app):
 
 def test_the_first_text_is_one_sentence_without_a_sign_for_pairs(app):
     assert app(text=None).text_area(key="text").value == EXAMPLE.segments[0]
+
+
+def test_a_decoder_begins_with_a_pair_as_long_as_nothing_is_typed(app, small):
+    at = app(checkpoint=small("bart", "Seq2SeqLM"), attention="decoder", text=None, corpus_text="a dog ||| a cat")
+    assert at.text_area(key="text").value == PAIR_MARK.join(PAIR.segments)
+    at.selectbox(key="attention").set_value("encoder").run()
+    assert at.text_area(key="text").value == EXAMPLE.segments[0]
+    at.text_area(key="text").set_value("A text of my own.").run()
+    at.selectbox(key="attention").set_value("decoder").run()
+    assert at.text_area(key="text").value == "A text of my own."
 
 
 def test_two_fields_make_a_pair_of_which_one_text_alone_is_a_text(app):
