@@ -20,7 +20,7 @@ def parquet_columns(path: Path) -> tuple[str, ...]:
 
     Raises: TextError for a file of another format; OSError.
     """
-    with _opened(path) as file:
+    with _opened(path) as file, _damage_named():
         return tuple(file.schema_arrow.names)
 
 
@@ -41,7 +41,8 @@ def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | N
         for name in names:
             _check_column(file, name)
         for number in range(file.num_row_groups):
-            n_bytes = _n_bytes(file.metadata.row_group(number), names)
+            with _damage_named():
+                n_bytes = _n_bytes(file.metadata.row_group(number), names)
             if n_bytes > LARGEST_GROUP:
                 raise TextError(
                     f"Row group {number + 1:,} holds {n_bytes / 1e9:.1f} GB of texts, and at most "

@@ -104,6 +104,17 @@ def peak_of(code, *arguments):
     return "\n".join(said), int(megabytes)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_column_whose_name_is_not_utf_8_gets_a_sentence(number, tmp_path):
+    """The name stands in the schema and in the row group."""
+    pq.write_table(pa.table({"text": ["The cat."]}), tmp_path / "a.parquet")
+    parts = (tmp_path / "a.parquet").read_bytes().split(b"text")
+    names = [b"\x80ext" if part == number else b"text" for part in range(2)]
+    (tmp_path / "a.parquet").write_bytes(parts[0] + names[0] + parts[1] + names[1] + parts[2])
+    with pytest.raises(TextError, match="not a Parquet file that can be read"):
+        list(read_inputs(str(tmp_path), None))
+
+
 def repeated(path, n_characters, n_rows):
     """A table of one text in every row, which takes a few hundred bytes."""
     text = pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), pa.array(["a" * n_characters]))
