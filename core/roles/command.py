@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import numpy as np
+
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import load_checkpoint
@@ -37,6 +39,7 @@ from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, role
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
 from core.roles.tables import (
+    ScoreTable,
     counts_by_control,
     counts_table,
     head_table,
@@ -237,14 +240,15 @@ def roles(arguments: argparse.Namespace) -> None:
         layer, head: index of the layer and of the head, from 0
         texts: number of texts to which the role applies
         mean, std: mean and standard deviation of the score
-        t, p: one-sided t-test of the mean being above tau
+        t, p: one-sided t-test of the mean being above tau; empty for fewer than two texts and for a constant score
         p_uniform: p-value of the mean being clearly above the score of uniform attention
         p_role: p-value of the role: the larger of the two, or p alone with --rule paper
         p_adjusted: p_role after correction
         holds: whether the head has the role
         stability: share of bootstrap resamples of the texts in which holds is the same
-        evidence: betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1
-        holds_anytime: whether the head has the role by its evidence
+        evidence: betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1;
+            only with scores, not with shares
+        holds_anytime: whether the head has the role by its evidence; only with scores, not with shares
     """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, (CSV,), [arguments.scores])
@@ -257,8 +261,25 @@ def roles(arguments: argparse.Namespace) -> None:
         holds = holds_by_evidence(evidence, criterion)
         tests = tests.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
     write(arguments.output, partial(tests.to_csv, index=False))
-    if (note := few_texts(len(table.texts))) is not None:
-        print(note, file=sys.stderr)
+    for note in (few_texts(len(table.texts)), _too_short(table, criterion.tau)):
+        if note is not None:
+            print(note, file=sys.stderr)
+
+
+def _too_short(table: ScoreTable, tau: float) -> str | None:
+    """Warning about roles that no head can have in most of the texts, as these are too short; None without any."""
+    if table.scale == "share":  # it does not grow with the length
+        return None
+    n_texts = np.isfinite(table.greatest).any(axis=2).sum(axis=0)
+    n_short = (table.greatest < tau).all(axis=2).sum(axis=0)
+    named = [
+        f"for {role} in {short:,} of {of:,} texts"
+        for role, short, of in zip(table.roles, n_short, n_texts, strict=True)
+        if 2 * short > of
+    ]
+    if not named:
+        return None
+    return f"No head can reach tau {tau:g} {', '.join(named)}, because they are short. Use `score --scale share`."
 
 
 def add_criterion_options(parser: argparse.ArgumentParser) -> None:

@@ -55,6 +55,8 @@ class ScoreTable:
     scores: Float[np.ndarray, "text role layer head"]
     uniform: Float[np.ndarray, "text role layer"]
     """Score of uniform attention on the same text."""
+    greatest: Float[np.ndarray, "text role layer"]
+    """Greatest possible score on the same text."""
     facts: Mapping[str, str]
     """Metadata of the file, such as checkpoint and settings; may be empty."""
 
@@ -108,15 +110,23 @@ def read_score_table(path: Path) -> ScoreTable:
     names = tuple(keys["role"].unique())
     shape = (table["text"].nunique(), len(names), table["layer"].nunique(), table["head"].nunique())
     facts = {name: fact for name, fact in table.attrs.items() if isinstance(fact, str)}
-    table = table[["text", "score", "uniform"]].join(keys)
+    values = ["score", "uniform", "greatest"]
+    table = table[["text", *values]].join(keys)
     if len(table) != np.prod(shape) or table.duplicated(["text", "role", "layer", "head"]).any():
         raise AnalysisError(
             f"{path} does not hold one score for every text, role, layer and head. Score the texts again."
         )
-    wide = table.pivot(index="text", columns=["role", "layer", "head"], values=["score", "uniform"])
+    wide = table.pivot(index="text", columns=["role", "layer", "head"], values=values)
     wide = wide.sort_index(axis=1).reindex(columns=names, level="role")
-    scores, uniform = (wide[name].to_numpy().reshape(shape) for name in ("score", "uniform"))
-    return ScoreTable(texts=tuple(wide.index), roles=names, scores=scores, uniform=uniform[..., 0], facts=facts)
+    scores, uniform, greatest = (wide[name].to_numpy().reshape(shape) for name in values)
+    return ScoreTable(
+        texts=tuple(wide.index),
+        roles=names,
+        scores=scores,
+        uniform=uniform[..., 0],
+        greatest=greatest[..., 0],
+        facts=facts,
+    )
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -177,6 +187,7 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
         roles=roles,
         scores=table.scores[rows][:, columns],
         uniform=table.uniform[rows][:, columns],
+        greatest=table.greatest[rows][:, columns],
     )
 
 
