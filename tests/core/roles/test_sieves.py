@@ -18,6 +18,7 @@ from core.roles.measures import (
 )
 from core.roles.roles import ROLES
 from core.roles.sieves import INDICATORS, batch_sieves, local_band, query_sides, sieve_cells
+from core.texts.relations import RELATIONS
 
 ROLES_WITHOUT_PAIRS = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block")
 
@@ -103,9 +104,7 @@ def test_a_sieve_drawn_in_a_window_is_cut_from_the_whole(role, causal):
 
 # Only numbers are drawn: the type checker picks items at random, which Hypothesis forbids while it draws.
 SIZES = st.tuples(st.integers(1, 5), st.integers(0, 4), st.booleans())
-PAIRS = st.tuples(
-    st.sampled_from(("nsubj", "dobj", "amod", "advmod")), *(st.tuples(st.integers(0, 8), st.integers(1, 3)),) * 2
-)
+PAIRS = st.tuples(st.sampled_from(RELATIONS), *(st.tuples(st.integers(0, 8), st.integers(1, 3)),) * 2)
 
 
 def made(sizes):

@@ -9,6 +9,7 @@ from core.relations.offsets import Baseline
 from core.roles.measures import Scale
 from core.statistics.key_matched import LEAST_TIMES
 from core.statistics.overlap import Overlap
+from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
@@ -21,6 +22,7 @@ NUMBERS: Final = {
     "points": f"{100 * VOITA_MARGIN:g}",
     "factor": f"{1 + VOITA_MARGIN:g}",
     "times": f"{LEAST_TIMES:g}",
+    "rule_relations": ", ".join(RELATIONS),
 }
 """Numbers in `method.md`."""
 
@@ -119,10 +121,8 @@ COLUMNS: Final = {
     "best_on_all": ("its accuracy", "On all texts, on which the head was also chosen, so this is too optimistic."),
 }
 RELATION: Final = "Relation"
-RELATION_HELP: Final = (
-    "How one word depends on another, as the parser names it: nsubj joins a subject to its verb, dobj an object to its "
-    "verb, amod an adjective to its noun, advmod an adverb to the word it modifies, det an article to its noun."
-)
+_JOINED: Final = ", ".join("{} joins {} to {}".format(name, *DEPENDENT_AND_HEAD[name]) for name in (*RELATIONS, "det"))
+RELATION_HELP: Final = f"How one word depends on another, as the parser names it: {_JOINED}."
 DIRECTION: Final = "Direction"
 DIRECTION_HELP: Final = (
     "dep → head: the guess is where the dependent word looks, such as a subject at its verb. head → dep: it is the "
@@ -155,7 +155,7 @@ EVERY_WORD: Final = "For every word"
 TWO_RULES: Final = "Argmax and sieve"
 TWO_RULES_SEE: Final = (
     "Two rules for what makes a head syntactic. **By argmax** (Voita et al.): the most attended word is often enough "
-    "the right one, for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): the "
+    f"the right one, for one of {', '.join(RELATIONS)} in either direction. **By the sieve** (Pande et al.): the "
     "attention to the right word is on average above tau, on the scale of *Test settings*, whether or not it is the "
     "most. Heads by the sieve are those with the pooled role, the mean over these relations."
 )
@@ -168,7 +168,7 @@ ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
 SIEVE_GRID: Final = "Syntactic by the sieve"
 SIEVE_OUTLINE: Final = "outlined: holds the pooled role, as on the page Roles"
 NO_RULE_RELATION: Final = (
-    "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
+    f"None of the relations {', '.join(RELATIONS)} has enough cases here, so no head can be syntactic by argmax."
 )
 
 
