@@ -32,7 +32,8 @@ NUMBERS: Final = {
 """Numbers in `method.md`."""
 SEE: Final = (
     "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "
-    "off. What counts as worse is up to you. Click a cell to choose its head."
+    "off or, for the text vector, how much that changes. What a head matters for is up to you. Click a cell to choose "
+    "its head."
 )
 PAPER_TITLE: Final = "What the papers found"
 
