@@ -72,7 +72,7 @@ def _map(importance: Importance) -> None:
         bound=round_bound(float(np.nanmax(np.abs(importance.damage), initial=0))),
         signed=signed,
         low_label=wording.HELPS if signed else "",
-        high_label=wording.HURTS,
+        high_label=wording.high_end(name),
         outlined=outlined,
         outline="" if outlined is None else wording.DIFFERS,
         details=[

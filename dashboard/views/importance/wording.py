@@ -91,6 +91,11 @@ def damage_title(name: str) -> str:
     return name if name == SCORE_NAMES["change"] else f"loss of {name}" if name != "loss" else "rise of the loss"
 
 
+def high_end(name: str) -> str:
+    """What the high end of the map's scale means; a change of the text vector is never better or worse."""
+    return "larger change without" if name == SCORE_NAMES["change"] else HURTS
+
+
 def without(name: str) -> str:
     """A score without the head."""
     return f"{name} without it"

@@ -76,7 +76,7 @@ def _map(
         bound=round_bound(float(np.nanmax(np.abs(importance.damage), initial=0))),
         signed=signed,
         low_label=page_wording.HELPS if signed else "",
-        high_label=page_wording.HURTS,
+        high_label=page_wording.high_end(name),
         cells=[["".join(LOOKS[role].letter for role in roles) for roles in row] for row in head_roles],
         details=[
             (
