@@ -119,7 +119,7 @@ def test_the_readmes_commands_for_own_texts_and_for_a_corpus_run_as_they_stand(t
 def test_the_notebook_prints_a_head_that_looks_one_token_back(capsys):
     (code,) = [fence["code"] for fence in FENCED.finditer(read(README)) if fence["language"] == "python"]
     exec(code, {})
-    assert re.fullmatch(r"L\d H\d+ gives \d+% of its attention to the previous token\.\n", capsys.readouterr().out)
+    assert re.fullmatch(r"L\d H\d+ gives \d+\.\d% of its attention to the previous token\.\n", capsys.readouterr().out)
 
 
 def test_the_commands_of_the_store_run_as_they_stand(tmp_path, monkeypatch):
