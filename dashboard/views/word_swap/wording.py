@@ -13,8 +13,8 @@ from dashboard.wording import not_there
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
 SEE: Final = (
-    "Two sentences, one model. The stronger a square's colour, the more of that head's attention goes elsewhere in (b). "
-    "Click one to see where."
+    "Two sentences, one model: the stronger a square's colour, the more of that head's attention goes elsewhere in "
+    "(b). Click one to see where."
 )
 FIRST: Final = "Sentence (a)"
 SECOND: Final = "Sentence (b)"
