@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.shared.markdown import header, row
 from cache.engine import Engine
 from cache.inference import Inference
 from cache.store.store import Store
@@ -41,19 +42,19 @@ def main() -> None:
         "any other pair": pairs,
         "pronoun and antecedent, random weights": links_of(inference, untrained, PRONOUNS),
     }
-    columns = " | ".join(f">= {threshold:g}" for threshold in THRESHOLDS)
-    print(f"share of pairs of words whose greatest excess is\n| pairs | number | {columns} |")
+    print("Share of pairs of words whose greatest excess is at least so great.")
+    header("pairs", "number", *map("{:g}".format, THRESHOLDS))
     for name, of_pairs in groups.items():
         greatest = np.array([link.excess.max() for link in of_pairs])
-        shares = " | ".join(f"{(greatest >= threshold).mean():.0%}" for threshold in THRESHOLDS)
-        print(f"| {name} | {len(of_pairs)} | {shares} |")
-    print(f"share of pairs at which a head reaches {LEAST_EXCESS:g}")
+        row(name, len(of_pairs), *(f"{(greatest >= threshold).mean():.0%}" for threshold in THRESHOLDS))
+    print(f"\nShare of pairs at which a head reaches {LEAST_EXCESS:g}.")
+    header("head", *groups)
     follows = {name: np.mean([link.follows for link in of_pairs], axis=0) for name, of_pairs in groups.items()}
     for number in np.argsort(-follows["pronoun and antecedent"], axis=None, kind="stable")[:MOST_HEADS].tolist():
         layer, head = divmod(number, len(links[0].excess[0]))
-        shares = ", ".join(f"{name} {of_heads[layer, head]:.0%}" for name, of_heads in follows.items())
-        print(f"{head_name(layer, head)}: {shares}")
-    print(f"the answer to {PRONOUNS[0].sentence!r}: {follower(links[0], links[1:])}")
+        row(head_name(layer, head), *(f"{of_heads[layer, head]:.0%}" for of_heads in follows.values()))
+    answer = follower(links[0], links[1:])
+    print(f"\nThe answer to *{PRONOUNS[0].sentence}*: {'none' if answer is None else head_name(*answer)}")
     inference.close()
 
 

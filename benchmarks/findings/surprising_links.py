@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import PassSettings, Window
+from benchmarks.shared.markdown import header, row
+from core.attention.settings import PassSettings, Window, head_name
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from core.passes.collect import collect
@@ -49,8 +50,8 @@ def main() -> None:
     keys = [permuted(look, rng, words_only=False) for look in real]
     words = [permuted(look, rng, words_only=True) for look in real]
     untrained = list(looks(load_checkpoint(randomly_initialised(files, 0)), texts))
-    columns = " | ".join(f">= {threshold:g}" for threshold in THRESHOLDS)
-    print(f"share of {len(texts)} texts whose greatest excess is\n| texts | median | greatest | {columns} |")
+    print(f"Greatest excess of each of {len(texts)} texts, and the share of texts in which it is at least so great.")
+    header("texts", "median", "greatest", *map("{:g}".format, THRESHOLDS))
     for name, of_texts, of_habits in (
         ("samples", real, habits),
         ("words shuffled", shuffled, habits),
@@ -60,15 +61,14 @@ def main() -> None:
         ("random weights", untrained, habits_in(untrained)),
     ):
         greatest = np.array([surprising_links(look, of_habits)[0].excess for look in of_texts])
-        shares = " | ".join(f"{(greatest >= threshold).mean():.1%}" for threshold in THRESHOLDS)
-        print(f"| {name} | {np.median(greatest):.2f} | {greatest.max():.2f} | {shares} |")
+        shares = (f"{(greatest >= threshold).mean():.1%}" for threshold in THRESHOLDS)
+        row(name, f"{np.median(greatest):.2f}", f"{greatest.max():.2f}", *shares)
     for look in looks(bundled, [Text((sentence,)) for sentence in STUDY]):
-        print(" ".join(look.text.queries.tokens))
+        print(f"\nThe greatest in: {' '.join(look.text.queries.tokens)}")
+        header("head", "link", "attention", "usual", "from other words", "uniform", "excess")
         for link in surprising_links(look, habits)[:5]:
-            print(
-                f"  L{link.head[0]} H{link.head[1]} {link.query.text} -> {link.key.text}: {link.attention:.0%}, usual "
-                f"{link.usual:.0%}, other words {link.from_others:.0%}, even {link.even:.0%}, excess {link.excess:.2f}"
-            )
+            shares = (f"{share:.0%}" for share in (link.attention, link.usual, link.from_others, link.even))
+            row(head_name(*link.head), f"{link.query.text} → {link.key.text}", *shares, f"{link.excess:.2f}")
 
 
 def looks(checkpoint: Checkpoint, texts: Sequence[Text]) -> Iterator[TextAttention]:
