@@ -17,7 +17,7 @@ from dashboard.views.lessons.content import ENGLISH
 from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
 from dashboard.views.text.stories import SENTENCE
 
-README = Path(__file__).parents[3] / "README.md"
+README = Path(__file__).parents[3] / "dashboard" / "web" / "README.md"
 OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."
 PANEL = ".st-key-lesson"

@@ -840,7 +840,7 @@ def room(n_bytes):
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 def found(store):
-    return len(store.get_many(["old", *content])), "cannot be kept" in (store.warning or "")
+    return len(store.get_many(["old", *content])), "stored" in (store.warning or "")
 
 for n_bytes in (0, 10_000, 50_000, 500_000, 2_000_000):
     folder = Path(sys.argv[1]) / str(n_bytes)

@@ -89,7 +89,7 @@ def test_the_sample_is_made_once(tmp_path, monkeypatch, capsys):
     assert main(["sample-tasks"]) == 0
     folder = tmp_path / "tasks" / "movie-snippets"
     assert read_tasks(folder)[0].source.startswith("400 movie review snippets (Hutto & Gilbert 2014, from vaderSent")
-    assert f"tasks are in {folder}, " in capsys.readouterr().out
+    assert f"tasks were written to {folder}; " in capsys.readouterr().out
     assert main(["sample-tasks"]) == 0
     assert capsys.readouterr().out == f"The sample tasks already exist. They are in {folder}\n"
     assert asked == [tmp_path / "downloads"]

@@ -116,7 +116,7 @@ def test_a_long_sentence_is_drawn_smaller_and_fits_a_page():
 
 def test_the_grid_says_what_its_tints_and_letters_mean():
     written = " ".join(ET.fromstring(FILES["grid of 12 heads"]).itertext())
-    assert "tint: not that role; the stronger, the closer the score to tau 3" in written
+    assert "tint: not that role; the stronger, the closer the score is to tau 3" in written
     assert all(role in written for role in COARSE_ROLES)
 
 

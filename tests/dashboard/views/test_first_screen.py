@@ -146,7 +146,7 @@ def test_every_role_has_words_for_what_a_head_does(role):
 
 def test_a_description_says_of_which_texts_it_speaks_and_what_the_head_does_in_this_one(app):
     at = app(corpus=controls.CORPORA[1], text="My brother broke his new phone.", head="2-4")
-    button(at, "Say in a sentence").click().run()
+    button(at, "Describe each head in a sentence").click().run()
     (described,) = written(at, "In your text: ")
     assert described.startswith("Over the 64 texts of the corpus **L2 H4** ")
     assert "*his* → *brother*, 64%." in described

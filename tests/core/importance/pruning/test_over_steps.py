@@ -226,5 +226,5 @@ def test_checkpoints_without_the_same_heads_are_not_alike(folders, loaded):
 
     files = loaded("bert").files
     check_alike(files, files, "output")
-    with pytest.raises(AnalysisError, match=r"without self: L0 H1, so a share of them"):
+    with pytest.raises(AnalysisError, match=r"without self: L0 H1, so curves over the share of heads"):
         check_alike(files, replace(files, removed=(("self", ((0, 1),)),)), "output")

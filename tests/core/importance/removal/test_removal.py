@@ -305,7 +305,7 @@ def test_a_family_that_needs_a_head_in_every_layer_says_so(tmp_path):
 def test_a_folder_that_exists_is_not_written_over(folders, tmp_path):
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "mine").touch()
-    with pytest.raises(AnalysisError, match="exists already"):
+    with pytest.raises(AnalysisError, match="already exists"):
         remove(files_of(folders("bert")), ((0, 1),), tmp_path / "made")
 
 

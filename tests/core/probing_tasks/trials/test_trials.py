@@ -324,7 +324,7 @@ def test_values_of_a_trial_are_a_trial_again(trial):
         ("checkpoint\nbundled\n", "Trial 1: A trial needs a data"),
         ("checkpoint,data,colour\na,b,c\n", "no column 'colour'"),
         ("checkpoint,data,pooling\na,b,c\n", "There is no pooling 'c'"),
-        ("checkpoint,data,seed\na,b,-1\n", "seed is a whole number"),
+        ("checkpoint,data,seed\na,b,-1\n", "seed is '-1'. Write a whole number"),
         ("checkpoint,data,is_regression\na,b,perhaps\n", "is_regression is 'perhaps'"),
         ("checkpoint,data,too_long\na,b,c\n", "There is no too_long 'c'. Choose from error, skip, truncate"),
         ("checkpoint,data\na,b,c,d\n", "Line 2 has 4 cells and the header 2"),

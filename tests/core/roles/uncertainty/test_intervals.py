@@ -69,7 +69,7 @@ def test_the_page_says_how_often_intervals_of_skewed_scores_cover_their_mean(n_t
 
 
 @pytest.mark.parametrize(("side", "start", "n_texts"), [
-    (1, "conservative (at 5%", 20), (-1, "(a mirrored law", 20), (-1, "(a mirrored law", 128),
+    (1, "conservative (at 5%", 20), (-1, "(the mirrored distribution", 20), (-1, "(the mirrored distribution", 128),
 ])  # fmt: skip
 def test_the_page_says_how_often_the_test_errs_over_skewed_scores(side, start, n_texts):
     means, errors, _, mean = skewed(n_texts)
