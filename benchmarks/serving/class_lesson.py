@@ -33,8 +33,6 @@ STEP: Final = {"lesson": "2", "step": "3"}
 AT_ONCE: Final = (0.0, 0.0)
 PACES: Final = {"in the same instant": AT_ONCE, "within five seconds": (0.0, 5.0), "at their own pace": (5.0, 15.0)}
 """Seconds before each act, between these two: a step is read in about ten."""
-MOST_SHOWN: Final = 6
-"""Answers that the page shows of a class."""
 
 
 @dataclass
@@ -67,7 +65,8 @@ async def lesson(address: str, students: int, pace: tuple[float, float] = AT_ONC
         note(found, await pupils[0].click("lesson back"))
         last = await pupils[0].click("lesson next")
         note(found, last)
-        found.wrong += differences(last.bars, Counter(number % 4 for number in range(students)))
+        counts = re.findall(r"\d+: \d+", " ".join(last.pictures))
+        found.wrong += differences(counts, Counter(number % 4 for number in range(students)))
     return found
 
 
@@ -88,11 +87,10 @@ def note(found: Lesson, answer: Answer, *, is_step: bool = False) -> None:
         found.waits.append(answer.to_end)
 
 
-def differences(bars: Sequence[str], guessed: Mapping[int, int]) -> list[str]:
+def differences(counts: Sequence[str], guessed: Mapping[int, int]) -> list[str]:
     """What the page shows of the class, against what was guessed."""
-    shown = {int(number): int(count) for number, count in (bar.split(": ") for bar in bars)}
-    most = dict(Counter(guessed).most_common(MOST_SHOWN))
-    return [] if shown == most else [f"The tally shows {shown}; guessed were {most}."]
+    shown = {int(number): int(count) for number, count in (each.split(": ") for each in counts)}
+    return [] if shown == guessed else [f"The tally shows {shown}; guessed were {dict(guessed)}."]
 
 
 def main() -> None:

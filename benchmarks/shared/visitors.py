@@ -8,6 +8,7 @@ touched, not all of them, and leaves out the runs that a page asks for by itself
 import asyncio
 import base64
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -58,8 +59,8 @@ class Answer:
     n_bytes: int = 0
     complaints: list[str] = field(default_factory=list)
     """Errors and exceptions that the page shows."""
-    bars: list[str] = field(default_factory=list)
-    """Labels of its progress bars."""
+    pictures: list[str] = field(default_factory=list)
+    """Alternative texts of its pictures."""
 
 
 Stop = Callable[[Element], bool]
@@ -211,8 +212,8 @@ class Visitor:
     def _take(self, element: Element, answer: Answer, sent: float) -> None:
         if complaint := complaint_of(element):
             answer.complaints.append(complaint)
-        if element.WhichOneof("type") == "progress":
-            answer.bars.append(element.progress.text)
+        if element.WhichOneof("type") == "html":
+            answer.pictures += re.findall('<img alt="([^"]*)"', element.html.body)
         if key := _key(element):
             self.elements[key] = element
         if key in GRIDS and answer.grid is None:
