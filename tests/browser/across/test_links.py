@@ -115,6 +115,7 @@ def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, 
     expect(tokens(there).filter(has_text="pilot")).to_have_attribute("aria-selected", "true")
     expect(arcs(there).get_by_text("In the local sieve:")).to_be_visible()
     expect(cell(there, 0, 0).locator(".corner")).to_have_count(6)
+    unfolded(arcs(there))  # as on the page that was copied
     wait_until_alike(page, there, what_is_shared)
     wait_for(page, lambda: (seen(page), seen(there)), look_the_same)
 

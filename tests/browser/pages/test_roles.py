@@ -30,7 +30,7 @@ from core.roles.roles import ROLES
 from dashboard.wording import DOWNLOAD_ALL, IN_WORDS
 
 PNG = b"\x89PNG\r\n\x1a\n"
-TEXT = "Why did the old baker"
+TEXT = "The old baker quietly"
 """The beginning of the text that a newcomer finds."""
 BOTH = re.compile(r"^[^.]*: (?=[^.]*\bsyntactic\b)(?=[^.]*\bdelimiter\b)")
 """What a cell with these two roles says before its first full stop."""

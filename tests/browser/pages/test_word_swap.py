@@ -46,6 +46,7 @@ def test_a_word_is_changed_by_keyboard_and_a_link_shows_a_colleague_the_same(vis
     second.fill(EXAMPLES[0].a.replace("suitcase", "old suitcase"))
     second.press("Enter")
     expect(page.get_by_text(wording.no_partner(1))).to_be_visible()
+    expect(page.get_by_text(wording.OUTPUT)).to_be_visible()
     settle(page)
     square(page, 2, 4).focus()
     for key in ("ArrowDown", "ArrowRight", "Enter"):
