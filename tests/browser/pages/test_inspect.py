@@ -376,7 +376,8 @@ def test_enter_pins_the_most_surprising_link_and_a_new_text_or_next_pins_another
         ("I love cats and dogs.", "L5 H4", "dogs"),
     ):
         type_texts(page, typed)
-        expect(page.get_by_text(f"{head} gives ")).to_contain_text(f"of {word} to ")
+        answer = page.locator(".st-key-surprising-link").get_by_text(f"{head} gives ")
+        expect(answer).to_contain_text(f"of {word} to ")
         expect(arcs(page, head)).to_be_visible()
         expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile(f"^{word}"))
         expect(page).to_have_url(re.compile(f"head={head[1]}-{head[4:]}(&|$)"))
