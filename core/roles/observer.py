@@ -72,10 +72,10 @@ class MatchedObserver:
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
         weights = {
-            id(of_layer): EntryWeights(of_layer.at, of_layer.target, of_layer.weight, n_queries, tensor)
-            for of_layer in sieves
+            distinct: EntryWeights(distinct.at, distinct.target, distinct.weight, n_queries, tensor)
+            for distinct in dict.fromkeys(sieves)
         }
-        self._weights = [weights[id(of_layer)] for of_layer in sieves]
+        self._weights = [weights[of_layer] for of_layer in sieves]
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         n_targets = self._applicable.shape[0] * N_MATCHED
         self._sums = torch.zeros((len(sieves), n_targets, n_heads), device=device, dtype=dtype)

@@ -80,8 +80,8 @@ class ScoreObserver:
             # Convert the dtype first: MPS has no float64.
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
-        weights = {id(of_layer): _Weights(of_layer, tensor) for of_layer in sieves}
-        self._weights = [weights[id(of_layer)] for of_layer in sieves]
+        weights = {distinct: _Weights(distinct, tensor) for distinct in dict.fromkeys(sieves)}
+        self._weights = [weights[of_layer] for of_layer in sieves]
         self.indicators: Tensor | None = tensor(sieves[0].indicators)
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)

@@ -234,3 +234,14 @@ def test_scores_of_a_batch_come_back_in_one_copy(family, loaded):
     assert found.shape == (2, len(MEASURES), attention.n_layers, attention.n_heads)
     assert watcher.waits == []
     assert watcher.copies.count(("meta", "cpu")) == 1
+
+
+def test_layers_with_the_same_window_share_their_sieves_on_the_device(loaded):
+    checkpoint = loaded("bert")
+    sieves = batch_sieves(with_pairs(checkpoint), causal=False)
+    copies = []
+    for n_layers in (1, 12):
+        with NoWaiting() as watcher:
+            ScoreObserver([sieves] * n_layers, 4, "meta", torch.float32)
+        copies.append(watcher.copies.count(("cpu", "meta")))
+    assert copies[0] == copies[1] > 0
