@@ -40,7 +40,8 @@ def agreements(measures: list[Measure], ablation: Measure, draws: Draws) -> list
         resampled = _spearman(measure.over(draws.weights), by_ablation_resampled)
         usable = ~np.isnan(resampled).all(axis=0) & (draws.n_units > 1)
         low, high = np.full((2, len(value)), np.nan)
-        low[usable], high[usable] = np.nanquantile(resampled[:, usable], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+        if usable.any():
+            low[usable], high[usable] = np.nanquantile(resampled[:, usable], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
         results.append(Agreement(measure=measure.name, spearman=value, low=low, high=high))
     return results
 

@@ -25,6 +25,12 @@ def test_the_correlation_is_that_of_the_heads_that_are_there():
     assert (found.low <= found.high).all()
 
 
+def test_a_metric_that_no_head_changes_has_no_correlation():
+    constant, cheap = np.zeros((9, 2, 4)), CHANCE.normal(size=(9, 2, 4))
+    (found,) = agreements([of_texts("cheap", cheap)], of_texts("ablation", constant), Draws([None] * 9, n_drawn=100))
+    assert np.isnan([found.spearman, found.low, found.high]).all()
+
+
 def layers(there):
     """Heads of each layer that are there."""
     return [there & (np.arange(2)[:, None] == layer) for layer in (0, 1)]
