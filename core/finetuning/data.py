@@ -165,7 +165,7 @@ def _rows(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> 
         rows.append((line, text, labelled))
     refuse_unlabelled(unlabelled)
     if len(rows) < FEWEST_TEXTS:
-        raise TextError(f"The table has {len(rows)} texts and at least {FEWEST_TEXTS} are needed. Add labelled texts.")
+        raise TextError(f"Labelled texts: {len(rows)}. At least {FEWEST_TEXTS} are needed, so add some.")
     return rows
 
 

@@ -1,6 +1,7 @@
 """Whether cheap measures rank heads as ablation does. Does not import torch."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +9,12 @@ from jaxtyping import Float
 from core.importance.effects import Draws
 from core.importance.measures import Measure
 from core.importance.verdicts import ALPHA
+
+NO_ORDER: Final = (
+    "The metric is the same whichever head is switched off, so ablation puts the heads in no order that other "
+    "measures could agree with. Take more texts, or a metric that changes in small steps, such as the loss."
+)
+"""Said in place of correlations that are NaN because ablation gives every head the same value."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from core.commands import TABLES, check_output, write_table
 from core.errors import AnalysisError, quoted
-from core.importance.agreement import Agreement, agreements
+from core.importance.agreement import NO_ORDER, Agreement, agreements
 from core.importance.cheap import allowed_measures, ways_to_measures
 from core.importance.effects import CORPORA, Draws, Effects, KeptAlone, effects, halves, kept_alone
 from core.importance.material import (
@@ -213,6 +213,9 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
 
 
 def _print_agreements(correlations: Sequence[Agreement]) -> None:
+    if all(np.isnan(agreement.spearman[0]) for agreement in correlations):
+        print(NO_ORDER)
+        return
     print(f"Spearman's rank correlation with {ABLATION}, over all heads (95% interval):")
     for agreement in correlations:
         value, low, high = (values[0] for values in (agreement.spearman, agreement.low, agreement.high))

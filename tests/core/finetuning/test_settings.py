@@ -91,7 +91,7 @@ def test_a_packed_table_reads_like_a_plain_one():
         (b"", "The file is empty"),
         (b"text,mood\na,b\n", 'no column "label".*"text", "mood"'),
         (b"text,label,label\na,b,c\n", '2 columns named "label"'),
-        (table("a", "b"), "2 texts and at least 4"),
+        (table("a", "b"), "Labelled texts: 2. At least 4"),
         (table("a", "b", " ", "b"), "Line 4: the label is empty"),
         (table("a", "", " ", "b"), "Lines 3, 4: the label is empty"),
         (table("a", "b", "a", "b", texts=["x", "y", " ", "z"]), "Line 4: the text is empty"),

@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 
 from core.__main__ import main
 from core.analysis import results
+from core.importance.agreement import NO_ORDER
 from core.importance.effects import effects
 from core.importance.labels import read_labels
 from core.importance.metrics import label_score, mean_score
@@ -142,6 +143,16 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     said = capsys.readouterr().out
     assert "attribution against zero" in said
     assert re.search(r"-?[0-9.]+% of the relevance arrives at the tokens", said)
+
+
+def test_a_metric_that_no_head_changes_gets_a_sentence_in_place_of_correlations(files, headed, capsys):
+    (files / "labelled.csv").write_text("words,said\n" + "the cat ran,yes\nthe cat ran,no\nthe cat ran,so\n" * 2)
+    labels = ["--metric", "labels", "--label-column", "said", "--text-columns", "words", "--score", "accuracy"]
+    table = run(files, headed("classes"), *labels, command="importance", texts="labelled.csv")
+    assert (table[table["measure"] == "ablation"]["value"] == 0).all()
+    said = capsys.readouterr().out
+    assert NO_ORDER in said
+    assert "nan" not in said
 
 
 def test_what_a_checkpoint_does_not_allow_is_left_out_and_named(files, loaded, capsys):

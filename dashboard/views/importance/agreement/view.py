@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.importance.agreement import Agreement
+from core.importance.agreement import NO_ORDER, Agreement
 from core.importance.measures import ABLATION
 from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
@@ -35,6 +35,9 @@ def cheaper_measures(importance: Importance) -> None:
         st.info(wording.left_out(name, reason))
     if not comparison.agreements:
         st.info(wording.NOTHING)
+        return
+    if all(np.isnan(agreement.spearman[0]) for agreement in comparison.agreements.values()):
+        st.info(NO_ORDER)
         return
     facts = {**importance.facts, "relevance rule": rule, "gradients by layer norm": "yes" if normalised else "no"}
     n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
