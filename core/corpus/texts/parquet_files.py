@@ -10,8 +10,8 @@ from core.errors import TextError, first_line, quoted
 BYTES_AT_ONCE: Final = 2**28
 """Decoded bytes that are in memory at once, unless a single row takes more."""
 LARGEST_GROUP: Final = 2**30
-"""Maximum size of a row group's texts in bytes, before repeated texts are expanded: the format may put all of them into
-one page, which is read as a whole."""
+"""Maximum size of a row group in bytes, uncompressed, before repeated texts are expanded: the format may put all of
+them into one page, which is read as a whole."""
 ROWS_AT_ONCE: Final = 1_000
 
 
@@ -42,11 +42,12 @@ def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, str | N
             _check_column(file, name)
         for number in range(file.num_row_groups):
             with _damage_named():
-                n_bytes = _n_bytes(file.metadata.row_group(number), names)
+                # Of all columns: what a damaged file says of one of them ends the process when it is read.
+                n_bytes = file.metadata.row_group(number).total_byte_size
             if n_bytes > LARGEST_GROUP:
                 raise TextError(
-                    f"Row group {number + 1:,} holds {n_bytes / 1e9:.1f} GB of texts, and at most "
-                    f"{LARGEST_GROUP / 1e9:.1f} GB are read at once. Write the file with fewer rows in a group."
+                    f"Row group {number + 1:,} holds {n_bytes / 1e9:.1f} GB, and at most {LARGEST_GROUP / 1e9:.1f} GB "
+                    "are read at once. Write the file with fewer rows in a group, or with the columns of texts alone."
                 )
             n_rows = min(ROWS_AT_ONCE, max(1, BYTES_AT_ONCE // max(1, n_bytes)))
             batches = file.iter_batches(n_rows, row_groups=[number], columns=list(names))
@@ -91,9 +92,3 @@ def _check_column(file: Any, name: str) -> None:
     is_text = pa.types.is_string(values) or pa.types.is_large_string(values) or pa.types.is_string_view(values)
     if not (is_text or pa.types.is_null(values)):
         raise TextError(f"The column {quoted(name)} holds values of type {str(kind)[:50]}. Write texts there.")
-
-
-def _n_bytes(group: Any, names: Sequence[str]) -> int:
-    """Size of some columns of a row group, uncompressed, with repeated texts once."""
-    columns = map(group.column, range(group.num_columns))
-    return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in names)
