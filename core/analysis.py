@@ -29,8 +29,8 @@ from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccura
 from core.relations.question import ParsedText, prediction_question
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
 from core.roles.measures import RoleScores, ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import ROLES
+from core.roles.question import scores_question
+from core.roles.roles import ROLES, known_roles
 from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
 from core.similarity.question import distance_question
@@ -75,12 +75,14 @@ def scores(
     texts: Sequence[Text],
     settings: PassSettings | None = None,
     of_scores: ScoreSettings = USUAL_SCORES,
+    roles: Sequence[str] = ROLES,
 ) -> RoleScores:
-    """Sieve bias scores by core.roles.roles.ROLES, with the scores of uniform and of the best possible attention.
+    """Sieve bias scores by role, with the scores of uniform and of the best possible attention.
 
+    Raises: AnalysisError for the name of a role that is not in core.roles.roles.RECORDS.
     Source: Pande et al. 2021, section 3.
     """
-    return role_scores(results(checkpoint, SCORES, texts, settings), of_scores)
+    return role_scores(results(checkpoint, scores_question(known_roles(roles)), texts, settings), of_scores)
 
 
 def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadTests:
@@ -88,7 +90,7 @@ def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadT
 
     Source: Pande et al. 2021, section 4.
     """
-    tests = role_tests(of_texts.scores, ROLES, criterion, of_texts.uniform)
+    tests = role_tests(of_texts.scores, of_texts.roles, criterion, of_texts.uniform)
     return with_syntactic_intervals(tests, of_texts.scores)
 
 

@@ -7,9 +7,11 @@ import streamlit as st
 from core.checkpoints.checkpoint import DTYPES
 from core.checkpoints.find import DEVICES
 from core.roles.measures import USUAL_TAU, Direction, Scale
+from core.roles.roles import FURTHER_ROLES
 from dashboard import wording
+from dashboard.figures.appearance import LOOKS
 from dashboard.figures.scales import HIGHEST_TAU
-from dashboard.state import AUTO, CORRECTIONS, FAMILIES, METHODS, RULES, SCALES, TAUS
+from dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
 
 TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
     "score": (1.0, HIGHEST_TAU["score"], 0.1),
@@ -18,7 +20,7 @@ TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
 """Minimum, maximum and step of tau."""
 SETTINGS: Final = frozenset(
     {"scale", *TAUS.values(), "alpha", "correction", "role rule", "family", "method", "ddof", "direction", "entropy"}
-    | {"device", "dtype"}
+    | {"device", "dtype", FURTHER}
 )
 """Keys and query parameters of all settings; the address holds those that differ from the defaults."""
 Option = TypeVar("Option")
@@ -65,6 +67,17 @@ def _thresholds() -> None:
         persist_state="session",
     )
     _one_of("Correction", tuple(CORRECTIONS), "correction", wording.CORRECTION_HELP)
+    if FURTHER_ROLES:
+        st.pills(
+            wording.FURTHER,
+            FURTHER_ROLES,
+            selection_mode="multi",
+            format_func=lambda role: LOOKS[role].label,
+            key=FURTHER,
+            help=wording.FURTHER_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
 
 
 def _finer_settings() -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.roles.sieves import LOCAL_RADIUS
+from core.roles.roles import RECORDS
 
 TERMS: Final = {
     "layer": "One of the steps in which a model computes, with heads of its own. Layers and heads are counted from 0.",
@@ -53,13 +53,7 @@ TERMS: Final = {
         "What a head does: it gives some kind of token, such as its neighbours, clearly more attention than an even "
         "spread over all tokens would."
     ),
-    "local": f"Looks nearby: at the token itself and up to {LOCAL_RADIUS} tokens before and after it.",
-    "syntactic": (
-        "Looks along grammatical relations: between subjects, objects, adjectives or adverbs and the words that "
-        "they belong to."
-    ),
-    "delimiter": "Looks at the special tokens that mark where a text begins and ends, such as [CLS] and [SEP].",
-    "block": "Looks at the tokens of its own segment, in a text that has two.",
+    **{role.name: role.meaning for role in RECORDS if role.meaning},
     "sieve": "For every token, the tokens that a role expects it to look at.",
     "score": (
         "How much attention falls on the tokens that a role expects, compared with an even spread over all tokens, "

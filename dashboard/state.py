@@ -12,6 +12,7 @@ from cache.engine import Engine
 from core.attention.settings import Head, Kind, PassSettings, head_name
 from core.roles.hypotheses import Criterion, Family, Method, Rule
 from core.roles.measures import Scale, ScoreSettings
+from core.roles.roles import ROLES, known_roles
 from core.statistics.means import Correction
 from core.texts.text import Text
 from dashboard import link, wording
@@ -43,6 +44,8 @@ HEAD_NAME: Final = re.compile("L([0-9]{1,6}) H([0-9]{1,6})")
 """Name of a head, as pages show it."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
+FURTHER: Final = "further roles"
+"""Key and query parameter of the roles that the reader added."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -72,6 +75,8 @@ class Choice:
     """One of controls.CORPORA."""
     criterion: Criterion
     score_settings: ScoreSettings
+    roles: tuple[str, ...] = ROLES
+    """Roles that are scored: the usual ones, and further ones that the reader added."""
 
     @property
     def scale(self) -> Scale:
@@ -128,6 +133,7 @@ def choice() -> Choice:
         corpus=values["corpus"],
         criterion=criterion,
         score_settings=score_settings,
+        roles=known_roles((*ROLES, *values.get(FURTHER, ()))),
     )
 
 

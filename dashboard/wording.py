@@ -113,6 +113,12 @@ METHOD_HELP: Final = (
 )
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
 DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
+FURTHER: Final = "Further roles"
+FURTHER_HELP: Final = (
+    "Roles that are scored only if you add them: the texts are run through the model once more for each. They stand "
+    "beside the other roles in grids, charts, tables and files, and count as tests where all roles are corrected "
+    "together."
+)
 ENTROPY_HELP: Final = (
     "As in the authors' code, block scores are multiplied by the entropy of the row in nats. Without it the score is "
     "at most about 2, so no head can pass tau = 3."

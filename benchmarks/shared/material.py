@@ -21,9 +21,10 @@ from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.checkpoints.find import choose_device, find_checkpoint, load_checkpoint
 from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from core.passes.texts import PassText
-from core.roles.measures import BLOCK, ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.measures import SYNTACTIC_MEASURES, USUAL
+from core.roles.roles import LOCAL_RADIUS
 from core.roles.scores import score_batch
-from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
+from core.roles.sieves import BatchSieves, batch_sieves
 from core.texts.relations import RELATIONS, TokenPair
 from core.texts.tokens import SPECIAL, TokenizedText
 
@@ -167,9 +168,11 @@ def _measures_of_maps(
     local = torch.einsum("bhqk,qk->bhq", attention, band)
     columns = torch.cat([local[..., None], attention @ tensor(sieves.indicators)[:, None]], dim=-1)
     weights = tensor(sieves.row_weights)
-    rows = torch.einsum("bhqc,bqcm->bmh", columns, weights[..., : len(ROW_MEASURES)])
+    rows = torch.einsum("bhqc,bqcm->bmh", columns, weights[..., : len(USUAL.row_measures)])
     entropy = torch.special.entr(attention).sum(-1)
-    block = torch.einsum("bhqc,bqc,bhq->bh", columns, weights[..., BLOCK], entropy)
+    block = torch.einsum(
+        "bhqc,bqc,bhq->bh", columns, weights[..., USUAL.row_measures.index("block without entropy")], entropy
+    )
     of_scores = sieves.entry_measure < len(SYNTACTIC_MEASURES)  # the rest are shares
     text, query, key = tensor(sieves.entry_at[of_scores]).T
     entries = attention[text, :, query, key] * tensor(sieves.entry_weight[of_scores])[:, None]

@@ -18,7 +18,7 @@ from benchmarks.shared import material, memory
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.batches import model_inputs
 from core.passes.texts import PassText
-from core.roles.measures import MEASURES, ROW_MEASURES
+from core.roles.measures import USUAL
 from core.roles.sieves import sieve_cells
 
 LENGTHS = (1024, 4096, 16384)
@@ -112,7 +112,7 @@ def error(shape: str, n_tokens: int) -> tuple[float, float]:
     with torch.inference_mode():
         maps = model(**model_inputs(checkpoint, [text]), output_attentions=True).attentions
     differences = [
-        np.abs(measured[MEASURES.index(name), layer] - of_heads).max()
+        np.abs(measured[USUAL.measures.index(name), layer] - of_heads).max()
         for layer, attention in enumerate(maps)
         for name, of_heads in by_definition(attention[0].double().numpy(), text, checkpoint)
     ]
@@ -124,7 +124,7 @@ def by_definition(attention: np.ndarray, text: PassText, checkpoint: Checkpoint)
     causal = checkpoint.attentions["self"].causal
     n_tokens = attention.shape[-1]
     n_seen = np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
-    for name in ROW_MEASURES:
+    for name in USUAL.row_measures:
         cells = sieve_cells(name.removesuffix(" without entropy"), text, causal)
         rows = cells.any(-1)
         if rows.any():

@@ -21,7 +21,7 @@ from cache.engine import Engine
 from cache.inference import Inference
 from cache.store.store import Store
 from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.roles.measures import MEASURES
+from core.roles.measures import USUAL
 from core.roles.question import SCORES
 from core.texts.text import Text
 from dashboard.samples import EXAMPLE, read_sample
@@ -30,7 +30,7 @@ N_RESULTS: Final = 200_000
 N_LOOKED_UP: Final = 1000
 N_TEXTS: Final = 200
 FILLED_AT_ONCE: Final = 1000
-MEASURES_SHAPE: Final = (len(MEASURES), 6, 12)
+MEASURES_SHAPE: Final = (len(USUAL.measures), 6, 12)
 ROUNDS: Final = 5
 
 

@@ -88,7 +88,8 @@ def item_requests(
 
 
 def _key(engine: Engine, question: Question[Item, Any], item: Item, settings: PassSettings) -> str:
-    return answer_key(question.name, engine.files.fingerprint, engine.dtype, settings, **question.depends_on(item))
+    versioned, fingerprint = (question.name, question.version), engine.files.fingerprint
+    return answer_key(versioned, fingerprint, engine.dtype, settings, **question.depends_on(item))
 
 
 def look_request(

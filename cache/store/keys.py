@@ -11,15 +11,19 @@ from typing import Final
 from core.attention.settings import PassSettings
 from core.texts.text import Text, text_fields
 
-FORMAT: Final = 4
-"""Version of the results; increase it when results change: a corrected sieve, a new role, another array layout."""
+ATTENTION_VERSION: Final = 4
+"""Version of stored attention; increase it when its values or their layout change."""
+DIVERGENCE_VERSION: Final = 4
+"""The same of stored divergences. Answers to questions have the versions of `core.passes.question.Question`."""
 
 
-def answer_key(name: str, checkpoint: str, dtype: str, settings: PassSettings, **depends_on: object) -> str:
+def answer_key(
+    question: tuple[str, int], checkpoint: str, dtype: str, settings: PassSettings, **depends_on: object
+) -> str:
     """Key of the answer to a question for one item.
 
     Args:
-        name: name of the question, such as "measures".
+        question: its name and its version.
         checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
         dtype: number format of the pass, such as "float32".
         settings: the kind of attention and the heads that are off, in any order.
@@ -27,14 +31,14 @@ def answer_key(name: str, checkpoint: str, dtype: str, settings: PassSettings, *
     Returns: 64 hex digits.
     """
     off = sorted(set(settings.off))
-    return _key(name, checkpoint=checkpoint, dtype=dtype, attention=settings.kind, off=off, **depends_on)
+    return _key(question, checkpoint=checkpoint, dtype=dtype, attention=settings.kind, off=off, **depends_on)
 
 
 def attention_key(
     checkpoint: str, dtype: str, settings: PassSettings, start: tuple[int, int], **depends_on: object
 ) -> str:
     """Key of one text's attention, tokens and relations: as `answer_key`, plus the start of the window."""
-    return answer_key("attention", checkpoint, dtype, settings, start=start, **depends_on)
+    return answer_key(("attention", ATTENTION_VERSION), checkpoint, dtype, settings, start=start, **depends_on)
 
 
 def divergence_key(
@@ -45,12 +49,17 @@ def divergence_key(
         [checkpoint, pass_settings.kind, sorted(set(pass_settings.off))]
         for checkpoint, pass_settings in zip(checkpoints, settings)
     )
-    return _key("divergence", sides=sides, dtype=dtype, text=text_fields(text))
+    return _key(("divergence", DIVERGENCE_VERSION), sides=sides, dtype=dtype, text=text_fields(text))
 
 
-def _key(name: str, **ingredients: object) -> str:
+def _key(question: tuple[str, int], **ingredients: object) -> str:
     """Digest of canonical JSON: sorted names, no spaces, tuples as lists."""
-    question = {"format": FORMAT, "kind": name, **ingredients}
-    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    name, version = question
+    canonical = json.dumps(
+        {"format": version, "kind": name, **ingredients},
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+    )
     # Escaping to ASCII would encode an emoji and its two lone surrogates identically; surrogatepass distinguishes them.
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

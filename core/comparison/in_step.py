@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from queue import SimpleQueue
 from typing import Final, TypeVar
@@ -117,12 +118,10 @@ def _in_step(
     with ThreadPoolExecutor(1, thread_name_prefix="compared checkpoint") as executor:
         observer_a = _Observes(steps.lead, has_attention_interface(a.model))
         observer_b = _Observes(steps.follow, has_attention_interface(b.model))
-        measures_b = executor.submit(
-            steps.follower, lambda: score_batch(b, texts_b, settings_b, observers=[observer_b]).of_texts()
-        )
-        measures_a = steps.leader(
-            lambda: score_batch(a, texts_a, settings_a, observers=[observer_a]).of_texts(), measures_b
-        )
+        pass_a = partial(score_batch, a, texts_a, settings_a, observers=lambda scores: (scores, observer_a))
+        pass_b = partial(score_batch, b, texts_b, settings_b, observers=lambda scores: (scores, observer_b))
+        measures_b = executor.submit(steps.follower, lambda: pass_b().of_texts())
+        measures_a = steps.leader(lambda: pass_a().of_texts(), measures_b)
         return measures_a, measures_b.result(), sums.mean()
 
 

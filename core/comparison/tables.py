@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from core.attention.settings import head_names
 from core.comparison.differences import PairedTests
 from core.comparison.transitions import RoleChange, Transition
-from core.roles.roles import ROLES
+from core.roles.roles import BY_NAME
 from core.roles.tables import by_head
 
 PAIRED_FIELDS: Final = ("texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect")
@@ -49,5 +49,5 @@ def role_change_table(changes: Sequence[RoleChange]) -> pd.DataFrame:
 
 
 def _role_names(roles: Collection[str]) -> str:
-    known = [role for role in ROLES if role in roles]
+    known = [role for role in BY_NAME if role in roles]
     return ", ".join([*known, *sorted(set(roles) - set(known))]) or "no role"

@@ -322,7 +322,7 @@ def show(arguments: argparse.Namespace) -> None:
 def _role_summary(arguments: argparse.Namespace, part: Part) -> str:
     """Number of heads with each coarse role, and why a role was not tested."""
     tests = part.tests(criterion_of(arguments, part.results.settings.scale))
-    coarse, _ = shown_roles(tests.mean)
+    coarse, _ = shown_roles(tests.mean, tests.roles)
     reasons = {role: reason for role, reason in part.untested(tests).items() if role in coarse}
     counts = {role: "not tested" if n_heads is None else n_heads for role, n_heads in n_holding(tests, coarse).items()}
     lines = [pd.Series(counts, dtype=object).rename_axis("role").to_string()]

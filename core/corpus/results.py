@@ -35,7 +35,7 @@ from core.corpus.strata import EVERYTHING, Stratum
 from core.errors import AnalysisError, first_line
 from core.json_values import typed_json
 from core.relations.offsets import OFFSETS
-from core.roles.hypotheses import LACKS_OTHERS, Criterion, HeadTests, Moments, tests_of_moments, untested
+from core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
 from core.roles.measures import SYNTACTIC
 from core.roles.roles import ROLES
 from core.roles.uncertainty.anytime import tests_of_evidence
@@ -233,8 +233,7 @@ class Part:
         if self.results.settings.parses:
             return reasons
         return {
-            role: NO_PARSER if role in SYNTACTIC and reason == LACKS_OTHERS else reason
-            for role, reason in reasons.items()
+            role: NO_PARSER if role in SYNTACTIC and reason == LACKS else reason for role, reason in reasons.items()
         }
 
     def by_evidence(self, settings: Criterion) -> HeadTests:

@@ -22,7 +22,6 @@ from core.descriptions.facts import (
 )
 from core.descriptions.mentions import ReadMentions, followed_mentions
 from core.relations.accuracy import TextPredictions
-from core.roles.roles import COARSE_ROLES
 from core.statistics.means import half_interval, moments
 from core.surface.key_kinds import PUNCTUATION
 from core.surface.per_text import SHARES, TextSurface
@@ -86,17 +85,18 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
 
 
 def with_roles(
-    descriptions: Mapping[Head, HeadDescription], holds: Bool[np.ndarray, "role layer head"]
+    descriptions: Mapping[Head, HeadDescription], holds: Bool[np.ndarray, "role layer head"], names: tuple[str, ...]
 ) -> dict[Head, HeadDescription]:
     """Add the roles of each head that does nothing mostly; they replace the fact that its attention is almost uniform.
 
     Args:
         descriptions: of every head.
-        holds: which head holds which of COARSE_ROLES.
+        holds: which head holds which role.
+        names: along the role axis.
     """
     updated = {}
     for head, description in descriptions.items():
-        roles = [RoleFact(role=role) for role, held in zip(COARSE_ROLES, holds[:, *head], strict=True) if held]
+        roles = [RoleFact(role=role) for role, held in zip(names, holds[:, *head], strict=True) if held]
         if roles and not any(is_mostly(fact) for fact in description.facts):
             facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
             description = replace(description, facts=(*facts, *roles))

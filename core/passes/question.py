@@ -42,6 +42,8 @@ class Question(Generic[Item, Result]):
     """The kinds of attention that the question supports."""
     why_not: str = ""
     """Why it does not support the others, and what to choose, in sentences."""
+    version: int = 4
+    """Version of the answers, part of the key; increase it when answers to this question change."""
 
     def check(self, kind: Kind) -> None:
         """Raise AnalysisError for a kind of attention that the question does not support."""

@@ -23,6 +23,7 @@ from core.commands import (
     read_texts,
     write,
 )
+from core.errors import AnalysisError
 from core.options import (
     add_alpha_option,
     add_checkpoint_options,
@@ -35,9 +36,9 @@ from core.passes.prepare import prepare_all
 from core.roles.controls import RoleCounts, control_passes, role_counts
 from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
 from core.roles.matched_pairs import MatchedTests, matched_tests
-from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
-from core.roles.question import MATCHED_PAIRS, SCORES
-from core.roles.roles import ROLES
+from core.roles.measures import SYNTACTIC, USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
+from core.roles.question import MATCHED_PAIRS, scores_question
+from core.roles.roles import BY_NAME, ROLES, known_roles
 from core.roles.tables import (
     ScoreTable,
     counts_by_control,
@@ -63,6 +64,7 @@ def add_commands(commands: Any) -> None:
     add_random_weights_option(scoring)
     add_texts_options(scoring)
     add_output_option(scoring, "Parquet file to write")
+    _add_roles_option(scoring)
     add_score_options(scoring)
     scoring.set_defaults(run=score)
     counting = commands.add_parser(
@@ -79,6 +81,7 @@ def add_commands(commands: Any) -> None:
         help="second CSV file to write: the syntactic scores of each head for related pairs of words, and for "
         "unrelated pairs at the same distance",
     )
+    _add_roles_option(counting)
     add_score_options(counting)
     add_criterion_options(counting)
     counting.set_defaults(run=controls)
@@ -113,6 +116,25 @@ def add_score_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_roles_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses the roles."""
+    parser.add_argument(
+        "--roles",
+        type=_roles,
+        default=ROLES,
+        metavar="NAMES",
+        help=f"roles to score, separated by commas, or all; default: {', '.join(ROLES)}",
+    )
+
+
+def _roles(names: str) -> tuple[str, ...]:
+    """Type of the option that chooses the roles."""
+    try:
+        return known_roles(BY_NAME if names == "all" else names.split(","))
+    except AnalysisError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _score_settings(arguments: argparse.Namespace) -> ScoreSettings:
     return ScoreSettings(direction=arguments.direction, block_entropy=arguments.block_entropy, scale=arguments.scale)
 
@@ -135,7 +157,7 @@ def score(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, (PARQUET,), [arguments.texts])
     checkpoint, pass_settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
-    measures = answers(checkpoint, SCORES, texts, prepared, pass_settings)
+    measures = answers(checkpoint, scores_question(arguments.roles), texts, prepared, pass_settings)
     n_tokens = [prepared[index].n_tokens for index in measures]
     scored = role_scores(list(measures.values()), settings)
     table = score_table(list(measures), n_tokens, scored, _facts(checkpoint, pass_settings, settings, texts))
@@ -185,17 +207,17 @@ def controls(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])
+        if missing := [role for role in SYNTACTIC if role not in arguments.roles]:
+            raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
     checkpoint, pass_settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
-    measured = list(answers(checkpoint, SCORES, texts, prepared, pass_settings).values())
-    counted, positional = [role_counts(measured, settings, criterion, "none")], None
-    if pass_settings.kind in MATCHED_PAIRS.kinds:
+    measured = answers(checkpoint, scores_question(arguments.roles), texts, prepared, pass_settings)
+    scored = role_scores(list(measured.values()), settings)
+    counted, positional = [role_counts(scored, criterion, "none")], None
+    if pass_settings.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(arguments.roles):
         pairs = answers(checkpoint, MATCHED_PAIRS, texts, prepared, pass_settings, "pairs of words")
-        scored, matched = (
-            role_scores(measured, settings),
-            matched_tests(list(pairs.values()), settings.direction, criterion),
-        )
-        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+        matched = matched_tests(list(pairs.values()), settings.direction, criterion)
+        tests = role_tests(scored.scores, scored.roles, criterion, scored.uniform)
         positional = matched.positional(tests).sum(axis=(1, 2))
         _write_pairs(arguments.pairs, tests, matched)
     counted += _control_counts(arguments, checkpoint, [texts[index] for index in prepared], pass_settings)
@@ -210,7 +232,7 @@ def _control_counts(
     """The counts of every control; a text that is too long after shuffling its words is truncated."""
     settings, criterion = _score_settings(arguments), criterion_of(arguments, arguments.scale)
     counted = []
-    for control_pass in control_passes(checkpoint.files, texts):
+    for control_pass in control_passes(checkpoint.files, texts, arguments.roles):
         control_checkpoint = checkpoint
         if control_pass.files != checkpoint.files:
             control_checkpoint = load_checkpoint(control_pass.files, device=arguments.device, dtype=arguments.dtype)
@@ -218,9 +240,8 @@ def _control_counts(
         measured = answers(
             control_checkpoint, control_pass.question, control_pass.texts, prepared, pass_settings, control_pass.name
         )
-        counted.append(
-            role_counts(list(measured.values()), settings, criterion, control_pass.control, control_pass.seed)
-        )
+        scored = role_scores(list(measured.values()), settings)
+        counted.append(role_counts(scored, criterion, control_pass.control, control_pass.seed))
     return counted
 
 

@@ -15,8 +15,8 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import randomly_initialised
 from core.passes.question import Question
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import ScoreSettings, TextMeasures, role_scores
-from core.roles.question import SCORES, permuted_keys_question
+from core.roles.measures import RoleScores, TextMeasures
+from core.roles.question import permuted_keys_question, scores_question
 from core.roles.roles import ROLES
 from core.texts.text import Text
 
@@ -50,14 +50,16 @@ class RoleCounts:
     """"none" for the unchanged checkpoint and texts."""
     seed: int
     """Seed of the control; 0 for "none"."""
+    roles: tuple[str, ...]
+    """Names along the role axis."""
     heads: Int[np.ndarray, " role"]
-    """By ROLES."""
     n_heads: int
     """Number of heads that could hold it."""
 
 
-def control_passes(files: CheckpointFiles, texts: Sequence[Text]) -> list[ControlPass]:
-    """The passes of every control of a checkpoint on some texts."""
+def control_passes(files: CheckpointFiles, texts: Sequence[Text], roles: tuple[str, ...] = ROLES) -> list[ControlPass]:
+    """The passes of every control of a checkpoint on some texts, which score some roles."""
+    scores = scores_question(roles)
     same, shuffled = tuple(texts), tuple(shuffled_words(text, 0) for text in texts)
 
     def of(control: Control, question: Question, texts: tuple[Text, ...]) -> ControlPass:
@@ -68,29 +70,27 @@ def control_passes(files: CheckpointFiles, texts: Sequence[Text]) -> list[Contro
             control="random weights",
             seed=seed,
             files=randomly_initialised(files, seed),
-            question=SCORES,
+            question=scores,
             texts=same,
         )
         for seed in SEEDS
     ]
     return [
-        of("permuted keys", permuted_keys_question(0), same),
-        of("shuffled words", SCORES, shuffled),
+        of("permuted keys", permuted_keys_question(0, roles), same),
+        of("shuffled words", scores, shuffled),
         *random,
     ]
 
 
-def role_counts(
-    texts: Sequence[TextMeasures], settings: ScoreSettings, criterion: Criterion, control: Control, seed: int = 0
-) -> RoleCounts:
-    """Count the heads that hold each role, from the measures of each text."""
-    scored = role_scores(texts, settings)
-    return counts_of(role_tests(scored.scores, ROLES, criterion, scored.uniform), control, seed)
+def role_counts(scored: RoleScores, criterion: Criterion, control: Control, seed: int = 0) -> RoleCounts:
+    """Count the heads that hold each role, from the scores of each text."""
+    return counts_of(role_tests(scored.scores, scored.roles, criterion, scored.uniform), control, seed)
 
 
 def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:
-    """Count the heads that hold each role, from the tests of ROLES."""
-    return RoleCounts(control=control, seed=seed, heads=tests.holds.sum(axis=(1, 2)), n_heads=tests.holds[0].size)
+    """Count the heads that hold each role, from their tests."""
+    heads = tests.holds.sum(axis=(1, 2))
+    return RoleCounts(control=control, seed=seed, roles=tests.roles, heads=heads, n_heads=tests.holds[0].size)
 
 
 def shuffled_words(text: Text, seed: int) -> Text:

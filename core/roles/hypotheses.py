@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.errors import AnalysisError
+from core.roles.roles import BY_NAME, LACKS
 from core.statistics.means import Correction, adjusted, half_interval, moments, ratio, rejects
 
 Method = Literal["test", "mean"]
@@ -17,10 +18,8 @@ Family = Literal["role", "all"]
 
 FAMILY_AXES: Final[dict[Family, int]] = {"role": 2, "all": 3}
 """Last axes of tests by role, layer and head over which a family extends."""
-LACKS: Final = {"block": "it needs pairs of segments, and these are single texts"}
-LACKS_OTHERS: Final = "no text contains what it looks for"
 ONE_TEXT: Final = "only 1 text takes part, and a test needs at least 2"
-"""Why a role could not be tested."""
+"""Why a role could not be tested that applies to a text."""
 CONSTANT_SPREAD: Final = 1e-3
 """A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean; it is
 above a threshold only if its mean is above it by more than this share."""
@@ -319,6 +318,6 @@ def untested(tests: HeadTests) -> dict[str, str]:
     """
     one_is_few = tests.settings.method == "test" and tests.evidence is None
     most = dict(zip(tests.roles, tests.texts.max(axis=(1, 2)).tolist(), strict=True))
-    without = {role: LACKS.get(role, LACKS_OTHERS) for role, texts in most.items() if not texts}
+    without = {role: BY_NAME[role].lacks if role in BY_NAME else LACKS for role, texts in most.items() if not texts}
     alone = {role: ONE_TEXT for role, texts in most.items() if texts == 1 and one_is_few}
     return {role: (without | alone)[role] for role in most if role in without | alone}

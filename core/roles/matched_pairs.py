@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
-from core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, Direction, mean_of_known
+from core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, Direction, mean_of_known
 from core.roles.pair_sieves import oriented
+from core.roles.roles import DIRECTIONS
 from core.statistics.means import moments
 from core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
 from core.texts.text import Text

@@ -6,16 +6,16 @@ greatest possible score.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
-from core.roles.roles import ROLES
+from core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role
 from core.statistics.means import moments
-from core.texts.relations import RELATIONS
 
 Direction = Literal["dependent-to-head", "head-to-dependent", "both"]
 Scale = Literal["score", "share"]
@@ -23,19 +23,92 @@ Scale = Literal["score", "share"]
 USUAL_TAU: Final[dict[Scale, float]] = {"score": 3.0, "share": 0.5}
 """Threshold on the mean score of a role, by the scale."""
 
-DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
-"""Which word of a relation attends to which."""
-SYNTACTIC: Final = ("syntactic", *(f"syntactic:{relation}" for relation in RELATIONS))
-SYNTACTIC_MEASURES: Final = tuple(f"{role} {direction}" for direction in DIRECTIONS for role in SYNTACTIC)
-ROW_MEASURES: Final = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block without entropy")
-MEASURES: Final = (*ROW_MEASURES, "block", *SYNTACTIC_MEASURES)
-BLOCK: Final = ROW_MEASURES.index("block without entropy")
-REFERENCES: Final = (*MEASURES, *(f"{role} both" for role in SYNTACTIC))
-"""Scores with references: the measures, and the mean of both directions of a syntactic role."""
-ROW_SHARES: Final = (*ROW_MEASURES[:BLOCK], "block")
-SYNTACTIC_SHARES: Final = tuple(f"{role} {direction}" for direction in get_args(Direction) for role in SYNTACTIC)
-SHARES: Final = (*ROW_SHARES, *SYNTACTIC_SHARES)
-"""Measures on the scale of shares; the block has none with entropy."""
+
+@dataclass(frozen=True)
+class RoleSet:
+    """Some roles, and the measures from which their scores are chosen, in the order in which they are stored.
+
+    A role whose sieve is a set of keys or a band has one measure, or two if it is weighted: without its weight, and
+    with it. A role whose sieve is pairs has one, or one for each direction.
+    """
+
+    names: tuple[str, ...]
+    """Of `core.roles.roles.BY_NAME`, in its order."""
+
+    @cached_property
+    def records(self) -> tuple[Role, ...]:
+        """The roles."""
+        return tuple(BY_NAME[name] for name in self.names)
+
+    @cached_property
+    def rows(self) -> tuple[Role, ...]:
+        """Roles whose sieves are sets of keys or bands, weighted ones last, and finer ones after their coarser one."""
+        families = list(BY_NAME)
+        rows = (role for role in self.records if not isinstance(role.sieve, Pairs))
+        return tuple(sorted(rows, key=lambda role: (role.weight != "none", families.index(role.part_of or role.name))))
+
+    @cached_property
+    def weighted(self) -> tuple[int, ...]:
+        """Indices into `rows` of the weighted roles."""
+        return tuple(index for index, role in enumerate(self.rows) if role.weight != "none")
+
+    @cached_property
+    def paired(self) -> tuple[Role, ...]:
+        """Roles whose sieves are pairs."""
+        return tuple(role for role in self.records if isinstance(role.sieve, Pairs))
+
+    @property
+    def needs_trees(self) -> bool:
+        """Whether texts have to be parsed for a role."""
+        return any(role.needs_trees for role in self.records)
+
+    @cached_property
+    def directed(self) -> tuple[str, ...]:
+        """Names of the roles whose pairs can be read both ways."""
+        return tuple(role.name for role in self.records if role.directions)
+
+    @cached_property
+    def row_measures(self) -> tuple[str, ...]:
+        """Measures of `rows`, without a weight."""
+        return tuple(role.name if role.weight == "none" else unweighted(role.name) for role in self.rows)
+
+    @cached_property
+    def pair_measures(self) -> tuple[str, ...]:
+        """Measures of `paired`."""
+        undirected = (role.name for role in self.paired if not role.directions)
+        return (*undirected, *(f"{role} {direction}" for direction in DIRECTIONS for role in self.directed))
+
+    @cached_property
+    def pair_shares(self) -> tuple[str, ...]:
+        """`pair_measures`, then the mean of both directions."""
+        return (*self.pair_measures, *(f"{role} both" for role in self.directed))
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """All scores."""
+        return (*self.row_measures, *(self.rows[index].name for index in self.weighted), *self.pair_measures)
+
+    @cached_property
+    def references(self) -> tuple[str, ...]:
+        """Scores with references: the measures, and the mean of both directions of a role that has two."""
+        return (*self.measures, *self.pair_shares[len(self.pair_measures) :])
+
+    @cached_property
+    def shares(self) -> tuple[str, ...]:
+        """Measures on the scale of shares; a weighted role has none with its weight."""
+        return (*(role.name for role in self.rows), *self.pair_shares)
+
+
+def unweighted(role: str) -> str:
+    """Name of the measure of a weighted role without its weight."""
+    return f"{role} without {BY_NAME[role].weight}"
+
+
+USUAL: Final = RoleSet(ROLES)
+"""The roles that are scored without being asked for."""
+SYNTACTIC: Final = tuple(role.name for role in USUAL.records if role.needs_trees)
+"""Roles of grammatical relations: of all together, then of each."""
+SYNTACTIC_MEASURES: Final = RoleSet(SYNTACTIC).measures
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,19 +116,23 @@ class TextMeasures:
     """All measures of a text from one pass; NaN where a measure does not apply."""
 
     measures: Float[np.ndarray, "measure layer head"]
-    """Sieve bias scores by MEASURES."""
+    """Sieve bias scores by the measures of the roles."""
     shares: Float[np.ndarray, "share layer head"]
-    """Shares above chance by SHARES: 0 for uniform attention, 1 for all attention inside the sieve."""
+    """Shares above chance by the shares of the roles: 0 for uniform attention, 1 for all attention inside the sieve."""
     uniform: Float[np.ndarray, "reference layer"]
-    """Score of uniform attention by REFERENCES."""
+    """Score of uniform attention by the references of the roles."""
     greatest: Float[np.ndarray, "reference layer"]
-    """Greatest possible score by REFERENCES."""
+    """Greatest possible score by the references of the roles."""
+    roles: RoleSet = USUAL
+    """The roles that were measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoleScores:
-    """Scores of texts by core.roles.roles.ROLES, with their references; NaN where a role does not apply to a text."""
+    """Scores of texts by role, with their references; NaN where a role does not apply to a text."""
 
+    roles: tuple[str, ...]
+    """Names along the role axis."""
     scores: Float[np.ndarray, "text role layer head"]
     uniform: Float[np.ndarray, "text role layer"]
     """Score of uniform attention on the same text."""
@@ -72,7 +149,21 @@ class RoleScores:
 
     def of_texts(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
         """The scores of some of the texts."""
-        return RoleScores(scores=self.scores[rows], uniform=self.uniform[rows], greatest=self.greatest[rows])
+        return replace(self, scores=self.scores[rows], uniform=self.uniform[rows], greatest=self.greatest[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence["RoleScores"]) -> "RoleScores":
+        """The scores of the same texts by the roles of each part, in the order of the parts."""
+        return (
+            parts[0]
+            if len(parts) == 1
+            else cls(
+                roles=tuple(role for part in parts for role in part.roles),
+                scores=np.concatenate([part.scores for part in parts], axis=1),
+                uniform=np.concatenate([part.uniform for part in parts], axis=1),
+                greatest=np.concatenate([part.greatest for part in parts], axis=1),
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -99,43 +190,41 @@ class ScoreSettings:
 
 
 def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:
-    """Scores by ROLES, with their references, from the measures of each text.
+    """Scores by role, with their references, from the measures of each text; all were measured for the same roles.
 
     In a causal model only one word of a pair can attend to the other; `both` is then the score of that direction.
     """
+    of = texts[0].roles
     if settings.scale == "share":
         shares = np.stack([text.shares for text in texts])
-        scores = np.stack([shares[:, SHARES.index(_share_of(role, settings))] for role in ROLES], axis=1)
+        scores = np.stack([shares[:, of.shares.index(_directed(role, settings))] for role in of.records], axis=1)
         applies = np.where(np.isnan(scores).all(axis=3), np.nan, 0)
-        return RoleScores(scores=scores, uniform=applies, greatest=applies + 1)
+        return RoleScores(roles=of.names, scores=scores, uniform=applies, greatest=applies + 1)
     measures = np.stack([text.measures for text in texts])
-    references = [REFERENCES.index(_reference_of(role, settings)) for role in ROLES]
+    references = [of.references.index(_reference_of(role, settings)) for role in of.records]
     return RoleScores(
-        scores=np.stack([_role_score(measures, role, settings) for role in ROLES], axis=1),
+        roles=of.names,
+        scores=np.stack([_role_score(measures, of, role, settings) for role in of.records], axis=1),
         uniform=np.stack([text.uniform for text in texts])[:, references],
         greatest=np.stack([text.greatest for text in texts])[:, references],
     )
 
 
-def _share_of(role: str, settings: ScoreSettings) -> str:
-    return f"{role} {settings.direction}" if role in SYNTACTIC else role
+def _directed(role: Role, settings: ScoreSettings) -> str:
+    return f"{role.name} {settings.direction}" if role.directions else role.name
 
 
-def _reference_of(role: str, settings: ScoreSettings) -> str:
-    if role == "block" and not settings.block_entropy:
-        return ROW_MEASURES[BLOCK]
-    return f"{role} {settings.direction}" if role in SYNTACTIC else role
+def _reference_of(role: Role, settings: ScoreSettings) -> str:
+    is_plain = role.weight != "none" and not settings.block_entropy
+    return unweighted(role.name) if is_plain else _directed(role, settings)
 
 
 def _role_score(
-    measures: Float[np.ndarray, "text measure layer head"], role: str, settings: ScoreSettings
+    measures: Float[np.ndarray, "text measure layer head"], of: RoleSet, role: Role, settings: ScoreSettings
 ) -> Float[np.ndarray, "text layer head"]:
-    if role == "block" and not settings.block_entropy:
-        return measures[:, BLOCK]
-    if role not in SYNTACTIC:
-        return measures[:, MEASURES.index(role)]
-    directions = DIRECTIONS if settings.direction == "both" else (settings.direction,)
-    return mean_of_known(measures[:, [MEASURES.index(f"{role} {direction}") for direction in directions]])
+    if settings.direction != "both" or not role.directions:
+        return measures[:, of.measures.index(_reference_of(role, settings))]
+    return mean_of_known(measures[:, [of.measures.index(f"{role.name} {direction}") for direction in role.directions]])
 
 
 def mean_of_known(values: Float[np.ndarray, "text direction *cell"]) -> Float[np.ndarray, "text *cell"]:

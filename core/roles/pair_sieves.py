@@ -1,4 +1,4 @@
-"""Sieves of the syntactic measures of a batch: which attention entries are read, with which weights.
+"""Sieves of the measures of pairs of a batch: which attention entries are read, with which weights.
 
 A measure here is a role in one direction or in both. All measures of all texts are computed at once, as numbers of
 cells: a cell is one measure's view of the attention of one query to one key of one text.
@@ -6,37 +6,35 @@ cells: a cell is one measure's view of the attention of one query to one key of 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from core.passes.texts import PassText
-from core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, SYNTACTIC_SHARES
-from core.texts.relations import RELATIONS, TokenPair
-
-BOTH: Final = len(DIRECTIONS)
-"""Index of "both" after those of DIRECTIONS."""
-N_ROLES: Final = len(SYNTACTIC)
+from core.roles.measures import RoleSet
+from core.roles.roles import DIRECTIONS, Pairs, Role
+from core.texts.relations import TokenPair
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairSieves:
-    """Sieves of a batch for its relations between words."""
+    """Sieves of a batch for its pairs of words."""
 
     entry_at: Int[np.ndarray, "entry 3"]
     """Text, query and key of the attention entries that are read, sorted by text and query."""
     entry_measure: Int[np.ndarray, " entry"]
-    """Index into SYNTACTIC_MEASURES followed by SYNTACTIC_SHARES."""
+    """Index into the roles' measures of pairs followed by their shares of pairs."""
     entry_weight: Float[np.ndarray, " entry"]
-    at_chance: Float[np.ndarray, "text syntactic_share"]
-    """Sum of uniform attention in each of SYNTACTIC_SHARES; NaN if a text has no such share."""
-    greatest: Float[np.ndarray, "text referenced"]
-    """Greatest possible score of each of SYNTACTIC_MEASURES, then of both directions of each role; NaN if a text has no
-    such relation."""
+    at_chance: Float[np.ndarray, "text pair_share"]
+    """Sum of uniform attention in each share of pairs; NaN if a text has no such share."""
+    greatest: Float[np.ndarray, "text pair_share"]
+    """Greatest possible score of each measure of pairs, then of both directions of each role that has two; NaN if a
+    text has no such pair."""
 
 
-def pair_sieves(texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]]) -> PairSieves:
+def pair_sieves(
+    texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]], causal: bool, roles: RoleSet
+) -> PairSieves:
     """The sieves of a batch.
 
     A score is the mean over pairs of the attention between their tokens, relative to uniform attention; its greatest
@@ -44,12 +42,14 @@ def pair_sieves(texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]
     a query is every piece at the other end of its relations, so that a head can put all of its attention inside.
 
     Args:
-        texts: with their relations.
+        texts: with their relations, if a role needs them.
         live: first and one-past-last key that each query of each text can attend to.
+        causal: whether tokens cannot attend to later tokens.
+        roles: of which those count whose sieves are pairs.
     """
-    n_texts, n_measures = len(texts), len(SYNTACTIC_SHARES)
+    n_texts, n_measures = len(texts), len(roles.pair_shares)
     shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))
-    cell_numbers, weights, n_visible = _cells(texts, live, shape)
+    cell_numbers, weights, n_visible = _cells(texts, live, causal, roles, shape)
     cells, first, cell_of = np.unique(cell_numbers, return_index=True, return_inverse=True)
     measure, text, query, key = np.unravel_index(cells, shape)
     group = measure * n_texts + text
@@ -68,11 +68,12 @@ def pair_sieves(texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]
     share_weight, at_chance = _row_shares(by_chance, group_of_row, n_groups)
     share_weight = np.repeat(share_weight, n_in_row)
 
-    scored, shared = measure < len(SYNTACTIC_MEASURES), share_weight > 0
+    n_scored = len(roles.pair_measures)
+    scored, shared = measure < n_scored, share_weight > 0
     at = np.stack([text, query, key], axis=1)
     entry_at = np.concatenate([at[scored], at[shared]])
     order = np.lexsort((entry_at[:, 1], entry_at[:, 0]))
-    entry_measure = np.concatenate([measure[scored], len(SYNTACTIC_MEASURES) + measure[shared]])
+    entry_measure = np.concatenate([measure[scored], n_scored + measure[shared]])
     return PairSieves(
         entry_at=entry_at[order],
         entry_measure=entry_measure[order],
@@ -92,49 +93,97 @@ def _sides(texts: Sequence[PassText]) -> tuple[list[np.ndarray], list[np.ndarray
 
 
 def _cells(
-    texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]], shape: tuple[int, ...]
+    texts: Sequence[PassText],
+    live: Sequence[Int[np.ndarray, "_ 2"]],
+    causal: bool,
+    roles: RoleSet,
+    shape: tuple[int, ...],
 ) -> tuple[Int[np.ndarray, " seen"], Float[np.ndarray, " seen"], Int[np.ndarray, " seen"]]:
     """Cells as numbers in an array of measures, texts, queries and keys; once for each pair that has it.
 
     Returns: cells; weight of each in its measure's score; number of keys that its query can attend to.
     """
-    text, query, key, pair, n_visible = _cells_of_pairs(texts, live)
-    names = [of_pair.name for of_text in texts for of_pair in of_text.pairs]
-    role, direction = np.array([1 + RELATIONS.index(name) for name in names], np.int64)[pair // 2], pair % 2
-    n_pairs = 2 * len(names)
-    relative = 1 / np.bincount(pair, 1 / n_visible, minlength=n_pairs)[pair]
+    none = np.zeros(0, np.int64)
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = [(none, np.zeros(0), none)]
+    alike: dict[tuple[object, ...], list[tuple[Role, Pairs]]] = {}
+    for role in roles.paired:
+        if isinstance(role.sieve, Pairs):
+            alike.setdefault((role.sieve.find, role.applies), []).append((role, role.sieve))
+    for same_pairs in alike.values():
+        role, sieve = same_pairs[0]
+        pairs = [sieve.find(text) if role.applies(text, causal) else () for text in texts]
+        parts.append(_cells_of_roles(pairs, live, same_pairs, roles, shape))
+    numbers, weights, n_visible = zip(*parts)
+    return np.concatenate(numbers), np.concatenate(weights), np.concatenate(n_visible)
 
-    def each_role(of_cell: np.ndarray) -> np.ndarray:
-        """Every pair counts for its own relation and for all of them."""
-        return np.tile(of_cell, 2)
 
-    role = np.concatenate([np.zeros_like(role), role])
-    group = (role * len(DIRECTIONS) + each_role(direction)) * shape[1] + each_role(text)
-    is_first = each_role(np.diff(pair, prepend=-1) != 0)
-    n_of_group = np.bincount(group, is_first, minlength=N_ROLES * len(DIRECTIONS) * shape[1])
-    has_direction = n_of_group.reshape(N_ROLES, len(DIRECTIONS), shape[1]) > 0
-    n_directions = has_direction.sum(axis=1)[role, each_role(text)]
-    weights = each_role(relative) / n_of_group[group]
-    at = tuple(each_role(of_cell) for of_cell in (text, query, key))
-    one_way, both_ways = (each_role(direction) * N_ROLES + role, BOTH * N_ROLES + role)
-    cell_numbers = [np.ravel_multi_index((measure, *at), shape) for measure in (one_way, both_ways)]
+def _cells_of_roles(
+    pairs: Sequence[Sequence[TokenPair]],
+    live: Sequence[Int[np.ndarray, "_ 2"]],
+    alike: Sequence[tuple[Role, Pairs]],
+    roles: RoleSet,
+    shape: tuple[int, ...],
+) -> tuple[Int[np.ndarray, " seen"], Float[np.ndarray, " seen"], Int[np.ndarray, " seen"]]:
+    """The cells of roles that share the pairs of each text, of which each takes those with its name, or all."""
+    text, query, key, pair, n_visible = _cells_of_pairs(pairs, live)
+    names = np.array([of_pair.name for of_text in pairs for of_pair in of_text], dtype=object)
+    relative = 1 / np.bincount(pair, 1 / n_visible, minlength=2 * len(names))[pair]
+    cells_of = [_of_role(role, sieve, pair, names) for role, sieve in alike]
+    cell = np.concatenate(cells_of)  # every pair counts for each role that takes it
+    of_role, direction = np.repeat(np.arange(len(alike)), list(map(len, cells_of))), pair[cell] % 2
+
+    group = (of_role * len(DIRECTIONS) + direction) * shape[1] + text[cell]
+    is_first = np.diff(pair, prepend=-1)[cell] != 0
+    n_of_group = np.bincount(group, is_first, minlength=len(alike) * len(DIRECTIONS) * shape[1])
+    n_directions = (n_of_group.reshape(len(alike), len(DIRECTIONS), shape[1]) > 0).sum(axis=1)
+    weights = relative[cell] / n_of_group[group]
+    one_way, both_ways = _measure_numbers([role for role, _ in alike], roles)
+    at = (text[cell], query[cell], key[cell])
+    has_both = both_ways[of_role] >= 0
+    both = tuple(of_cell[has_both] for of_cell in (both_ways[of_role], *at))
     return (
-        np.concatenate(cell_numbers),
-        np.concatenate([weights, weights / n_directions]),
-        np.tile(each_role(n_visible), 2),
+        np.concatenate(
+            [np.ravel_multi_index((one_way[of_role, direction], *at), shape), np.ravel_multi_index(both, shape)]
+        ),
+        np.concatenate([weights, (weights / n_directions[of_role, text[cell]])[has_both]]),
+        np.concatenate([n_visible[cell], n_visible[cell][has_both]]),
     )
 
 
+def _of_role(
+    role: Role, sieve: Pairs, pair: Int[np.ndarray, " cell"], names: np.ndarray
+) -> Int[np.ndarray, " own_cell"]:
+    """Indices of the cells of a role's pairs: in both directions, or in the first."""
+    is_own = np.ones(len(pair), bool) if sieve.name is None else (names == sieve.name)[pair // 2]
+    return np.flatnonzero(is_own if role.directions else is_own & (pair % 2 == 0))
+
+
+def _measure_numbers(
+    alike: Sequence[Role], roles: RoleSet
+) -> tuple[Int[np.ndarray, "role direction"], Int[np.ndarray, " role"]]:
+    """Indices of each role's measures among the shares of pairs, and that of the mean of both directions, or -1."""
+    number = {name: index for index, name in enumerate(roles.pair_shares)}
+    one_way = [
+        [number[f"{role.name} {direction}" if role.directions else role.name] for direction in DIRECTIONS]
+        for role in alike
+    ]
+    return np.array(one_way), np.array([number.get(f"{role.name} both", -1) for role in alike])
+
+
 def _cells_of_pairs(
-    texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]]
+    pairs: Sequence[Sequence[TokenPair]], live: Sequence[Int[np.ndarray, "_ 2"]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Cells of each pair of words in one direction, then in the other: every token of the attending word to every token
     of the attended one that it can see.
 
+    Args:
+        pairs: of each text.
+        live: first and one-past-last key that each query of each text can attend to.
+
     Returns: text, query, key, pair and number of visible keys of each cell; pair 2 i is the i-th in the first of
         DIRECTIONS, and 2 i + 1 in the second.
     """
-    sides = [side for text in texts for pair in text.pairs for side in oriented(pair, DIRECTIONS[0])]
+    sides = [side for of_text in pairs for pair in of_text for side in oriented(pair, DIRECTIONS[0])]
     tokens = np.concatenate([np.zeros(0, np.int64), *sides])
     sizes = np.array([len(side) for side in sides], np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -144,7 +193,7 @@ def _cells_of_pairs(
     offset = np.arange(len(pair)) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
     n_keys = sizes[attended][pair]
     query, key = tokens[starts[pair] + offset // n_keys], tokens[starts[attended][pair] + offset % n_keys]
-    text = np.repeat(np.arange(len(texts)), [len(of_text.pairs) for of_text in texts])[pair // 2]
+    text = np.repeat(np.arange(len(pairs)), list(map(len, pairs)))[pair // 2]
     n_queries = np.array([len(bounds) for bounds in live])
     start, end = np.concatenate(live)[(np.cumsum(n_queries) - n_queries)[text] + query].T
     is_visible = (start <= key) & (key < end)

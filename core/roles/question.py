@@ -1,20 +1,24 @@
 """Sieve bias scores as a question: the measures of each text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from core.attention.settings import PassSettings, live_keys
-from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.passes.arrays import Arrays
 from core.passes.prepare import trees, with_relations
 from core.passes.question import Question, text_alone, text_itself
 from core.passes.texts import PassText
 from core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
-from core.roles.measures import TextMeasures
+from core.roles.measures import USUAL, RoleSet, TextMeasures
+from core.roles.roles import ROLES
 from core.texts.relations import parser_name
 from core.texts.text import Text
+
+if TYPE_CHECKING:
+    from core.attention.observers import Observer
 
 CHUNK: Final = 64
 """Minimum number of texts that are parsed and passed before the next are parsed, so that a stopped command keeps what
@@ -32,13 +36,13 @@ def _compute(
     texts: Sequence[Text],
     prepared: Sequence[PassText],
     settings: PassSettings,
+    roles: RoleSet = USUAL,
     seed: int | None = None,
     parses: bool = True,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
     """Measures of batches of texts of similar length, which are parsed in chunks; keys are permuted if there is a
     seed."""
     from core.passes.batches import BATCH_TOKENS, plan_batches
-    from core.roles.permuted_keys import PermutedKeys
     from core.roles.scores import score_batch
 
     attention = checkpoint.attentions[settings.kind]
@@ -49,11 +53,19 @@ def _compute(
         parsed = dict(zip(rows, with_relations(chunk, [texts[row] for row in rows]) if parses else chunk, strict=True))
         for positions in group:
             batch_texts = [parsed[row] for row in positions]
-            permuted = (
-                None if seed is None else partial(PermutedKeys, texts=batch_texts, attention=attention, seed=seed)
-            )
-            scores = score_batch(checkpoint, batch_texts, settings, control=permuted)
-            yield list(zip(positions, scores.of_texts(), strict=True))
+            score = partial(score_batch, checkpoint, batch_texts, settings, roles=roles)
+            if seed is not None:
+                score = partial(score, observers=partial(_permuted, texts=batch_texts, attention=attention, seed=seed))
+            yield list(zip(positions, score().of_texts(), strict=True))
+
+
+def _permuted(
+    scores: "Observer", texts: Sequence[PassText], attention: AttentionLayers, seed: int
+) -> "tuple[Observer]":
+    """The only observer of a pass with permuted keys."""
+    from core.roles.permuted_keys import PermutedKeys
+
+    return (PermutedKeys(scores, texts, attention, seed),)
 
 
 def _chunks(batches: Iterable[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
@@ -68,23 +80,64 @@ def _chunks(batches: Iterable[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
         yield chunk
 
 
+ARRAYS: Final = ("measures", "shares", "uniform", "greatest")
+"""What is stored of a text; the question knows the roles."""
+
+
 def _pack(text: TextMeasures) -> Arrays:
-    return {field.name: getattr(text, field.name) for field in fields(text)}
+    return {name: getattr(text, name) for name in ARRAYS}
 
 
-def _unpack(arrays: Arrays) -> TextMeasures:
-    return TextMeasures(**arrays)
+def _unpack(arrays: Arrays, roles: RoleSet = USUAL) -> TextMeasures:
+    return TextMeasures(roles=roles, **arrays)
 
 
-SCORES: Final[Question[Text, TextMeasures]] = Question(
-    name="scores",
-    text_of=text_itself,
-    depends_on=lambda text: {**text_alone(text), "parser": _parser()},
-    compute=_compute,
-    pack=_pack,
-    unpack=_unpack,
+FIRST_ROLES: Final = (
+    "local",
+    "syntactic",
+    "delimiter",
+    "block",
+    "sink",
+    "delimiter:cls",
+    "delimiter:sep",
+    "syntactic:nsubj",
+    "syntactic:dobj",
+    "syntactic:amod",
+    "syntactic:advmod",
 )
-"""Measures of each text; `core.roles.measures.role_scores` makes them scores by role."""
+"""The roles that were scored before scores were stored by role: stored under a key that does not name them."""
+
+
+def _depends_on(text: Text, roles: RoleSet) -> dict[str, object]:
+    """What the scores of some roles depend on: the parser if one needs trees, and the roles with their versions."""
+    versions = {role.name: role.version for role in roles.records}
+    return {
+        **text_alone(text),
+        **({"parser": _parser()} if roles.needs_trees else {}),
+        **({} if versions == dict.fromkeys(FIRST_ROLES, 1) else {"roles": versions}),
+    }
+
+
+@cache
+def scores_question(names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasures]:
+    """The measures of each text for some roles, in the order of RECORDS.
+
+    They are stored for these roles together. A further role that is asked for alone is computed alone, and leaves what
+    is stored of the others valid.
+    """
+    roles = RoleSet(names)
+    return Question(
+        name="scores",
+        text_of=text_itself,
+        depends_on=partial(_depends_on, roles=roles),
+        compute=partial(_compute, roles=roles, parses=roles.needs_trees),
+        pack=_pack,
+        unpack=partial(_unpack, roles=roles),
+    )
+
+
+SCORES: Final = scores_question()
+"""The same of the usual roles; `core.roles.measures.role_scores` makes them scores by role."""
 
 SCORES_WITHOUT_PARSER: Final = replace(
     SCORES, name="scores, without relations", depends_on=text_alone, compute=partial(_compute, parses=False)
@@ -93,18 +146,25 @@ SCORES_WITHOUT_PARSER: Final = replace(
 
 
 @cache
-def permuted_keys_question(seed: int) -> Question[Text, TextMeasures]:
+def permuted_keys_question(seed: int, names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasures]:
     """The same measures with the keys of every row of attention in random order: a control.
 
     The orders of a text depend on its tokens and the seed alone. A causal model's keys are permuted among those that
     the query can attend to.
     """
+    question, roles = scores_question(names), RoleSet(names)
     return replace(
-        SCORES,
+        question,
         name="scores, permuted keys",
-        depends_on=lambda text: {**SCORES.depends_on(text), "seed": seed},
-        compute=partial(_compute, seed=seed),
+        depends_on=lambda text: {**question.depends_on(text), "seed": seed},
+        compute=partial(_compute, roles=roles, seed=seed, parses=roles.needs_trees),
     )
+
+
+def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The usual roles together, and further ones each alone: the sets that are stored for readers who ask for more."""
+    usual = tuple(role for role in roles if role in ROLES)
+    return [*([usual] if usual else []), *((role,) for role in roles if role not in ROLES)]
 
 
 def _compare_pairs(

@@ -1,35 +1,258 @@
-"""The roles that a head can have, and statistics of which heads have which."""
+"""The roles that a head can have: one record each, from which everything about them follows, and who holds which.
+
+A new role is one record here, one `Look` in `dashboard.figures.appearance`, and a test: its scores, references, columns
+in files, picture over the arcs and sentences on pages derive from these.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.texts.relations import RELATIONS
+from core.errors import AnalysisError, quoted
+from core.passes.texts import PassText
+from core.texts.relations import RELATIONS, TokenPair
+from core.texts.tokens import TokenizedText
 
-COARSE_ROLES: Final = ("local", "syntactic", "delimiter", "block")
-ROLES: Final = (
-    "local",
-    "syntactic",
-    "delimiter",
-    "block",
-    "sink",
-    "delimiter:cls",
-    "delimiter:sep",
-    *(f"syntactic:{relation}" for relation in RELATIONS),
+LOCAL_RADIUS: Final = 2
+DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
+"""Which word of a relation attends to which."""
+LACKS: Final = "no text contains what it looks for"
+KeySet = Callable[[TokenizedText], Bool[np.ndarray, " key"]]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A sieve of keys that do not depend on where the query stands."""
+
+    sets: tuple[KeySet, ...]
+    """Disjoint sets of keys. Each is a function with a name of its own, so that roles can share it."""
+    side: Callable[[TokenizedText], Int[np.ndarray, " query"]] | None = None
+    """Which one of the sets is the sieve of each query; None if their union is the sieve of all queries."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """A sieve of the keys at some distances from the query."""
+
+    first: int
+    """Offset of the first key from the query; -1 for the token before it."""
+    last: int
+    """Offset of the last key."""
+
+    def keys(self, n_tokens: int, causal: bool = False) -> Int[np.ndarray, "query 2"]:
+        """First and one-past-last key of each query.
+
+        Returns: key positions, clipped to the text: [0, n_tokens]; in a causal model without later keys.
+        Source: Pande et al. 2021, local sieve. Their notebook counts keys past the last token; here the band ends at
+        the end of the text.
+        """
+        query = np.arange(n_tokens)
+        end = np.clip(query + self.last, -1, query if causal else n_tokens - 1) + 1
+        return np.stack([np.clip(query + self.first, 0, n_tokens), end], axis=1)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A sieve of pairs found in the text: of an attending word and an attended one, each of one or more tokens."""
+
+    find: Callable[[PassText], Sequence[TokenPair]]
+    """The pairs of a text, for all roles that share them."""
+    name: str | None = None
+    """Name of the pairs of this role; None for all of them."""
+
+    def of(self, text: PassText) -> list[TokenPair]:
+        """The pairs of this role in a text."""
+        return [pair for pair in self.find(text) if self.name in (None, pair.name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """Everything that is particular to one role."""
+
+    name: str
+    """In files, links and tables."""
+    expects: str
+    """What a head with this role looks at, to complete "looks at ...". Of a finer role: which part of it."""
+    meaning: str = ""
+    """Explanation for the glossary and legends, a sentence; empty for a finer role, which the coarser one explains."""
+    sieve: Keys | Band | Pairs
+    applies: Callable[[PassText, bool], bool]
+    """Whether the role can apply to a text, prepared for a pass, of a model that is causal or not."""
+    weight: Literal["none", "entropy"] = "none"
+    """What each query's ratio is multiplied with in the score: with "entropy", its row's entropy in nats."""
+    part_of: str | None = None
+    """The coarser role of a finer one."""
+    directions: tuple[str, ...] = ()
+    """Of DIRECTIONS, where a pair can be read both ways."""
+    lacks: str = LACKS
+    """Why it could not be tested where it applies to no text."""
+    is_usual: bool = True
+    """Whether it is scored without being asked for."""
+    version: int = 1
+    """Part of the key of stored scores; increase it when the sieve changes."""
+
+    @property
+    def needs_trees(self) -> bool:
+        """Whether texts have to be parsed for it."""
+        return isinstance(self.sieve, Pairs) and self.sieve.find is relation_pairs
+
+
+def is_cls(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The token before a text, such as [CLS]."""
+    return text.is_cls
+
+
+def is_sep(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The tokens between and after segments, such as [SEP]."""
+    return text.is_sep
+
+
+def in_first_segment(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The tokens of the first segment, without special ones."""
+    return text.segments == 0
+
+
+def in_second_segment(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The tokens of the second segment, without special ones."""
+    return text.segments == 1
+
+
+def is_first(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The first token."""
+    return np.arange(len(text.ids)) == 0
+
+
+def query_sides(text: TokenizedText) -> Int[np.ndarray, " query"]:
+    """Segment that is each query's block sieve: 0 up to the last token of the first segment, then 1.
+
+    Special tokens are included: [CLS] to the first segment, the separators to the second.
+    """
+    first = np.flatnonzero(text.segments == 0)
+    return (np.arange(len(text.ids)) > (first[-1] if len(first) else -1)).astype(np.int64)
+
+
+def relation_pairs(text: PassText) -> Sequence[TokenPair]:
+    """The grammatical relations of a text."""
+    return text.pairs
+
+
+def anywhere(text: PassText, causal: bool) -> bool:
+    """Every text, also in cross-attention."""
+    return True
+
+
+def within_a_text(text: PassText, causal: bool) -> bool:
+    """Texts whose queries are also their keys."""
+    return text.queries is text.keys
+
+
+def within_pairs(text: PassText, causal: bool) -> bool:
+    """Texts of two segments whose queries are also their keys."""
+    return text.queries is text.keys and text.queries.n_segments == 2
+
+
+def in_causal_models(text: PassText, causal: bool) -> bool:
+    """Texts of models in which tokens cannot attend to later ones."""
+    return causal
+
+
+RELATION_WORDS: Final = {"nsubj": "subjects", "dobj": "objects", "amod": "adjectives", "advmod": "adverbs"}
+"""The words of which a relation begins; other relations are called by their names."""
+
+
+def _relation_role(relation: str) -> Role:
+    return Role(
+        name=f"syntactic:{relation}",
+        expects=RELATION_WORDS.get(relation, relation),
+        sieve=Pairs(relation_pairs, relation),
+        applies=anywhere,
+        part_of="syntactic",
+        directions=DIRECTIONS,
+    )
+
+
+RECORDS: Final = (
+    Role(
+        name="local",
+        expects="neighbouring tokens",
+        meaning=f"Looks nearby: at the token itself and up to {LOCAL_RADIUS} tokens before and after it.",
+        sieve=Band(-LOCAL_RADIUS, LOCAL_RADIUS),
+        applies=within_a_text,
+    ),
+    Role(
+        name="syntactic",
+        expects="words that are related to each other",
+        meaning="Looks along grammatical relations: between subjects, objects, adjectives or adverbs and the words "
+        "that they belong to.",
+        sieve=Pairs(relation_pairs),
+        applies=anywhere,
+        directions=DIRECTIONS,
+    ),
+    Role(
+        name="delimiter",
+        expects="the special tokens",
+        meaning="Looks at the special tokens that mark where a text begins and ends, such as [CLS] and [SEP].",
+        sieve=Keys((is_cls, is_sep)),
+        applies=anywhere,
+    ),
+    Role(
+        name="block",
+        expects="tokens of the same segment",
+        meaning="Looks at the tokens of its own segment, in a text that has two.",
+        sieve=Keys((in_first_segment, in_second_segment), query_sides),
+        applies=within_pairs,
+        weight="entropy",
+        lacks="it needs pairs of segments, and these are single texts",
+    ),
+    Role(
+        name="sink",
+        expects="the first token",
+        meaning="Looks at the first token of the text, as many heads of models do that only look back.",
+        sieve=Keys((is_first,)),
+        applies=in_causal_models,
+    ),
+    Role(name="delimiter:cls", expects="[CLS]", sieve=Keys((is_cls,)), applies=anywhere, part_of="delimiter"),
+    Role(name="delimiter:sep", expects="[SEP]", sieve=Keys((is_sep,)), applies=anywhere, part_of="delimiter"),
+    *map(_relation_role, RELATIONS),
 )
+"""Every role. The usual ones come first, and of those the ones with a corner of the grid."""
+BY_NAME: Final = {role.name: role for role in RECORDS}
+ROLES: Final = tuple(role.name for role in RECORDS if role.is_usual)
+"""Names of the roles that are scored without being asked for."""
+FURTHER_ROLES: Final = tuple(role.name for role in RECORDS if not role.is_usual)
+"""Names of the roles that are scored only if asked for."""
+COARSE_ROLES: Final = ROLES[:4]
+"""Those with a corner of the grid for an encoder."""
 FINE_ROLES: Final = ROLES[len(COARSE_ROLES) :]
 
 
+def known_roles(names: Iterable[str]) -> tuple[str, ...]:
+    """Names of roles, each once, in the order of RECORDS.
+
+    Raises: AnalysisError for a name that no role has.
+    """
+    asked = dict.fromkeys(names)
+    if unknown := [name for name in asked if name not in BY_NAME]:
+        raise AnalysisError(f"There is no role {quoted(unknown[0])}. Choose of: {', '.join(BY_NAME)}.")
+    return tuple(name for name in BY_NAME if name in asked)
+
+
+def coarse_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Of some roles those that are described: the coarse ones, and further ones that were asked for."""
+    return tuple(role for role in roles if role in COARSE_ROLES or role in FURTHER_ROLES)
+
+
 def shown_roles(
-    scores: Float[np.ndarray, "role layer head"], roles: tuple[str, ...] = ROLES
+    scores: Float[np.ndarray, "role layer head"], roles: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The coarse and the finer roles to display for a checkpoint.
 
     If no text has a delimiter, the attention sink on the first token replaces it among the coarse roles. Otherwise the
-    sink is a finer role, if applicable.
+    sink is a finer role, if applicable. Roles that are scored only if asked for stand beside the coarse ones.
 
     Args:
         scores: scores of one text, or means over several; NaN where a role is not applicable.
@@ -37,13 +260,15 @@ def shown_roles(
     """
     applies = {role for role, of_role in zip(roles, scores, strict=True) if np.isfinite(of_role).any()}
     if "sink" in applies and "delimiter" not in applies:
-        coarse = tuple("sink" if role == "delimiter" else role for role in COARSE_ROLES)
-        return coarse, tuple(role for role in FINE_ROLES if role not in coarse and not role.startswith("delimiter"))
-    return COARSE_ROLES, tuple(role for role in FINE_ROLES if role != "sink" or role in applies)
+        coarse = tuple("sink" if role == "delimiter" else role for role in coarse_roles(roles))
+        fine = [role for role in FINE_ROLES if role not in coarse and BY_NAME[role].part_of != "delimiter"]
+    else:
+        coarse, fine = coarse_roles(roles), [role for role in FINE_ROLES if role != "sink" or role in applies]
+    return coarse, tuple(role for role in fine if role in roles)
 
 
 def shown_roles_of_all(
-    means: Iterable[Float[np.ndarray, "role _ _"]], roles: tuple[str, ...] = ROLES
+    means: Iterable[Float[np.ndarray, "role _ _"]], roles: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The coarse and the finer roles to display for several checkpoints: the union, coarse if coarse for any of them.
 
@@ -52,9 +277,9 @@ def shown_roles_of_all(
         roles: names along the role axis.
     """
     shown = [shown_roles(of_checkpoint, roles) for of_checkpoint in means]
-    coarse = tuple(role for role in ROLES if any(role in of_checkpoint[0] for of_checkpoint in shown))
+    coarse = tuple(role for role in roles if any(role in of_checkpoint[0] for of_checkpoint in shown))
     return coarse, tuple(
-        role for role in ROLES if role not in coarse and any(role in of_checkpoint[1] for of_checkpoint in shown)
+        role for role in roles if role not in coarse and any(role in of_checkpoint[1] for of_checkpoint in shown)
     )
 
 

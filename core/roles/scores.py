@@ -16,18 +16,11 @@ from core.attention.settings import PassSettings, Window
 from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.passes.batches import gates, model_inputs, to_device
 from core.passes.texts import PassText, TextAttention
-from core.roles.measures import (
-    BLOCK,
-    ROW_MEASURES,
-    ROW_SHARES,
-    SYNTACTIC_MEASURES,
-    SYNTACTIC_SHARES,
-    TextMeasures,
-)
+from core.roles.measures import USUAL, RoleSet, TextMeasures
 from core.roles.observer import EntryWeights
-from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
+from core.roles.roles import Band
+from core.roles.sieves import BatchSieves, batch_sieves
 
-N_ENTRY_MEASURES: Final = len(SYNTACTIC_MEASURES) + len(SYNTACTIC_SHARES)
 OVERVIEW_BLOCKS: Final = 128
 """Maximum number of blocks along the longer axis of an overview."""
 
@@ -36,14 +29,16 @@ OVERVIEW_BLOCKS: Final = 128
 class BatchScores:
     """Result of the pass of one batch."""
 
+    roles: RoleSet
+    """The roles that were measured."""
     measures: Float[np.ndarray, "text measure layer head"]
-    """Sieve bias scores by MEASURES; NaN where not applicable; `block` is weighted with row entropy in nats."""
+    """Sieve bias scores by the roles' measures; NaN where not applicable."""
     shares: Float[np.ndarray, "text share layer head"]
-    """Shares above chance by SHARES: 0 for uniform attention, 1 for all attention inside the sieve."""
+    """Shares above chance by the roles' shares: 0 for uniform attention, 1 for all attention inside the sieve."""
     uniform: Float[np.ndarray, "text reference layer"]
-    """Score of uniform attention by REFERENCES."""
+    """Score of uniform attention by the roles' references."""
     greatest: Float[np.ndarray, "text reference layer"]
-    """Greatest possible score by REFERENCES."""
+    """Greatest possible score by the roles' references."""
     maps: dict[int, TextAttention]
     """Attention of the requested texts, by their index in the batch."""
 
@@ -51,7 +46,7 @@ class BatchScores:
         """Measures of each text."""
         arrays = zip(self.measures, self.shares, self.uniform, self.greatest)
         return [
-            TextMeasures(measures=measures, shares=shares, uniform=uniform, greatest=greatest)
+            TextMeasures(roles=self.roles, measures=measures, shares=shares, uniform=uniform, greatest=greatest)
             for measures, shares, uniform, greatest in arrays
         ]
 
@@ -61,7 +56,8 @@ class _Weights:
 
     def __init__(self, sieves: BatchSieves, tensor: Callable[[np.ndarray], Tensor]) -> None:
         self.row = tensor(sieves.row_weights)
-        target = sieves.entry_at[:, 0] * N_ENTRY_MEASURES + sieves.entry_measure
+        roles = sieves.columns.roles
+        target = sieves.entry_at[:, 0] * n_entry_measures(roles) + sieves.entry_measure
         n_queries = sieves.row_weights.shape[1]
         self.entries = EntryWeights(sieves.entry_at, target, sieves.entry_weight, n_queries, tensor)
 
@@ -82,41 +78,50 @@ class ScoreObserver:
 
         weights = {distinct: _Weights(distinct, tensor) for distinct in dict.fromkeys(sieves)}
         self._weights = [weights[of_layer] for of_layer in sieves]
-        self.indicators: Tensor | None = tensor(sieves[0].indicators)
+        self._columns, self._roles = sieves[0].columns, sieves[0].columns.roles
+        self.indicators: Tensor | None = tensor(sieves[0].indicators) if self._columns.key_sets else None
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)
-        self.wants_entropy = bool(self._applicable[:, BLOCK].any())
+        first_weighted = len(self._roles.row_measures)
+        self.wants_entropy = bool(
+            self._applicable[:, first_weighted : first_weighted + len(self._roles.weighted)].any()
+        )
         n_texts = len(sieves[0].indicators)
         zeros = partial(torch.zeros, device=device, dtype=dtype)
-        self._row_sums = zeros((len(sieves), n_texts, n_heads, len(ROW_MEASURES) + len(ROW_SHARES)))
-        self._block = zeros((len(sieves), n_texts, n_heads))
-        self._syntactic = zeros((len(sieves), n_texts * N_ENTRY_MEASURES, n_heads))
+        self._row_sums = zeros((len(sieves), n_texts, n_heads, sieves[0].row_weights.shape[-1]))
+        self._weighted_sums = zeros((len(sieves), n_texts, n_heads, len(self._roles.weighted)))
+        self._entry_sums = zeros((len(sieves), n_texts * n_entry_measures(self._roles), n_heads))
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's contribution to every measure."""
+        self._weights[tile.layer].entries.add(tile, self._entry_sums[tile.layer])
+        if not len(self._columns):
+            return
         weights = self._weights[tile.layer].row[tile.texts, tile.queries]
-        columns = torch.cat([_band_sums(tile)[..., None], _known(tile.indicator_sums)], dim=-1)
+        sums = [_band_sums(tile, band)[..., None] for band in self._columns.bands]
+        sums += [] if self.indicators is None else [_known(tile.indicator_sums)]
+        columns = torch.cat(sums, dim=-1)
         if tile.row_sums is not None:
             # Padding that can attend only to padding has a sum of 0, and no weight.
             columns = columns / tile.row_sums[..., None].clamp_min(torch.finfo(columns.dtype).tiny)
         self._row_sums[tile.layer, tile.texts] += columns.flatten(2) @ weights.flatten(1, 2)
         if tile.entropy is not None:
-            own_block = (columns * weights[:, None, ..., BLOCK]).sum(-1)
-            self._block[tile.layer, tile.texts] += (own_block * tile.entropy).sum(-1)
-        self._weights[tile.layer].entries.add(tile, self._syntactic[tile.layer])
+            for place, row in enumerate(self._roles.weighted):
+                inside = (columns * weights[:, None, ..., row]).sum(-1)
+                self._weighted_sums[tile.layer, tile.texts, :, place] += (inside * tile.entropy).sum(-1)
 
     def scores(self) -> tuple[Float[np.ndarray, "text measure layer head"], Float[np.ndarray, "text share layer head"]]:
-        """All of MEASURES and of SHARES, copied from the device at once; NaN where not applicable to a text."""
-        n_layers, n_texts, n_heads = self._block.shape
-        syntactic = self._syntactic.view(n_layers, n_texts, N_ENTRY_MEASURES, n_heads)
+        """All measures and shares, copied from the device at once; NaN where not applicable to a text."""
+        n_layers, n_texts, n_heads, _ = self._weighted_sums.shape
+        entries = self._entry_sums.view(n_layers, n_texts, n_entry_measures(self._roles), n_heads)
         rows = self._row_sums.transpose(2, 3)
-        n_rows, n_entries = len(ROW_MEASURES), len(SYNTACTIC_MEASURES)
+        n_rows, n_entries = len(self._roles.row_measures), len(self._roles.pair_measures)
         parts = [
             rows[:, :, :n_rows],
-            self._block[:, :, None],
-            syntactic[:, :, :n_entries],
+            self._weighted_sums.transpose(2, 3),
+            entries[:, :, :n_entries],
             rows[:, :, n_rows:],
-            syntactic[:, :, n_entries:],
+            entries[:, :, n_entries:],
         ]
         measured = torch.cat(parts, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
         n_measures = self._applicable.shape[1]
@@ -125,12 +130,17 @@ class ScoreObserver:
         return scores.astype(measured.dtype), shares.astype(measured.dtype)
 
 
-def _band_sums(tile: Tile) -> Float[Tensor, "text head query"]:
-    """Attention of each query inside its local band, from the tile's diagonals."""
+def n_entry_measures(roles: RoleSet) -> int:
+    """Number of measures and shares that are sums of single entries of attention."""
+    return len(roles.pair_measures) + len(roles.pair_shares)
+
+
+def _band_sums(tile: Tile, band: Band) -> Float[Tensor, "text head query"]:
+    """Attention of each query inside a band around it, from the tile's diagonals."""
     probabilities = tile.probabilities
     n_queries, n_keys = probabilities.shape[2:]
     sums = probabilities.new_zeros(probabilities.shape[:3])
-    for offset in range(tile.queries.start - LOCAL_RADIUS, tile.queries.start + LOCAL_RADIUS + 1):
+    for offset in range(tile.queries.start + band.first, tile.queries.start + band.last + 1):
         if -n_queries < offset < n_keys:
             diagonal = probabilities.diagonal(offset, dim1=2, dim2=3)
             first = max(0, -offset)
@@ -149,8 +159,8 @@ def score_batch(
     texts: Sequence[PassText],
     settings: PassSettings,
     windows: Mapping[int, Window] | None = None,
-    observers: Sequence[Observer] = (),
-    control: Callable[[Observer], Observer] | None = None,
+    observers: Callable[[Observer], Sequence[Observer]] = lambda scores: (scores,),
+    roles: RoleSet = USUAL,
 ) -> BatchScores:
     """Run one batch of texts, and compute scores and, for some texts, the attention to draw.
 
@@ -159,19 +169,20 @@ def score_batch(
         texts: prepared for the kind of attention in the settings.
         settings: which attention, and which heads are off.
         windows: for texts to draw, by index in the batch, the part of their attention to return.
-        observers: further observers of the same pass.
-        control: an observer that changes the tiles before it passes them on to the observer of scores.
+        observers: the observers of the pass, given that of the scores: with further ones beside it, or with one that
+            changes the tiles before it passes them on.
+        roles: the roles to measure.
 
     Source: Pande et al. 2021; differences from their code are documented in core/roles/sieves.py.
     """
     attention = checkpoint.attentions[settings.kind]
-    sieves = layer_sieves(texts, attention)
+    sieves = layer_sieves(texts, attention, roles)
     scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
     map_observers = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
-        [scores if control is None else control(scores), *map_observers.values(), *observers],
+        [*observers(scores), *map_observers.values()],
         calls=attention.calls,
         gates=gates(checkpoint, settings),
         stops=True,
@@ -182,6 +193,7 @@ def score_batch(
     }
     measures, shares = scores.scores()
     return BatchScores(
+        roles=roles,
         measures=measures,
         shares=shares,
         uniform=np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype),
@@ -190,11 +202,11 @@ def score_batch(
     )
 
 
-def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers) -> list[BatchSieves]:
+def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers, roles: RoleSet = USUAL) -> list[BatchSieves]:
     """Sieves of a batch for each layer; layers whose windows have the same effect on these texts share one object."""
     n_tokens = max(text.n_tokens for text in texts)
     reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
-    sieves = {reach: batch_sieves(texts, attention.causal, reach) for reach in dict.fromkeys(reaches)}
+    sieves = {reach: batch_sieves(texts, attention.causal, reach, roles) for reach in dict.fromkeys(reaches)}
     return [sieves[reach] for reach in reaches]
 
 

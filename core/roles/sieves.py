@@ -11,79 +11,102 @@ Source: Pande et al. 2021, sieve bias score.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import UNLIMITED, Reach, Window, live_keys
 from core.passes.texts import PassText
-from core.roles.measures import (
-    DIRECTIONS,
-    MEASURES,
-    ROW_MEASURES,
-    ROW_SHARES,
-)
+from core.roles.measures import USUAL, RoleSet
 from core.roles.pair_sieves import oriented, pair_sieves
 from core.roles.references import row_references
-from core.texts.tokens import TokenizedText
+from core.roles.roles import BY_NAME, DIRECTIONS, Band, Keys, KeySet, Pairs, Role
 
-LOCAL_RADIUS: Final = 2
-INDICATORS: Final = ("cls", "sep", "first segment", "second segment", "first token")
-"""Sets of keys that do not depend on the query."""
+
+@dataclass(frozen=True)
+class Columns:
+    """The sums of attention that some roles read: each band and each set of keys once, however many roles share it."""
+
+    roles: RoleSet
+
+    @cached_property
+    def bands(self) -> tuple[Band, ...]:
+        """Bands of the sieves, which are the first columns."""
+        return tuple(dict.fromkeys(role.sieve for role in self.roles.records if isinstance(role.sieve, Band)))
+
+    @cached_property
+    def key_sets(self) -> tuple[KeySet, ...]:
+        """Sets of keys of the sieves, which are the columns after the bands."""
+        sieves = (role.sieve for role in self.roles.records)
+        return tuple(dict.fromkeys(key_set for sieve in sieves if isinstance(sieve, Keys) for key_set in sieve.sets))
+
+    def __len__(self) -> int:
+        return len(self.bands) + len(self.key_sets)
+
+    def of(self, sieve: Keys | Band | Pairs) -> list[int]:
+        """Indices of the columns of a sieve; none for pairs, which are read entry by entry."""
+        if isinstance(sieve, Band):
+            return [self.bands.index(sieve)]
+        key_sets = sieve.sets if isinstance(sieve, Keys) else ()
+        return [len(self.bands) + self.key_sets.index(key_set) for key_set in key_sets]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchSieves:
     """Sieves of a batch; texts are padded at the end."""
 
-    indicators: Float[np.ndarray, "text key indicator"]
-    """1 for the keys in each of INDICATORS."""
+    columns: Columns
+    """The sums that are weighted, and the roles whose measures they make."""
+    indicators: Float[np.ndarray, "text key key_set"]
+    """1 for the keys in each set of the columns."""
     row_weights: Float[np.ndarray, "text query column row_measure"]
-    """Weight of each query's column sums (the local band, then INDICATORS) in each of ROW_MEASURES, then in each of
-    ROW_SHARES."""
+    """Weight of each query's columns in each of the roles' row measures, then in the shares of the same roles."""
     entry_at: Int[np.ndarray, "entry 3"]
-    """Text, query and key of the attention entries that syntactic measures read, sorted by text and query."""
+    """Text, query and key of the attention entries that measures of pairs read, sorted by text and query."""
     entry_measure: Int[np.ndarray, " entry"]
-    """Index into SYNTACTIC_MEASURES followed by SYNTACTIC_SHARES."""
+    """Index into the roles' measures of pairs followed by their shares of pairs."""
     entry_weight: Float[np.ndarray, " entry"]
     applicable: Bool[np.ndarray, "text measure"]
     """False if a text has no score: no such token, a single segment, or no such relation."""
     at_chance: Float[np.ndarray, "text share"]
-    """Sum of uniform attention in each of SHARES, to be subtracted; NaN if a text has no such share."""
+    """Sum of uniform attention in each share, to be subtracted; NaN if a text has no such share."""
     uniform: Float[np.ndarray, "text reference"]
-    """Score of uniform attention by REFERENCES; NaN where not applicable."""
+    """Score of uniform attention by the roles' references; NaN where not applicable."""
     greatest: Float[np.ndarray, "text reference"]
-    """Greatest possible score by REFERENCES."""
+    """Greatest possible score by the roles' references."""
 
 
-def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED) -> BatchSieves:
+def batch_sieves(
+    texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED, roles: RoleSet = USUAL
+) -> BatchSieves:
     """Sieves of a batch of texts, padded at the end to the longest, for layers with the same window."""
-    n_queries = max(len(text.queries.ids) for text in texts)
-    indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(INDICATORS)))
-    row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES) + len(ROW_SHARES)))
+    columns, n_queries = Columns(roles), max(len(text.queries.ids) for text in texts)
+    indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(columns.key_sets)))
+    row_weights = np.zeros((len(texts), n_queries, len(columns), 2 * len(roles.rows)))
     sizes = [(len(text.queries.ids), len(text.keys.ids)) for text in texts]
     live_of = {size: live_keys(*size, causal, reach) for size in set(sizes)}
     live = [live_of[size] for size in sizes]
-    pairs = pair_sieves(texts, live)
+    pairs = pair_sieves(texts, live, causal, roles)
     at_chance, references = [], []
     alike: dict[tuple[object, ...], _TextRows] = {}
     for row, (text, bounds) in enumerate(zip(texts, live)):
-        key = _layout(text)
-        of_text = alike[key] = alike.get(key) or _text_rows(text, bounds, causal)
-        indicators[row, : len(text.keys.ids)] = of_text.indicators
+        parts = _Parts.of(text, causal, columns)
+        of_text = alike[parts.key] = alike.get(parts.key) or _text_rows(parts, bounds, causal, columns)
+        indicators[row, : len(text.keys.ids)] = parts.key_sets
         row_weights[row, : len(bounds)] = of_text.weights
         at_chance.append(of_text.at_chance)
         references.append(of_text.references)
     rows_uniform, rows_greatest = (np.stack(arrays) for arrays in zip(*references))
     uniform = np.concatenate([rows_uniform, np.where(np.isnan(pairs.greatest), np.nan, 1)], axis=1)
     return BatchSieves(
+        columns=columns,
         indicators=indicators,
         row_weights=row_weights,
         entry_at=pairs.entry_at,
         entry_measure=pairs.entry_measure,
         entry_weight=pairs.entry_weight,
-        applicable=~np.isnan(uniform[:, : len(MEASURES)]),
+        applicable=~np.isnan(uniform[:, : len(roles.measures)]),
         at_chance=np.concatenate([np.stack(at_chance), pairs.at_chance], axis=1),
         uniform=uniform,
         greatest=np.concatenate([rows_greatest, pairs.greatest], axis=1),
@@ -91,53 +114,99 @@ def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMIT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _TextRows:
-    """The sieves of one text that do not depend on its relations."""
+class _Parts:
+    """The parts of one text that the sieves of sets of keys and of bands depend on."""
 
-    indicators: Float[np.ndarray, "key indicator"]
+    n_queries: int
+    key_sets: Bool[np.ndarray, "key key_set"]
+    sides: dict[str, Int[np.ndarray, " query"]]
+    """By role: which one of its sets is the sieve of each query."""
+    applies: tuple[bool, ...]
+    """By the roles of rows."""
+
+    @classmethod
+    def of(cls, text: PassText, causal: bool, columns: Columns) -> "_Parts":
+        """The parts of a text."""
+        rows = columns.roles.rows
+        applies = tuple(role.applies(text, causal) for role in rows)
+        sets = [key_set(text.keys) for key_set in columns.key_sets]
+        return cls(
+            n_queries=len(text.queries.ids),
+            key_sets=np.array(sets, dtype=bool).reshape(len(sets), len(text.keys.ids)).T,
+            sides={
+                role.name: role.sieve.side(text.queries)
+                for role, applies_here in zip(rows, applies)
+                if applies_here and isinstance(role.sieve, Keys) and role.sieve.side
+            },
+            applies=applies,
+        )
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Key that is equal for texts with equal sieves, as most texts of the same length have."""
+        sides = (side.tobytes() for side in self.sides.values())
+        return (self.n_queries, len(self.key_sets), self.key_sets.tobytes(), self.applies, *sides)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TextRows:
+    """The sieves of one text that do not depend on its pairs."""
+
     weights: Float[np.ndarray, "query column row_measure"]
-    """Of ROW_MEASURES, then of ROW_SHARES."""
+    """Of the row measures, then of the shares of the same roles."""
     at_chance: Float[np.ndarray, " row_share"]
     references: tuple[Float[np.ndarray, " row_reference"], Float[np.ndarray, " row_reference"]]
 
 
-def _layout(text: PassText) -> tuple[object, ...]:
-    """Key that is equal for texts with equal sieves, as most texts of the same length have."""
-    queries, keys = text.queries, text.keys
-    of_keys = (keys.segments.tobytes(), keys.is_cls.tobytes(), keys.is_sep.tobytes())
-    return (queries is keys, queries.segments.tobytes(), *of_keys)
-
-
-def _text_rows(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) -> _TextRows:
+def _text_rows(parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns) -> _TextRows:
     visible = live[:, 1] - live[:, 0]
-    scores, shares, at_chance = _row_weights(_row_sieves(text, live, causal), visible)
+    sizes = _column_sizes(parts, live, causal, columns)
+    sieves = [
+        _row_sieve(role, parts, sizes, columns) if applies else _RowSieve(np.zeros_like(sizes, bool), 0 * visible)
+        for role, applies in zip(columns.roles.rows, parts.applies)
+    ]
+    if not sieves:
+        return _TextRows(
+            weights=np.zeros((*sizes.shape, 0)), at_chance=np.zeros(0), references=(np.zeros(0), np.zeros(0))
+        )
+    scores, shares, at_chance = _row_weights(sieves, visible)
     return _TextRows(
-        indicators=_key_indicators(text.keys),
         weights=np.concatenate([scores, shares], axis=2),
         at_chance=at_chance,
-        references=row_references(scores, visible),
+        references=row_references(scores, visible, columns.roles.weighted),
     )
 
 
-def local_band(n_tokens: int, causal: bool = False, radius: int = LOCAL_RADIUS) -> Int[np.ndarray, "query 2"]:
-    """First and one-past-last key of each query's local sieve.
+def _column_sizes(
+    parts: _Parts, live: Int[np.ndarray, "query 2"], causal: bool, columns: Columns
+) -> Int[np.ndarray, "query column"]:
+    """Number of keys of each column that each query can attend to."""
+    start, end = live.T
+    bands = [band.keys(parts.n_queries, causal).T for band in columns.bands]
+    in_bands = [np.maximum(np.minimum(last, end) - np.maximum(first, start), 0) for first, last in bands]
+    before = np.concatenate([np.zeros((1, parts.key_sets.shape[1]), int), np.cumsum(parts.key_sets, axis=0)])
+    return np.column_stack([*in_bands, before[end] - before[start]])
 
-    Returns: key positions, clipped to the text: [0, n_tokens]; in a causal model without later keys.
-    Source: Pande et al. 2021, local sieve. Their notebook counts keys past the last token; here the band ends at the
-    end of the text.
-    """
-    query = np.arange(n_tokens)
-    last = query if causal else np.minimum(query + radius, n_tokens - 1)
-    return np.stack([np.maximum(query - radius, 0), last + 1], axis=1)
+
+@dataclass(frozen=True, eq=False)
+class _RowSieve:
+    """A sieve of keys that are summed in columns."""
+
+    columns: Bool[np.ndarray, "query column"]
+    """Columns whose keys are in each query's sieve; a key is in one of them at most."""
+    size: Int[np.ndarray, " query"]
+    """Number of keys in each query's sieve."""
 
 
-def query_sides(text: TokenizedText) -> Int[np.ndarray, " query"]:
-    """Segment that is each query's block sieve: 0 up to the last token of the first segment, then 1.
-
-    Special tokens are included: [CLS] to the first segment, the separators to the second.
-    """
-    first = np.flatnonzero(text.segments == 0)
-    return (np.arange(len(text.ids)) > (first[-1] if len(first) else -1)).astype(np.int64)
+def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"], columns: Columns) -> _RowSieve:
+    """The sieve of a role that applies to a text."""
+    of_sieve = np.array(columns.of(role.sieve))
+    is_summed = np.zeros(sizes.shape, dtype=bool)
+    if role.name in parts.sides:
+        is_summed[np.arange(len(sizes)), of_sieve[parts.sides[role.name]]] = True
+    else:
+        is_summed[:, of_sieve] = True
+    return _RowSieve(is_summed, np.where(is_summed, sizes, 0).sum(axis=1))
 
 
 def sieve_cells(
@@ -150,82 +219,31 @@ def sieve_cells(
     """A role's sieve as a boolean map, for display; all False if the role is not applicable.
 
     Args:
-        role: one of ROLES.
+        role: name of one of RECORDS.
         text: prepared, with its relations.
         causal: whether tokens cannot attend to later tokens.
-        directions: for syntactic roles, of DIRECTIONS.
+        directions: for roles whose pairs can be read both ways, of DIRECTIONS.
         window: the part of the map to return; None for the whole map.
     """
     window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
     query, key = np.arange(*window.queries), np.arange(*window.keys)
     cells = np.zeros((len(query), len(key)), dtype=bool)
-    key_sets = {name: is_in_set[key] for name, is_in_set in zip(INDICATORS, _key_indicators(text.keys).T.astype(bool))}
-    is_self = text.queries is text.keys
-    if role.startswith("delimiter"):
-        names = {"delimiter:cls": ("cls",), "delimiter:sep": ("sep",)}.get(role, ("cls", "sep"))
-        cells |= np.any([key_sets[name] for name in names], axis=0)
-    elif role == "sink" and causal:
-        cells |= key_sets["first token"]
-    elif role == "local" and is_self:
-        start, end = local_band(len(text.queries.ids), causal)[query, :, None].swapaxes(0, 1)
-        cells |= (start <= key) & (key < end)
-    elif role == "block" and is_self and text.queries.n_segments == 2:
-        side = query_sides(text.queries)[query, None]
-        cells |= np.where(side == 0, key_sets["first segment"], key_sets["second segment"])
-    elif role.startswith("syntactic"):
-        for pair in text.pairs:
-            if role in ("syntactic", f"syntactic:{pair.name}"):
-                for direction in directions:
+    record = BY_NAME[role]
+    if not record.applies(text, causal):
+        return cells
+    match record.sieve:
+        case Band() as band:
+            start, end = band.keys(len(text.queries.ids), causal)[query, :, None].swapaxes(0, 1)
+            cells |= (start <= key) & (key < end)
+        case Keys(sets, side):
+            is_in_set = np.array([key_set(text.keys)[key] for key_set in sets])
+            cells |= is_in_set.any(axis=0) if side is None else is_in_set[side(text.queries)[query]]
+        case Pairs() as pairs:
+            for pair in pairs.of(text):
+                for direction in directions if record.directions else DIRECTIONS[:1]:
                     attending, attended = oriented(pair, direction)
                     cells |= np.isin(query, attending)[:, None] & np.isin(key, attended)
     return cells & (key <= query[:, None]) if causal else cells
-
-
-def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
-    is_first = np.arange(len(text.ids)) == 0
-    sets = (text.is_cls, text.is_sep, text.segments == 0, text.segments == 1, is_first)
-    return np.stack(sets, axis=1).astype(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class _RowSieve:
-    """A sieve of keys that are summed in columns: the local band, then INDICATORS."""
-
-    columns: Bool[np.ndarray, "query column"]
-    """Columns whose keys are in each query's sieve; a key is in one of them at most."""
-    size: Int[np.ndarray, " query"]
-    """Number of keys in each query's sieve."""
-
-
-def _row_sieves(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) -> list[_RowSieve]:
-    """The sieves of ROW_MEASURES; empty where a measure does not apply."""
-    queries, n_queries = text.queries, len(text.queries.ids)
-    start, end = live.T
-    before = np.concatenate([np.zeros((1, len(INDICATORS)), dtype=int), np.cumsum(_key_indicators(text.keys), axis=0)])
-    cls, sep, first, second, first_token = (before[end] - before[start]).astype(np.int64).T
-    none = np.zeros_like(cls)
-
-    def of_columns(size: np.ndarray, *columns: int) -> _RowSieve:
-        is_summed = np.zeros((n_queries, 1 + len(INDICATORS)), dtype=bool)
-        is_summed[:, columns] = True
-        return _RowSieve(is_summed, size)
-
-    local = block = of_columns(none)
-    if queries is text.keys:
-        band = local_band(n_queries, causal)
-        local = of_columns(np.minimum(band[:, 1], end) - np.maximum(band[:, 0], start), 0)
-        if queries.n_segments == 2:
-            side = query_sides(queries)
-            own = np.stack([column == 3 + side for column in range(1 + len(INDICATORS))], axis=1)
-            block = _RowSieve(own, np.where(side == 0, first, second))
-    return [
-        local,
-        of_columns(cls + sep, 1, 2),
-        of_columns(cls, 1),
-        of_columns(sep, 2),
-        of_columns(first_token if causal else none, 5),
-        block,
-    ]
 
 
 def _row_weights(

@@ -14,7 +14,7 @@ from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.matched_pairs import MatchedTests
 from core.roles.measures import SYNTACTIC, RoleScores, Scale
-from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.roles import coarse_roles
 from core.roles.uncertainty.anytime import as_odds
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
@@ -77,11 +77,13 @@ def score_table(
     Args:
         positions: index of each text in the input.
         n_tokens: number of tokens of each text, special tokens included.
-        scored: scores by ROLES, with their references.
+        scored: scores by role, with their references.
         facts: metadata, stored as the table's `attrs` in a Parquet file.
     """
     shape = scored.scores.shape
-    index = pd.MultiIndex.from_product([positions, ROLES, range(shape[2]), range(shape[3])], names=SCORE_COLUMNS[:4])
+    index = pd.MultiIndex.from_product(
+        [positions, scored.roles, range(shape[2]), range(shape[3])], names=SCORE_COLUMNS[:4]
+    )
     columns = {
         "score": scored.scores,
         "uniform": np.broadcast_to(scored.uniform[..., None], shape),
@@ -210,17 +212,20 @@ def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " rol
 
     Args:
         counts: the checkpoint's own, and those of controls.
-        positional: by ROLES, how many of the checkpoint's own do not beat pairs of words at the same distance.
+        positional: by the roles of the counts, how many of the checkpoint's own do not beat pairs of words at the same
+            distance.
     """
     rows = [
         (count.control, count.seed, role, int(n_held), count.n_heads)
         for count in counts
-        for role, n_held in zip(ROLES, count.heads, strict=True)
+        for role, n_held in zip(count.roles, count.heads, strict=True)
     ]
     table = pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
     if positional is not None:
         marked = (table["control"] == "none") & table["role"].isin(SYNTACTIC)
-        table["positional"] = table["role"].map(dict(zip(ROLES, positional.tolist()))).where(marked).astype("Int64")
+        table["positional"] = (
+            table["role"].map(dict(zip(counts[0].roles, positional.tolist()))).where(marked).astype("Int64")
+        )
     return table
 
 
@@ -244,7 +249,7 @@ def matched_table(tests: HeadTests, matched: MatchedTests) -> pd.DataFrame:
 
 def counts_by_control(table: pd.DataFrame) -> str:
     """The counts of coarse roles as text: a row per role, a column per control, the mean where it has several seeds."""
-    coarse = table[table["role"].isin(COARSE_ROLES)]
+    coarse = table[table["role"].isin(coarse_roles(tuple(table["role"].unique())))]
     means = coarse.pivot_table(index="role", columns="control", values="heads", sort=False)
     return means.round(1).rename_axis(index=None, columns=None).to_string()
 

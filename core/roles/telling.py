@@ -4,7 +4,7 @@ import numpy as np
 
 from core.attention.settings import Head, highest_head
 from core.passes.texts import TextAttention
-from core.roles.measures import DIRECTIONS
+from core.roles.roles import DIRECTIONS
 from core.roles.sieves import sieve_cells
 from core.texts.tokens import SPECIAL
 

@@ -5,8 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from core.roles.roles import ROLES
-
 _WHITE = "#FFFFFF"
 _BLACK = "#000000"
 
@@ -25,6 +23,9 @@ class Look:
     """Text on that fill, black or white, at least 4.5:1."""
     label: str
     """Name of the role, for display."""
+    shape: str = ""
+    """Mark, to distinguish roles without colours: a Vega symbol, or its outline as an SVG path. Empty where none is
+    drawn."""
 
     @property
     def lettered(self) -> str:
@@ -37,32 +38,29 @@ class Look:
         return [self.label, f"({self.letter})"]
 
 
-LOOKS: Final[dict[str, Look]] = {
-    look.name: look
-    for look in (
-        Look("local", "L", "#0072B2", _WHITE, "local"),
-        Look("syntactic", "S", "#E69F00", _BLACK, "syntactic"),
-        Look("delimiter", "D", "#007A5E", _WHITE, "delimiter"),
-        Look("block", "B", "#CC79A7", _BLACK, "block"),
-        # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
-        Look("sink", "F", "#009E73", _BLACK, "attention sink"),
-        # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
-        Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS"),
-        Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP"),
-        Look("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj"),
-        Look("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj"),
-        Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod"),
-        Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod"),
-    )
-}
-
 PENTAGON: Final = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
 STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
 HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
-_COARSE_SHAPES = ("circle", "square", "triangle-up", "diamond")
-_FINE_SHAPES = ("cross", "triangle-down", "triangle-left", "triangle-right", PENTAGON, STAR)
-SHAPES: Final = dict(zip(ROLES, (*_COARSE_SHAPES, HEXAGON, *_FINE_SHAPES), strict=True))
-"""Mark of each role, to distinguish roles without colours: a Vega symbol, or its outline as an SVG path."""
+
+LOOKS: Final[dict[str, Look]] = {
+    look.name: look
+    for look in (
+        Look("local", "L", "#0072B2", _WHITE, "local", "circle"),
+        Look("syntactic", "S", "#E69F00", _BLACK, "syntactic", "square"),
+        Look("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
+        Look("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
+        # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
+        Look("sink", "F", "#009E73", _BLACK, "attention sink", HEXAGON),
+        # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
+        Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
+        Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),
+        Look("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj", "triangle-left"),
+        Look("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj", "triangle-right"),
+        Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod", PENTAGON),
+        Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
+    )
+}
+SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}
 
 HEAD_COLORS: Final = (
     "#1177CC",

@@ -30,7 +30,7 @@ def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -
     inference, engine, settings, too_long = visit.inference, visit.engine, visit.settings, policy()
     try:
         return inference.kept(engine, question, items, settings, too_long=too_long) or with_progress(
-            (question.name, engine, tuple(items), settings, too_long),
+            (question, engine, tuple(items), settings, too_long),
             lambda report: inference.ask(engine, question, items, settings, too_long=too_long, report=report),
         )
     except EveryTextTooLong as error:

@@ -11,9 +11,8 @@ from cache.answers import Answers
 from cache.store.recent import Recent
 from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.matched_pairs import MatchedTests, matched_tests
-from core.roles.measures import RoleScores, Scale, TextMeasures, role_scores
-from core.roles.question import MATCHED_PAIRS, SCORES
-from core.roles.roles import ROLES
+from core.roles.measures import RoleScores, Scale, ScoreSettings, TextMeasures, role_scores
+from core.roles.question import MATCHED_PAIRS, each_alone, scores_question
 from core.roles.uncertainty.anytime import roles_by_evidence
 from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.roles.uncertainty.stability import Resamples, resamples, stability
@@ -28,6 +27,8 @@ from dashboard.views.frame import Visit
 
 Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""
+Measured = tuple[Answers[TextMeasures], ...]
+"""Measures of the same texts, by the roles that are stored together."""
 RESAMPLES_BYTES: Final = 64 * 2**20
 """Limit for resamples in memory, for all readers: moving tau needs the same ones again."""
 TRUST_BYTES: Final = 16 * 2**20
@@ -143,56 +144,67 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
 
 
 def _tested(visit: Visit, asking: Asking) -> Corpus | None:
-    measured, choice = asking(visit, SCORES, visit.texts), visit.chosen
+    measured, choice = _measured(visit, asking, visit.texts), visit.chosen
     if measured is None:
         return None
     if not ledger.is_typed(choice):
         return judged(measured, choice)
     counted = ledger.counted(visit) if ledger.decides(choice) else visit.texts
-    counts = measured if counted == visit.texts else asking(visit, SCORES, counted)
+    counts = measured if counted == visit.texts else _measured(visit, asking, counted)
     if counts is None:
         return None
     ledger.remember(visit.texts)
     tested = judged(measured, choice, counts)
-    return replace(tested, bets_on=tuple(counted[position] for position in counts.positions))
+    return replace(tested, bets_on=tuple(counted[position] for position in counts[0].positions))
 
 
-def judged(measured: Answers[TextMeasures], choice: Choice, counts: Answers[TextMeasures] | None = None) -> Corpus:
+def _measured(visit: Visit, asking: Asking, texts: tuple[Text, ...]) -> Measured | None:
+    """The measures of the reader's roles; None where some are missing."""
+    parts = [asking(visit, scores_question(names), texts) for names in each_alone(visit.chosen.roles)]
+    measured = tuple(part for part in parts if part is not None)
+    return measured if len(measured) == len(parts) else None
+
+
+def judged(measured: Measured, choice: Choice, counts: Measured | None = None) -> Corpus:
     """Roles over some texts by the reader's settings: by the test, or where texts are typed by evidence.
 
     Args:
-        measured: the texts.
-        chosen: the reader's settings.
-        counts: texts that evidence counts; None for the same ones.
+        measured: of the texts.
+        choice: the reader's settings.
+        counts: of the texts that evidence counts; None for the same ones.
     """
     counts, decides = counts or measured, ledger.decides(choice)
     key = (measured, counts, decides, choice.score_settings, choice.criterion)
     tested = _judged.get(key)
     if tested is None:
         tested = _judge(measured, counts if decides else None, choice)
-        _judged.put(key, tested, tested.scores.nbytes + measured.n_bytes + counts.n_bytes)
+        _judged.put(key, tested, tested.scores.nbytes + sum(part.n_bytes for part in (*measured, *counts)))
     return tested
 
 
-def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None, choice: Choice) -> Corpus:
+def _judge(measured: Measured, counts: Measured | None, choice: Choice) -> Corpus:
     """Compute the roles: by the test, or by evidence over the texts that count."""
     settings, criterion = choice.score_settings, choice.criterion
-    scored, bets = role_scores(measured.results, settings), None
+    scored, bets = _scores(measured, settings), None
     if counts is not None:
-        bets = scored if counts is measured else role_scores(counts.results, settings)
-        tests = roles_by_evidence(scored, bets, ROLES, criterion)
+        bets = scored if counts is measured else _scores(counts, settings)
+        tests = roles_by_evidence(scored, bets, scored.roles, criterion)
     else:
-        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+        tests = role_tests(scored.scores, scored.roles, criterion, scored.uniform)
     return Corpus(
-        key=(measured.number, settings),
+        key=(tuple(part.number for part in measured), settings),
         scored=scored,
         tests=tests,
         scale=settings.scale,
-        positions=measured.positions,
-        n_tokens=measured.n_tokens,
-        too_long=measured.too_long,
+        positions=measured[0].positions,
+        n_tokens=measured[0].n_tokens,
+        too_long=measured[0].too_long,
         bets=bets,
     )
+
+
+def _scores(measured: Measured, settings: ScoreSettings) -> RoleScores:
+    return RoleScores.joined([role_scores(part.results, settings) for part in measured])
 
 
 def facts(visit: Visit, tested: Corpus) -> dict[str, str]:

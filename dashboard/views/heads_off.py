@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests
-from core.roles.roles import ROLES, shown_roles
+from core.roles.roles import shown_roles
 from core.texts.tokens import SPECIAL
 from dashboard import link, state, wording
 from dashboard.files import provenance
@@ -134,7 +134,7 @@ def _output_table(head: "HeadOutput") -> pd.DataFrame:
 def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
     choice, before, without = visit.chosen, all_on.scores, screen.now
     holds = (all_on.roles(choice.criterion), without.roles(choice.criterion))
-    table = role_changes((before, without.scores), holds)
+    table = role_changes(without.scored.roles, (before, without.scores), holds)
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
     first_off = min(layer for layer, _ in choice.off)
     n_later = before.shape[2] * (before.shape[1] - first_off - 1)
@@ -148,17 +148,19 @@ def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
 
 
 def role_changes(
+    roles: tuple[str, ...],
     scores: tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]],
     holds: tuple[Bool[np.ndarray, "role layer head"], Bool[np.ndarray, "role layer head"]],
 ) -> pd.DataFrame:
     """Roles that heads gain or lose on one text, the largest difference first.
 
     Args:
-        scores: by ROLES, with all heads on, and without some.
+        roles: names along the role axis.
+        scores: with all heads on, and without some.
         holds: which head has which role, likewise.
     """
     before, after = scores
-    coarse, fine = shown_roles(before)
+    coarse, fine = shown_roles(before, roles)
     rows = [
         {
             "name": head_name(layer, head),
@@ -169,7 +171,7 @@ def role_changes(
             "all heads on": float(before[index, layer, head]),
             "without": float(after[index, layer, head]),
         }
-        for index, role in enumerate(ROLES)
+        for index, role in enumerate(roles)
         if role in coarse + fine
         for layer, head in np.argwhere(holds[0][index] != holds[1][index]).tolist()
     ]

@@ -243,7 +243,7 @@ def test_predictions_that_were_stored_without_every_array_are_computed_anew(stor
     text = {"segments": item.text.segments, "words": item.text.words}
     before = {"text": text, "segments": item.segments, "spans": item.spans, "from word": "mean"}
     named = {} if len(stored) == 1 else {"kept": stored}
-    key = answer_key("predictions", engine.files.fingerprint, engine.dtype, SELF, **before, **named)
+    key = answer_key(("predictions", 4), engine.files.fingerprint, engine.dtype, SELF, **before, **named)
     arrays = {"predicted": np.zeros((2, 2, 3, 3), np.int16), "has_tokens": np.zeros(3, bool)}
     entry = {name: arrays[name] for name in stored}
     inference.store.put_many({key: {**entry, "n_tokens": np.array(5), "n_cut": np.array(0)}})
@@ -261,7 +261,7 @@ def test_answers_that_were_stored_without_attention_are_not_read(engine, inferen
         (PARSED_PREDICTIONS, text, {**text_alone(text), "parser": parser_name()}),
     )
     for question, item, depended_on in before:
-        key = answer_key(question.name, engine.files.fingerprint, engine.dtype, SELF, **depended_on)
+        key = answer_key((question.name, question.version), engine.files.fingerprint, engine.dtype, SELF, **depended_on)
         inference.store.put_many({key: {"n_tokens": np.array(5), "n_cut": np.array(0)}})
         assert inference.kept(engine, question, [item]) is None
         assert inference.ask(engine, question, [item]).results

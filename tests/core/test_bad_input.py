@@ -16,7 +16,7 @@ from small_checkpoints import TOKENIZERS, edit_json, gpt2_tokenizer, wordpiece
 from core.checkpoints.checks.files import MAX_JSON_BYTES, MAX_LAYERS
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
-from core.roles.measures import MEASURES
+from core.roles.measures import USUAL
 from core.texts.text import MAX_CHARACTERS, Text, read_file, read_typed
 from core.texts.tokens import SPECIAL, tokenize
 
@@ -113,8 +113,8 @@ def test_any_text_is_measured_and_drawn_or_gets_a_sentence(value, loaded):
         return
     assert len(found) == len(texts)
     for text in found:
-        assert text.measures.shape == (len(MEASURES), 2, 3)
-        assert np.isfinite(text.measures[MEASURES.index("local")]).all()
+        assert text.measures.shape == (len(USUAL.measures), 2, 3)
+        assert np.isfinite(text.measures[USUAL.measures.index("local")]).all()
     np.testing.assert_allclose(seen.attention.sum(-1), 1, atol=1e-5)
     np.testing.assert_allclose(of_first.measures, found[0].measures, rtol=1e-4, atol=1e-5)
 
@@ -125,7 +125,7 @@ def test_unusual_scripts_and_signs_are_measured_alone_and_in_a_pair(kind, name, 
     checkpoint = loaded(kind)
     typed = f"{UNUSUAL[name]}\na cat ||| {UNUSUAL[name]}"
     for text in measured(checkpoint, *read_typed(typed), too_long="truncate"):
-        assert np.isfinite(text.measures[MEASURES.index("local")]).all()
+        assert np.isfinite(text.measures[USUAL.measures.index("local")]).all()
         assert text.n_tokens > 0
 
 
@@ -211,7 +211,7 @@ def test_a_text_of_names_of_special_tokens_is_read_as_plain_text(kind, loaded):
     specials = set(checkpoint.tokenizer.all_special_ids) - {checkpoint.tokenizer.unk_token_id}
     assert not specials & set(own.tolist())
     (found,) = measured(checkpoint, text, too_long="truncate")
-    assert np.isfinite(found.measures[MEASURES.index("local")]).all()
+    assert np.isfinite(found.measures[USUAL.measures.index("local")]).all()
 
 
 # Length

@@ -9,7 +9,7 @@ from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from core.passes.prepare import prepare, prepare_all, window_at, with_relations
 from core.passes.question import answer
 from core.passes.texts import PassText
-from core.roles.measures import MEASURES, TextMeasures
+from core.roles.measures import USUAL, TextMeasures
 from core.roles.question import SCORES
 from core.roles.scores import score_batch
 from core.texts.tokens import tokenize
@@ -46,7 +46,7 @@ def inputs_of(checkpoint, texts):
 def measures_of(checkpoint, texts, settings=SELF):
     """Measures of prepared texts in their order, in one batch or several."""
     attention = checkpoint.attentions[settings.kind]
-    found = np.full((len(texts), len(MEASURES), attention.n_layers, attention.n_heads), np.nan)
+    found = np.full((len(texts), len(USUAL.measures), attention.n_layers, attention.n_heads), np.nan)
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
         of_batch = score_batch(checkpoint, [texts[position] for position in batch.positions], settings).measures
         found[list(batch.positions)] = of_batch

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import RoleScores, Scale
-from core.roles.roles import ROLES
 from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 
 TAUS: Final[dict[Scale, tuple[float, ...]]] = {
@@ -97,8 +96,8 @@ def _counts(
     scored: RoleScores, roles: Sequence[str], settings: Criterion, by_evidence: bool = False
 ) -> Int[np.ndarray, " role"]:
     """Count the heads; other roles are tested only where all roles are corrected together."""
-    tested = ROLES if settings.family == "all" else tuple(roles)
-    indices = [ROLES.index(role) for role in tested]
+    tested = scored.roles if settings.family == "all" else tuple(roles)
+    indices = [scored.roles.index(role) for role in tested]
     scores, uniform = scored.scores[:, indices], scored.uniform[:, indices]
     if by_evidence:
         holds = holds_by_evidence(role_evidence(scores, settings, uniform), settings)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
-from core.roles.roles import ROLES
+from core.roles.roles import BY_NAME
 from dashboard.figures.text.sides import Side
 
 LONGEST: Final = 100
@@ -15,7 +15,7 @@ _PATTERNS: Final = {
     "rows": re.compile("words"),
     "colours": re.compile("words"),
     "specials": re.compile("hidden"),
-    "sieve": re.compile("|".join(map(re.escape, ROLES))),
+    "sieve": re.compile("|".join(map(re.escape, BY_NAME))),
     "segments": re.compile("[AB]-[AB]"),
     "strongest": re.compile("[123]"),
     "share": re.compile(r"1|0\.(05|[1-9]5?)"),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.attention.settings import Head, head_names
 from core.comparison.transitions import Transition
-from core.roles.roles import ROLES
+from core.roles.roles import BY_NAME
 from dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from dashboard.figures.axes import note
 from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
@@ -120,7 +120,7 @@ def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> Plot
 
 
 def _in_order(roles: Collection[str]) -> list[str]:
-    return [role for role in ROLES if role in roles]
+    return [role for role in BY_NAME if role in roles]
 
 
 def _side(transition: Transition, side: str) -> frozenset[str]:
@@ -130,7 +130,9 @@ def _side(transition: Transition, side: str) -> frozenset[str]:
 def _sets(transitions: Sequence[Transition], side: str) -> list[frozenset[str]]:
     """Single roles first, then combinations, and heads without a role last."""
     sets = {_side(transition, side) for transition in transitions}
-    return sorted(sets, key=lambda roles: (not roles, len(roles), [ROLES.index(role) for role in _in_order(roles)]))
+    return sorted(
+        sets, key=lambda roles: (not roles, len(roles), [list(BY_NAME).index(role) for role in _in_order(roles)])
+    )
 
 
 def _set_name(roles: frozenset[str], side: str) -> str:

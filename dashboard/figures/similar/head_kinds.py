@@ -7,9 +7,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int
 
-from core.roles.roles import ROLES
 from core.surface.behaviours import BEHAVIOURS
-from dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON, SHAPES
+from dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
 from dashboard.figures.figure import GREY
 
 NO_KIND: Final = "none of these"
@@ -31,10 +30,10 @@ _MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond"
 BEHAVIOUR_LOOKS: Final = tuple(map(Look, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
 """In the order of BEHAVIOURS."""
 ROLE_LOOKS: Final = (
-    *(Look(LOOKS[role].label, LOOKS[role].color, SHAPES[role]) for role in ROLES),
+    *(Look(look.label, look.color, look.shape) for look in LOOKS.values()),
     Look("two or more", HEAD_COLORS[4], "wedge"),
 )
-"""In the order of ROLES, then heads with several roles."""
+"""In the order of LOOKS, then heads with several roles."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

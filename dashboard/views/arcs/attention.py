@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float
 from cache.engine import Engine
 from core.attention.settings import Head, head_name, head_names
 from core.passes.texts import PassText, TextAttention
-from core.roles.measures import DIRECTIONS, Direction
-from core.roles.roles import ROLES
+from core.roles.measures import Direction
+from core.roles.roles import DIRECTIONS
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
 from dashboard import state, wording
@@ -219,7 +219,7 @@ def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
         directions = DIRECTIONS if direction == "both" else (direction,)
         cells = {
             role: sieve_cells(role, text_attention.text, text_attention.causal, directions, text_attention.window)
-            for role in ROLES
+            for role in choice.roles
         }
         tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
         applicable = {role: sieve for role, sieve in cells.items() if sieve.any()}

@@ -7,7 +7,6 @@ import streamlit as st
 
 from core.comparison.tables import comparison_table, role_change_table, transition_table
 from core.comparison.transitions import changes_per_layer, role_changes, transitions
-from core.roles.roles import ROLES
 from dashboard import controls
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
@@ -76,12 +75,12 @@ def _controls(focus: Focus) -> str:
 def _with_scores(focus: Focus) -> list[str]:
     means = np.stack([tests.mean for tests in focus.pair.tests])
     roles = (*focus.coarse, *focus.fine)
-    return [role for role in roles if role == focus.role or np.isfinite(means[:, ROLES.index(role)]).any()]
+    return [role for role in roles if role == focus.role or np.isfinite(means[:, focus.pair.roles.index(role)]).any()]
 
 
 def _per_layer(focus: Focus, role: str) -> None:
     tests_a, tests_b = focus.pair.tests
-    indices = [ROLES.index(name) for name in focus.coarse]
+    indices = [focus.pair.roles.index(name) for name in focus.coarse]
     gained, lost = changes_per_layer(tests_a.holds[indices], tests_b.holds[indices])
     role_shift = shift(focus.pair, focus.chosen, role)
     left, right = halves()
@@ -106,14 +105,16 @@ def _divergence(focus: Focus) -> None:
 def _transitions(focus: Focus) -> None:
     holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
     st.markdown(wording.TRANSITIONS_SEE)
-    between = transitions(holds_a, holds_b, ROLES, focus.coarse)
+    between = transitions(holds_a, holds_b, focus.pair.roles, focus.coarse)
     flow(focus, between)
     table = transition_table(between)
     st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
     table_downloads("transitions", table, focus.facts)
     st.markdown(wording.MCNEMAR)
     roles = {*focus.coarse, *focus.fine}
-    counts = role_change_table([change for change in role_changes(holds_a, holds_b, ROLES) if change.role in roles])
+    counts = role_change_table(
+        [change for change in role_changes(holds_a, holds_b, focus.pair.roles) if change.role in roles]
+    )
     st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
     table_downloads("role changes", counts, focus.facts)
 
@@ -122,7 +123,7 @@ def _table(focus: Focus) -> None:
     tests = paired(focus.pair, focus.chosen)
     table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        roles = some_of("Roles", ROLES, key="compare roles", every="all roles")
+        roles = some_of("Roles", focus.pair.roles, key="compare roles", every="all roles")
         only_significant = toggle("Only significant differences", key="compare significant")
     mask = table["role"].isin(roles)
     table = table[mask & tests.differs.ravel() if only_significant else mask]

@@ -7,7 +7,6 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from core.comparison.differences import PairedTests
-from core.roles.roles import ROLES
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
@@ -63,6 +62,7 @@ def _roles(
     uniform, greatest = focus.pair.scored.sides[side].mean_references()
     grid = RoleGrid(
         label=title,
+        roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
         tau=focus.chosen.criterion.tau,
@@ -112,11 +112,11 @@ def differences(focus: Focus, role: str) -> None:
 
 def _difference(focus: Focus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
-    tests, index = paired(focus.pair, focus.chosen), ROLES.index(role)
+    tests, index = paired(focus.pair, focus.chosen), focus.pair.roles.index(role)
     if not np.isfinite(tests.difference[index]).any():
         st.info(wording.no_scores(LOOKS[role].label))
         return
-    indices = [ROLES.index(name) for name in dict.fromkeys((*_shown_roles(focus), role))]
+    indices = [focus.pair.roles.index(name) for name in dict.fromkeys((*_shown_roles(focus), role))]
     absolute_differences = [np.abs(pair.tests[1].mean[indices] - pair.tests[0].mean[indices]) for pair in focus.pairs]
     bound = round_bound(max(float(np.nanmax(values)) for values in absolute_differences))
     _map(focus, role, tests.difference[index], bound, f"{LOOKS[role].label}, b − a", tests)
@@ -131,7 +131,7 @@ def _map(
     tests: PairedTests | None = None,
 ) -> None:
     """A map of one number per head with its files; with `tests`, the difference of the role `name` and its tests."""
-    index = ROLES.index(name) if tests is not None else 0
+    index = focus.pair.roles.index(name) if tests is not None else 0
     reference, compared = focus.names
     picture = HeadMap(
         title=title,

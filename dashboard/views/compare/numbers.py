@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from cache.answers import Answers, ComparedCorpus
 from cache.engine import Engine
 from cache.inference import Inference
 from cache.store.recent import Recent, new_number
@@ -16,8 +17,8 @@ from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer
 from core.comparison.moved import head_moved_most, role_moved_most
 from core.finetuning.chance import AgainstChance
 from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.measures import RoleScores, role_scores
-from core.roles.roles import ROLES
+from core.roles.measures import RoleScores, TextMeasures, role_scores
+from core.roles.question import each_alone, scores_question
 from core.texts.text import Text
 from dashboard.files.provenance import comparison_facts
 from dashboard.progress import in_its_place, with_progress
@@ -78,6 +79,11 @@ class Compared:
         return self.engines[1].files.name
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """Names along the role axis."""
+        return self.tests[0].roles
+
+    @property
     def n_texts(self) -> int:
         """Number of texts that both were scored on."""
         return len(self.scored.positions)
@@ -109,7 +115,7 @@ def scored(
     too_long = policy()
     settings = (all_heads_on(choice, engines[0]), all_heads_on(choice, engines[1]))
     question = (engines, texts, settings, too_long)
-    key = (*question, choice.score_settings)
+    key = (*question, choice.score_settings, choice.roles)
     if (cached := _scored.get(key)) is not None:
         return cached
     corpus = inference.kept_comparison(engines, texts, settings, too_long=too_long) or with_progress(
@@ -117,17 +123,53 @@ def scored(
     )
     if corpus is None:
         return None
+    sides = _with_further(inference, engines, choice, texts, corpus)
+    if sides is None:
+        return None
     scores = Scored(
         key=new_number(),
         engines=engines,
         positions=corpus.positions,
         too_long=corpus.too_long,
-        sides=(role_scores(corpus.a, choice.score_settings), role_scores(corpus.b, choice.score_settings)),
+        sides=sides,
         n_tokens=corpus.n_tokens,
         divergence=corpus.divergence,
     )
     _scored.put(key, scores, scores.n_bytes)
     return scores
+
+
+def _with_further(
+    inference: Inference,
+    engines: tuple[Engine, Engine],
+    choice: Choice,
+    texts: tuple[Text, ...],
+    corpus: ComparedCorpus,
+) -> tuple[RoleScores, RoleScores] | None:
+    """Scores of the texts of a comparison under each checkpoint, with the roles that the reader added, each by a pass
+    of its own; None if the reader has stopped one."""
+    sides: list[RoleScores] = []
+    for engine, measures in zip(engines, (corpus.a, corpus.b), strict=True):
+        settings, compared = all_heads_on(choice, engine), tuple(texts[position] for position in corpus.positions)
+        parts = [role_scores(measures, choice.score_settings)]
+        for names in each_alone(choice.roles)[1:]:
+            answers = _further(inference, engine, names, compared, settings)
+            if answers is None:
+                return None
+            parts.append(role_scores(answers.results, choice.score_settings))
+        sides.append(RoleScores.joined(parts))
+    return sides[0], sides[1]
+
+
+def _further(
+    inference: Inference, engine: Engine, names: tuple[str, ...], texts: tuple[Text, ...], settings: PassSettings
+) -> Answers[TextMeasures] | None:
+    """Measures of further roles, of texts that are cut as in the comparison; None if the reader has stopped it."""
+    question = scores_question(names)
+    return inference.kept(engine, question, texts, settings, too_long="truncate") or with_progress(
+        (engine, names, texts, settings),
+        lambda report: inference.ask(engine, question, texts, settings, too_long="truncate", report=report),
+    )
 
 
 def on_common_texts(comparisons: Sequence[Scored]) -> list[Scored]:
@@ -164,7 +206,7 @@ def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
     tests = _tested.get(key)
     if tests is None:
         scores = comparison.sides[side]
-        tests = role_tests(scores.scores, ROLES, choice.criterion, scores.uniform)
+        tests = role_tests(scores.scores, scores.roles, choice.criterion, scores.uniform)
         _tested.put(key, tests, 10 * tests.mean.nbytes)
     return tests
 
@@ -177,7 +219,7 @@ def paired(pair: Compared, choice: Choice) -> PairedTests:
     if tests is None:
         tests = paired_tests(
             *pair.scored.scores,
-            ROLES,
+            pair.roles,
             alpha=criterion.alpha,
             correction=criterion.correction,
             family=criterion.family,
@@ -190,7 +232,7 @@ def paired(pair: Compared, choice: Choice) -> PairedTests:
 def shift(pair: Compared, choice: Choice, role: str) -> LayerShift:
     """Change of the score of one role by layer."""
     alpha, rounding = choice.criterion.alpha, ROUNDING[choice.dtype]
-    return layer_shift(*pair.scored.scores, ROLES, role, alpha=alpha, rounding=rounding)
+    return layer_shift(*pair.scored.scores, pair.roles, role, alpha=alpha, rounding=rounding)
 
 
 def divergence_of_heads(pair: Compared) -> Float[np.ndarray, "layer head"] | None:
@@ -237,7 +279,9 @@ class Focus:
     def role(self) -> str:
         """The role that changed most, shown first."""
         holds_a, holds_b = (tests.holds for tests in self.pair.tests)
-        return role_moved_most(holds_a, holds_b, paired(self.pair, self.chosen).difference, ROLES, self.coarse)
+        return role_moved_most(
+            holds_a, holds_b, paired(self.pair, self.chosen).difference, self.pair.roles, self.coarse
+        )
 
     @property
     def names(self) -> tuple[str, str]:
@@ -259,7 +303,7 @@ class Focus:
     @cached_property
     def moved_most(self) -> Head:
         """The head whose score for that role changed most, shown until another is chosen."""
-        return head_moved_most(paired(self.pair, self.chosen).difference[ROLES.index(self.role)])
+        return head_moved_most(paired(self.pair, self.chosen).difference[self.pair.roles.index(self.role)])
 
     @property
     def reset(self) -> Hashable:

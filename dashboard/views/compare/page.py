@@ -196,7 +196,7 @@ def _draw(
     texts: tuple[Text, ...],
 ) -> None:
     pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
-    coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests])
+    coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests], pair.roles)
     same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
     focus = Focus(chosen=choice, pair=pair, pairs=same_shape_pairs, coarse=coarse, fine=fine, training=training)

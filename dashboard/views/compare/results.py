@@ -93,7 +93,7 @@ def _other(a: Opened) -> Results | None:
 
 def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
     """Say which roles heads gained and lost, then how many scores differ."""
-    coarse, _ = shown_roles_of_all([side.mean for side in tests])
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     holds_a, holds_b = (side.holds for side in tests)
     changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in coarse]
     changed, n_differ = changed_heads(holds_a, holds_b, ROLES, coarse), None
@@ -144,7 +144,7 @@ def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
 
 def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
     """Roles gained, kept and lost next to a map of the score differences for one role."""
-    coarse, _ = shown_roles_of_all([side.mean for side in tests])
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     heads = a.heads(_most_changed(tests))
     left, right = halves()
     with left:
@@ -175,7 +175,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
 
 
 def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
-    coarse, _ = shown_roles_of_all([side.mean for side in tests])
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     heads = a.heads(_most_changed(tests))
     for column, opened, side, letter in zip(halves(), (a, b), tests, "ab"):
         with column:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.roles.roles import ROLES
 from dashboard.figures.compare.checkpoints import role_small_multiples
 from dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
 from dashboard.views.charts import chart
@@ -21,7 +20,7 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> No
         role: the role of the score to plot.
     """
     names = [focus.names[0], *(pair.name for pair in focus.pairs)]
-    indices = [ROLES.index(role) for role in focus.coarse]
+    indices = [focus.pair.roles.index(role) for role in focus.coarse]
     reference = focus.pairs[0].tests[0]
     holds = np.stack([tests.holds[indices] for tests in (reference, *(pair.tests[1] for pair in focus.pairs))])
     marked = 1 + list(focus.pairs).index(focus.pair)

@@ -5,17 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.comparison.transitions import RoleChange
+from core.roles.roles import BY_NAME
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import counted
 
-DOES: Final = {
-    "local": "looking at nearby words",
-    "syntactic": "following grammar",
-    "delimiter": "resting on special tokens",
-    "block": "staying within the segment",
-    "sink": "resting on the first token",
-}
-"""Behaviour of a head with a role."""
 FEW: Final = 3
 """Up to this number of heads, their layers are not named."""
 
@@ -48,7 +41,9 @@ def what_changed(changes: Sequence[RoleChange], n_layers: int, training: str = "
     clauses = []
     for index, move in enumerate(moves):
         is_same_role = index > 0 and moves[index - 1].role == move.role
-        role = "it" if is_same_role else f"the {LOOKS[move.role].label} role ({DOES[move.role]})"
+        role = (
+            "it" if is_same_role else f"the {LOOKS[move.role].label} role (attention to {BY_NAME[move.role].expects})"
+        )
         clauses.append(_clause(move, role, bool(training), named=index == 0) + _in_layers(move, n_layers))
     joined_clauses = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
     return f"{training} {joined_clauses}." if training else f"From (a) to (b), {joined_clauses}."

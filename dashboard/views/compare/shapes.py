@@ -4,7 +4,6 @@ import numpy as np
 import streamlit as st
 
 from core.comparison.transitions import depths, shares_per_layer
-from core.roles.roles import ROLES
 from dashboard.figures.compare.depths import overall_shares, roles_by_depth
 from dashboard.views.charts import chart
 from dashboard.views.compare import wording
@@ -15,7 +14,7 @@ def unlike_shapes(focus: Focus) -> None:
     """What can be compared if the number of layers or heads differs, and why not more."""
     tests_a, tests_b = focus.pair.tests
     st.info(wording.other_shape(tests_a.mean.shape[1:], tests_b.mean.shape[1:]))
-    indices = [ROLES.index(role) for role in focus.coarse]
+    indices = [focus.pair.roles.index(role) for role in focus.coarse]
     holds = [tests.holds[indices] for tests in focus.pair.tests]
     st.markdown(wording.DEPTH)
     shares = [shares_per_layer(side) for side in holds]

@@ -5,7 +5,6 @@ import streamlit as st
 
 from core.attention.settings import head_name
 from core.comparison.transitions import changed_heads, role_changes
-from core.roles.roles import ROLES
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
 from dashboard.views.compare import wording
@@ -16,7 +15,7 @@ from dashboard.views.compare.sentence import what_changed
 def what_changed_in_roles(focus: Focus) -> str:
     """One sentence on what changed."""
     holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
-    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in focus.coarse]
+    changes = [change for change in role_changes(holds_a, holds_b, focus.pair.roles) if change.role in focus.coarse]
     return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)
 
 
@@ -24,9 +23,9 @@ def summary(focus: Focus) -> None:
     """One sentence on what changed, and notes needed to read it."""
     pair, choice = focus.pair, focus.chosen
     holds_a, holds_b = (tests.holds for tests in pair.tests)
-    changed = changed_heads(holds_a, holds_b, ROLES, focus.coarse)
+    changed = changed_heads(holds_a, holds_b, focus.pair.roles, focus.coarse)
     differs = paired(pair, choice).differs & (holds_a != holds_b)
-    differs_too = differs[[ROLES.index(role) for role in focus.coarse]].any(axis=0)
+    differs_too = differs[[focus.pair.roles.index(role) for role in focus.coarse]].any(axis=0)
     settings = [choice.pass_settings(engine) for engine in pair.engines]
     removed = set.intersection(
         *(set(engine.files.removed_of(options.kind)) for engine, options in zip(pair.engines, settings, strict=True))
@@ -53,7 +52,7 @@ def _head_shown(focus: Focus) -> None:
     """Change of the score of the head chosen last; the help explains why it is shown if the reader chose none."""
     if not focus.heads:
         return
-    head, index = focus.heads[-1], ROLES.index(focus.role)
+    head, index = focus.heads[-1], focus.pair.roles.index(focus.role)
     scores = [float(tests.mean[index, *head]) for tests in focus.pair.tests]
     if not np.isnan(scores).any():
         label, is_most = LOOKS[focus.role].label, head == focus.moved_most

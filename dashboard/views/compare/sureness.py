@@ -9,7 +9,6 @@ from jaxtyping import Bool
 
 from cache.store.recent import Recent
 from core.comparison.transitions import changed_heads
-from core.roles.roles import ROLES
 from core.roles.uncertainty.stability import CERTAIN, resamples, stability
 from dashboard.figures.compare.score_changes import score_change_scatter
 from dashboard.views.charts import chart
@@ -29,7 +28,7 @@ def how_sure(focus: Focus) -> None:
 
 def _sentences(focus: Focus) -> Iterator[str]:
     pair, criterion, scale = focus.pair, focus.chosen.criterion, focus.chosen.scale
-    tests, indices = paired(pair, focus.chosen), [ROLES.index(role) for role in focus.coarse]
+    tests, indices = paired(pair, focus.chosen), [focus.pair.roles.index(role) for role in focus.coarse]
     effects = np.abs(tests.effect[indices])
     effects = effects[~np.isnan(effects)]
     yield wording.n_differ(
@@ -41,7 +40,7 @@ def _sentences(focus: Focus) -> Iterator[str]:
         scale,
     )
     holds = [side_tests.holds for side_tests in pair.tests]
-    changed = changed_heads(holds[0], holds[1], ROLES, focus.coarse)
+    changed = changed_heads(holds[0], holds[1], focus.pair.roles, focus.coarse)
     moved = (holds[0] != holds[1])[indices]
     in_both = (_is_stable(focus, 0) & _is_stable(focus, 1))[indices]
     yield wording.n_stable(int((changed & (in_both | ~moved).all(axis=0)).sum()), int(changed.sum()), pair.n_texts)

@@ -18,10 +18,10 @@ from core.descriptions.mentions import ReadMentions
 from core.passes.prepare import queries_text
 from core.relations.accuracy import TextPredictions
 from core.relations.question import PARSED_PREDICTIONS
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import SHARES, TextMeasures
+from core.roles.hypotheses import HeadTests, tests_of
+from core.roles.measures import USUAL, TextMeasures
 from core.roles.question import SCORES
-from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.roles import coarse_roles
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.per_text import TextSurface
 from core.surface.question import surface_question
@@ -106,8 +106,8 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
         _recent.put(key, described, sum(answers.n_bytes for answers in key_answers if answers is not None))
     base, complete = _with_roles.get(tests, (None, None))
     if base is not described or complete is None:
-        coarse = [ROLES.index(role) for role in COARSE_ROLES]
-        complete = replace(described, heads=with_roles(described.heads, tests.holds[coarse]))
+        coarse = tests_of(tests, coarse_roles(tests.roles))
+        complete = replace(described, heads=with_roles(described.heads, coarse.holds, coarse.roles))
         _with_roles[tests] = (described, complete)
     return complete
 
@@ -150,4 +150,4 @@ def _with_documents(visit: Visit, predictions: Answers[TextPredictions]) -> tupl
 
 
 def _first_token(scores: Answers[TextMeasures]) -> Float[np.ndarray, "text layer head"]:
-    return np.stack([measures.shares[SHARES.index("sink")] for measures in scores.results])
+    return np.stack([measures.shares[USUAL.shares.index("sink")] for measures in scores.results])

@@ -16,6 +16,7 @@ from core.descriptions.facts import (
     Target,
 )
 from core.relations.accuracy import DIRECTIONS
+from core.roles.roles import BY_NAME
 from dashboard.figures.figure import counted, percent
 from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
@@ -42,12 +43,8 @@ AT: Final[dict[Target, str]] = {
 OF_OTHER_TEXT: Final = " of the source text"
 RESTS: Final = ("cls", "sep", "first")
 """Targets that are not words of the text, on which attention rests."""
-LOOKS_AT: Final = {
-    "local": "neighbouring tokens",
-    "syntactic": "words that are related to each other",
-    "block": "tokens of the same segment",
-}
-"""Targets of roles; that of the delimiter role is already in the shares."""
+IN_SHARES: Final = "delimiter"
+"""The role whose target is already in the shares."""
 
 
 def does(description: HeadDescription) -> str:
@@ -64,7 +61,7 @@ def does(description: HeadDescription) -> str:
     elif some:
         phrases = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
         parts.append("gives " + " and ".join(phrases))
-    if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
+    if roles := [BY_NAME[fact.role].expects for fact in facts if isinstance(fact, RoleFact) and fact.role != IN_SHARES]:
         looks = "by its role, it looks" if parts else "looks, by its role,"
         parts.append(f"{looks} at {' and '.join(roles)}")
     parts += [

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.measures import RoleScores, Scale
-from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
+from core.roles.roles import coarse_roles, shown_roles, similar_heads
 from core.roles.uncertainty.anytime import as_odds
 from core.roles.uncertainty.stability import few_texts
 from core.similarity.distances import HeadDistances, nearest_heads
@@ -58,8 +58,8 @@ def head_views(
     if tested is None or head is None:
         missing = wording.NO_HEAD if head is None else wording.NO_TESTS
         return dict.fromkeys(titles, lambda: _say(missing))
-    coarse, fine = shown_roles(tested.tests.mean)
-    tests = tests_of(tested.with_intervals(), tuple(role for role in ROLES if role in coarse + fine))
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
+    tests = tests_of(tested.with_intervals(), tuple(role for role in tested.tests.roles if role in coarse + fine))
     facts = corpora.facts(visit, tested)
     draw = (
         lambda: _roles(visit, passed, tested, tests, head, facts),
@@ -77,7 +77,7 @@ def _roles(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """A head's roles with the statistics that decide them, over the corpus and on the text on screen."""
-    name, indices = head_name(*head), _role_indices(tests)
+    name, indices = head_name(*head), _role_indices(tested, tests)
     table, columns = _table(passed.scored, tests, indices, head), _columns(visit.chosen)
     if tested.bets is not None:
         table = _with_evidence(table, tests, tested.bets.scores[:, indices, *head], head)
@@ -86,7 +86,7 @@ def _roles(
     described = kept_descriptions(visit, tested.tests)
     mostly = {} if described is None else {"mostly": f"{name} {does(described.heads[head])}"}
     table_downloads(f"head {name}", table, facts | mostly)
-    coarse, fine = shown_roles(tested.tests.mean)
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
     evidence_chart(tested, head, fine if st.session_state.get("finer") else coarse, facts)
 
 
@@ -94,7 +94,7 @@ def _spread(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """How a head's scores are spread over the corpus, with those of the text on screen."""
-    scale, indices = visit.chosen.scale, _role_indices(tests)
+    scale, indices = visit.chosen.scale, _role_indices(tested, tests)
     on_text = zip(tests.roles, passed.scores[indices, *head])
     text_scores = {role: float(score) for role, score in on_text if np.isfinite(score)}
     uniform = tested.scored.mean_references()[0][indices, head[0]]
@@ -109,25 +109,26 @@ def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
     st.page_link(st.session_state["pages"]["similar"], label=similar_wording.TO_PAGE, icon=":material/scatter_plot:")
 
 
-def _role_indices(tests: HeadTests) -> list[int]:
-    """Indices into ROLES of the roles of some tests."""
-    return [ROLES.index(role) for role in tests.roles]
+def _role_indices(tested: Corpus, tests: HeadTests) -> list[int]:
+    """Indices of the roles of some tests among those of the corpus."""
+    return [tested.tests.roles.index(role) for role in tests.roles]
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
     """A head's roles in two sentences; positional ones are marked if they are known without a pass."""
     choice = visit.chosen
     tau = choice.criterion.tau
-    above = [role for role, held in zip(ROLES, passed.roles(choice.criterion)[:, *head]) if held]
+    roles = passed.scored.roles
+    above = [role for role, held in zip(roles, passed.roles(choice.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
-    short = {role: float(most) for role, most in zip(ROLES, greatest) if most < tau and role in COARSE_ROLES}
+    short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in coarse_roles(roles)}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above)]
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:
         matched = kept_matches(visit)
-        marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(ROLES), dtype=bool)
-        names = [wording.positional(role) if mark else role for role, mark in zip(ROLES, marked)]
+        marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(roles), dtype=bool)
+        names = [wording.positional(role) if mark else role for role, mark in zip(roles, marked)]
         held = tested.tests.holds[:, *head]
         lines.append(_over_corpus(choice, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:

@@ -243,7 +243,7 @@ def _grid(
     tested = known if by_corpus else None
     choice, engine, scores = visit.chosen, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
-    shown = shown_roles(scores)[1 if finer else 0]
+    shown = shown_roles(scores, screen.now.scored.roles)[1 if finer else 0]
     facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
@@ -285,6 +285,7 @@ def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, 
     choice, criterion = visit.chosen, visit.chosen.criterion
     return RoleGrid(
         label=label,
+        roles=screen.now.scored.roles,
         scores=screen.now.scores,
         holds=screen.now.roles(criterion),
         tau=criterion.tau,

@@ -5,6 +5,7 @@ from typing import Final
 
 from core.roles.hypotheses import Rule
 from core.roles.measures import Scale
+from core.roles.roles import BY_NAME, Keys
 from dashboard import wording as shared_wording
 from dashboard.figures.figure import counted, percent
 from dashboard.figures.scales import WORDS
@@ -61,34 +62,17 @@ def in_text(query: str, key: str, share: float) -> str:
     return f"In your text: *{query}* → *{key}*, {percent(share, 0)}."
 
 
-_DOES: Final = {
-    "local": "looks at what is near",
-    "syntactic": "follows grammar",
-    "delimiter": "rests on the special tokens",
-    "block": "stays in its own segment",
-    "sink": "rests on the first token",
-}
-_OF: Final = {
-    "nsubj": "subjects",
-    "dobj": "objects",
-    "amod": "adjectives",
-    "advmod": "adverbs",
-    "cls": "[CLS]",
-    "sep": "[SEP]",
-}
-"""Finer roles: the words of which a relation begins, or the special token."""
-
-
 def text_summary(names: Sequence[str]) -> str:
     """What one head does in one text, by the roles whose score is high enough there."""
-    does = []
-    for role in dict.fromkeys(name.partition(":")[0] for name in names):
-        finer = [_OF[fine] for name in names if (fine := name.removeprefix(f"{role}:")) in _OF]
-        if role == "delimiter" and finer:
-            does.append(f"rests on {' and '.join(finer)}")
+    targets, roles = [], [BY_NAME[name] for name in names]
+    for role in dict.fromkeys(BY_NAME[record.part_of or record.name] for record in roles):
+        finer = [record.expects for record in roles if record.part_of == role.name]
+        if finer and isinstance(role.sieve, Keys):  # parts of one set of keys
+            targets.append(" and ".join(finer))
         else:
-            does.append(_DOES[role] + (f" ({', '.join(finer)})" if finer else ""))
-    return f"In this text: {'; also '.join(does) or 'nothing that the letters name'}."
+            targets.append(role.expects + (f" ({', '.join(finer)})" if finer else ""))
+    looks = f"looks at {'; also at '.join(targets)}" if targets else "nothing that the letters name"
+    return f"In this text: {looks}."
 
 
 def positional(role: str) -> str:

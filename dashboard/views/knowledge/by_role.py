@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.roles.roles import ROLES, shown_roles
+from core.roles.roles import shown_roles
 from core.statistics.by_role import ByRole, compare_by_role
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.role_superiority import NOTHING, role_superiority
@@ -27,9 +27,9 @@ def roles_that_know(probing: Probing) -> None:
     tested = None if visit is None else corpus(visit)
     if tested is None:
         return
-    coarse, fine = shown_roles(tested.tests.mean)
-    roles = tuple(role for role in ROLES if role in coarse + fine)
-    has_role = tested.tests.holds[[ROLES.index(role) for role in roles]]
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
+    roles = tuple(role for role in tested.tests.roles if role in coarse + fine)
+    has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
     criterion = probing.visit.chosen.criterion
     comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
     summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)

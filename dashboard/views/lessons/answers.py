@@ -15,7 +15,8 @@ from core.errors import AnalysisError
 from core.importance.question import ablation_question
 from core.passes.texts import TextAttention
 from core.roles.controls import control_passes, counts_of
-from core.roles.measures import DIRECTIONS, SYNTACTIC
+from core.roles.measures import SYNTACTIC
+from core.roles.roles import DIRECTIONS
 from core.roles.sieves import sieve_cells
 from core.texts.text import read_typed
 from core.texts.tokens import SPECIAL, TokenizedText
@@ -183,7 +184,9 @@ def random_heads(inputs: StepInputs) -> StepResult:
             answers = visit.inference.ask(
                 engine, control_pass.question, control_pass.texts, visit.settings, too_long="truncate"
             )
-            random_counts.append(int(counts_of(judged(answers, visit.chosen).tests, control_pass.control).heads[index]))
+            random_counts.append(
+                int(counts_of(judged((answers,), visit.chosen).tests, control_pass.control).heads[index])
+            )
     own_counts = counts_of(tested.tests, "none")
     result = _number(round(float(np.mean(random_counts))), own_counts.n_heads)
     values = {

@@ -8,11 +8,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from cache.answers import Answers
 from core.errors import AnalysisError
 from core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
 from core.roles.matched_pairs import MatchedTests
-from core.roles.measures import SYNTACTIC
-from core.roles.question import MATCHED_PAIRS
+from core.roles.measures import SYNTACTIC, TextMeasures
+from core.roles.question import MATCHED_PAIRS, each_alone
 from core.roles.tables import counts_table
 from dashboard.files.downloads import table_downloads
 from dashboard.plain import show_error
@@ -55,11 +56,13 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
     texts = tuple(visit.texts[position] for position in tested.positions)
     controls: list[Controlled] = []
     try:
-        for control_pass in control_passes(visit.engine.files, texts):
-            under_control = _control_corpus(visit, control_pass)
-            if under_control is None:
+        by_roles = [control_passes(visit.engine.files, texts, names) for names in each_alone(visit.chosen.roles)]
+        for same_control in zip(*by_roles, strict=True):
+            answers = [_control_answers(visit, control_pass) for control_pass in same_control]
+            if None in answers:
                 return ()
-            controls.append(Controlled(control_pass=control_pass, tested=under_control))
+            measured = tuple(of_roles for of_roles in answers if of_roles is not None)
+            controls.append(Controlled(control_pass=same_control[0], tested=judged(measured, visit.chosen)))
         if visit.settings.kind in MATCHED_PAIRS.kinds and ask(visit, MATCHED_PAIRS, visit.texts) is None:
             return ()
     except AnalysisError as error:
@@ -69,20 +72,19 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
 
 
 @in_its_place
-def _control_corpus(visit: Visit, control_pass: ControlPass) -> Corpus | None:
-    """The corpus under a control; None after the reader stopped it. A text that the control makes too long is cut."""
+def _control_answers(visit: Visit, control_pass: ControlPass) -> Answers[TextMeasures] | None:
+    """The measures of one pass; None after the reader stopped it. A text that the control makes too long is cut."""
     inference, settings = visit.inference, visit.settings
     engine = replace(visit.engine, files=control_pass.files)
-    answers = inference.kept(
+    return inference.kept(
         engine, control_pass.question, control_pass.texts, settings, too_long="truncate"
     ) or with_progress(
-        (control_pass.name, engine, control_pass.texts, settings),
+        (control_pass.name, control_pass.question, engine, control_pass.texts, settings),
         lambda report: inference.ask(
             engine, control_pass.question, control_pass.texts, settings, too_long="truncate", report=report
         ),
         wording.doing(control_pass.name),
     )
-    return None if answers is None else judged(answers, visit.chosen)
 
 
 def counts(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from core.attention.settings import Head, head_name
-from core.roles.roles import ROLES
 from core.roles.uncertainty.anytime import needed_evidence, role_evidence_path
 from dashboard.figures.roles.evidence import evidence_by_texts
 from dashboard.views.charts import chart
@@ -15,7 +14,7 @@ def evidence_chart(tested: Corpus, head: Head, roles: Sequence[str], facts: Mapp
     if tested.bets is None or tested.tests.evidence is None:
         return
     layer, number = head
-    rows = [ROLES.index(role) for role in roles]
+    rows = [tested.tests.roles.index(role) for role in roles]
     settings, bets = tested.tests.settings, tested.bets
     of_head = bets.scores[:, rows, layer : layer + 1, number : number + 1]
     path = role_evidence_path(of_head, settings, bets.uniform[:, rows, layer : layer + 1])[..., 0, 0]

@@ -20,6 +20,7 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
     uniform, greatest = tested.scored.mean_references()
     return RoleGrid(
         label=label,
+        roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
         tau=choice.criterion.tau,

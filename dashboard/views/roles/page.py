@@ -12,7 +12,7 @@ import streamlit as st
 from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, n_holding, untested
 from core.roles.matched_pairs import MatchedTests
-from core.roles.roles import ROLES, combinations, roles_per_layer, shown_roles
+from core.roles.roles import combinations, roles_per_layer, shown_roles
 from core.roles.tables import head_table
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.uncertainty.stability import few_texts
@@ -52,6 +52,10 @@ from dashboard.views.roles.notes import NOTES
 
 REGION: Final = "region"
 """Session-state key and query parameter of the roles selected in the Venn diagram."""
+VENN_ROLES: Final = "venn roles"
+"""Key and query parameter of the roles of the Venn diagram."""
+MOST_VENN: Final = 4
+"""Number of roles that the Venn diagram holds at most."""
 NO_ROLE: Final = "none"
 """Value in the link for heads without a role."""
 
@@ -78,7 +82,7 @@ def _roles() -> None:
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)
-    coarse, fine = shown_roles(tested.tests.mean)
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
     with (
         st.container()
     ):  # varies in length; the container keeps what follows at its index, so that it is not drawn anew
@@ -97,10 +101,8 @@ def _roles() -> None:
         grid_and_notes = st.container(key="roles left")
         grid_and_notes.empty()  # without an element the container would take up no space
     with right:
-        counts = _counts(tested.tests, coarse, visit.removed)
-        st.session_state[REGION] = _selected(counts)
-        _details(visit, tested, matched, coarse, counts, facts)
-        region = st.session_state[REGION]
+        _details(visit, tested, matched, coarse, facts)
+        region = _selected(_counts(tested.tests, _venn_roles(coarse), visit.removed))
     with grid_and_notes:
         _grid(visit, tested, all_on, matched, controls, grid_roles, region, facts)
         _caveats(visit, tested, all_on, coarse, fine)
@@ -111,7 +113,7 @@ def _roles() -> None:
 def _in_lesson(visit: Visit, tested: Corpus) -> None:
     """The grid alone, for a lesson: with the counts under controls where the lesson speaks of them."""
     facts = corpora.facts(visit, tested)
-    coarse, _ = shown_roles(tested.tests.mean)
+    coarse, _ = shown_roles(tested.tests.mean, tested.tests.roles)
     controls: tuple[Controlled, ...] = ()
     if shows("roles", "chance"):
         controls = chance.controlled(visit, tested, st.container(horizontal=True))
@@ -125,7 +127,7 @@ def _caveats(
 ) -> None:
     """Say how roles were decided, and which ones could not be tested."""
     n_texts, tau = len(tested.scores), tested.tests.settings.tau
-    n_short = dict(zip(ROLES, tested.scored.out_of_reach(tau).tolist()))
+    n_short = dict(zip(tested.tests.roles, tested.scored.out_of_reach(tau).tolist()))
     if short := {role: n_short[role] for role in coarse if n_short[role]}:
         st.markdown(shared_wording.out_of_reach(short, n_texts, tau))
     how_decided(visit, tested)
@@ -157,18 +159,33 @@ def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]
     return {roles: n_heads for roles, n_heads in counts.items() if n_heads}
 
 
-def _venn(
-    tests: HeadTests, coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: dict[str, str]
-) -> None:
+def _venn_roles(coarse: tuple[str, ...]) -> tuple[str, ...]:
+    """The roles of the Venn diagram: those that the reader has picked, if they are two or more, else the first four."""
+    picked = tuple(role for role in coarse if role in st.session_state.get(VENN_ROLES, ()))
+    return picked if len(picked) > 1 else coarse[:MOST_VENN]
+
+
+def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], facts: dict[str, str]) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
-    without_test = untested(tests)
+    st.multiselect(
+        wording.VENN_ROLES,
+        coarse,
+        key=VENN_ROLES,
+        max_selections=MOST_VENN,
+        placeholder=wording.VENN_ALL,
+        bind="query-params",
+        persist_state="session",
+    )
+    without_test, roles = untested(tests), _venn_roles(coarse)
+    counts = _counts(tests, roles, removed)
     region = role_venn(
         key="venn",
-        roles=coarse,
+        roles=roles,
         combinations=counts,
         untested=without_test,
         label="Heads by the roles they hold",
-        selected=st.session_state[REGION],
+        selected=_selected(counts),
+        reset=roles,
     )
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
@@ -177,7 +194,7 @@ def _venn(
         "overlap",
         title,
         facts,
-        lambda: venn_svg(roles=coarse, combinations=counts, untested=without_test, title=title, caption=caption),
+        lambda: venn_svg(roles=roles, combinations=counts, untested=without_test, title=title, caption=caption),
     )
 
 
@@ -203,10 +220,11 @@ def _grid(
 ) -> None:
     """Draw the grid of the checkpoint, or that of a control instead."""
     tests = tested.tests
-    coarse, _ = shown_roles(tests.mean)
+    coarse, _ = shown_roles(tests.mean, tests.roles)
+    venn_roles = _venn_roles(coarse)
     control, label = chance.choose_grid(controls), f"Roles of the heads of {visit.engine.files.name}"
     if control is None:
-        heads_by_roles = combinations(tests.holds, tests.roles, coarse)
+        heads_by_roles = combinations(tests.holds, tests.roles, venn_roles)
         highlight = None if region is None else heads_by_roles.get(frozenset(region), ())
         before = None if all_on is None else all_on.tests.holds
         grid = replace(
@@ -259,7 +277,6 @@ def _details(
     tested: Corpus,
     matched: MatchedTests | None,
     coarse: tuple[str, ...],
-    counts: Mapping[frozenset[str], int],
     facts: dict[str, str],
 ) -> None:
     """Draw the tabs next to the grid, one view of the roles each."""
@@ -270,7 +287,7 @@ def _details(
     frame.tabs(
         "details",
         {
-            "Combinations": lambda: _venn(tested.tests, coarse, counts, facts),
+            "Combinations": lambda: _venn(tested.tests, coarse, visit.removed, facts),
             "Per layer": lambda: _per_layer(tested, coarse, facts),
             **strength,
             "Score distributions": lambda: _distributions(choice, tested, facts),
@@ -303,7 +320,7 @@ def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
     heads = state.chosen_heads(n_layers, n_heads, busiest(tested.tests))
     if not heads:
         st.info(evidence_wording.NO_HEAD)
-    coarse, fine = shown_roles(tested.tests.mean)
+    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
     roles = fine if toggle(shared_wording.FINER, key="evidence finer") else coarse
     for head in heads:
         evidence_chart(tested, head, roles, facts)
@@ -312,13 +329,13 @@ def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
 def _distributions(choice: Choice, tested: Corpus, facts: dict[str, str]) -> None:
     layers = {"all": None, **{str(layer): layer for layer in range(tested.scores.shape[2])}}
     with st.container(horizontal=True):
-        role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
+        role = from_list("Role", {name: name for name in tested.tests.roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
     (uniform, _), tau, scale = tested.scored.mean_references(), choice.criterion.tau, choice.scale
     if layer is None:
-        figure = scores_per_layer(tested.scores, ROLES, role, tau, uniform, scale)
+        figure = scores_per_layer(tested.scores, tested.tests.roles, role, tau, uniform, scale)
     else:
-        figure = scores_per_head(tested.scores, ROLES, role, layer, tau, uniform, scale)
+        figure = scores_per_head(tested.scores, tested.tests.roles, role, layer, tau, uniform, scale)
     chart("score distributions", figure, facts)
 
 
@@ -368,7 +385,7 @@ def _table(visit: Visit, tested: Corpus, matched: MatchedTests | None, facts: di
     if matched is not None:
         table["positional"] = matched.positional(tested.tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen_roles = some_of("Roles", ROLES, key="table roles", every="all roles")
+        chosen_roles = some_of("Roles", tested.tests.roles, key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
         layers = some_of("Layers", numbers, key="table layers", every="all layers")
         only_held = toggle("Only roles that are held", key="table held")

@@ -46,7 +46,7 @@ def roles() -> None:
         by_evidence = _by_evidence(opened)
         finer = toggle(shared_wording.FINER, key="roles finer")
     tests = decided(opened, by_evidence)
-    coarse, fine = shown_roles(tests.mean)
+    coarse, fine = shown_roles(tests.mean, tests.roles)
     choosing.say_what(opened)
     _summary(opened, tests, coarse)
     left, right = halves()

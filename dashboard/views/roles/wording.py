@@ -8,7 +8,7 @@ from core.descriptions.describe import MOSTLY, OTHERWISE
 from core.roles.controls import SEEDS
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
-from core.roles.sieves import LOCAL_RADIUS
+from core.roles.roles import LOCAL_RADIUS
 from core.roles.uncertainty import intervals, stability
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from core.statistics.evidence import STAKES
@@ -45,6 +45,8 @@ SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. If a role's count jumps "
     "with tau, the role is a matter of degree; if its band is wide, it takes more texts to tell."
 )
+VENN_ROLES: Final = "Roles in the diagram"
+VENN_ALL: Final = "the first four; pick two to four"
 STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "

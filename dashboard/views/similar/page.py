@@ -10,7 +10,7 @@ import streamlit as st
 
 from cache.engine import Engine
 from core.attention.settings import head_name
-from core.roles.roles import ROLES, shown_roles
+from core.roles.roles import shown_roles
 from core.similarity.distances import closest_pair, present_heads, within_and_between
 from core.similarity.layout import groups
 from core.similarity.question import distance_question
@@ -19,6 +19,7 @@ from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
 from core.surface.statistics import head_statistics
 from dashboard import state
+from dashboard.figures.appearance import LOOKS
 from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
 from dashboard.files import provenance
 from dashboard.state import Choice
@@ -139,11 +140,11 @@ def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
     tested = corpus(visit)
     kind_indices = np.full(shape, -1)
     if tested is not None:
-        coarse, _ = shown_roles(tested.tests.mean)
-        role_indices = [ROLES.index(role) for role in coarse]
-        holds = tested.tests.holds[role_indices]
-        first_role = np.array(role_indices)[holds.argmax(axis=0)]
-        kind_indices = np.where(holds.sum(axis=0) > 1, len(ROLES), np.where(holds.any(axis=0), first_role, -1))
+        tests = tested.tests
+        coarse, _ = shown_roles(tests.mean, tests.roles)
+        holds, looks = tests.holds[[tests.roles.index(role) for role in coarse]], list(LOOKS)
+        first_role = np.array([looks.index(role) for role in coarse])[holds.argmax(axis=0)]
+        kind_indices = np.where(holds.sum(axis=0) > 1, len(looks), np.where(holds.any(axis=0), first_role, -1))
     return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=kind_indices)
 
 

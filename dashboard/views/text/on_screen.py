@@ -15,7 +15,7 @@ from core.errors import TextTooLong
 from core.passes.texts import TextAttention
 from core.roles.hypotheses import Criterion, text_roles
 from core.roles.measures import RoleScores, role_scores
-from core.roles.question import SCORES
+from core.roles.question import SCORES, each_alone, scores_question
 from core.texts.text import Text
 from core.texts.tokens import TooLong
 from dashboard import state, wording
@@ -105,8 +105,13 @@ def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
             )
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
-            measures = SCORES.unpack(record.arrays)
-            return PassedText(looked=text_attention, scored=role_scores([measures], visit.chosen.score_settings))
+            measures, score_settings = SCORES.unpack(record.arrays), visit.chosen.score_settings
+            scores = [role_scores([measures], score_settings)]
+            for names in each_alone(visit.chosen.roles)[1:]:
+                question = scores_question(names)
+                further = inference.ask(engine, question, [text], settings, too_long=too_long, report=report)
+                scores.append(role_scores(further.results, score_settings))
+            return PassedText(looked=text_attention, scored=RoleScores.joined(scores))
 
         return OnScreen(
             text=text,

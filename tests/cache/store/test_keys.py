@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.store import keys
-from cache.store.keys import answer_key, divergence_key
+from cache.store.keys import ATTENTION_VERSION, DIVERGENCE_VERSION, answer_key, divergence_key
 from cache.store.keys import attention_key as key_of_attention
 from core.attention.settings import PassSettings
 from core.relations.question import ParsedText, prediction_question
+from core.roles.question import SCORES
 from core.texts.relations import dependencies
 from core.texts.text import Text, text_fields, texts_sha256
 
@@ -31,8 +31,8 @@ QUESTIONS = st.tuples(
 ALL_ON = PassSettings()
 
 
-def scores_key(checkpoint, dtype, settings, text, parser):
-    return answer_key("scores", checkpoint, dtype, settings, text=text_fields(text), parser=parser)
+def scores_key(checkpoint, dtype, settings, text, parser, version=SCORES.version):
+    return answer_key(("scores", version), checkpoint, dtype, settings, text=text_fields(text), parser=parser)
 
 
 def attention_key(checkpoint, dtype, settings, text, parser, start=(0, 0)):
@@ -117,11 +117,12 @@ def test_an_emoji_differs_from_its_two_lone_surrogates():
     assert key_of_text(Text(("\U0001f600",))) != key_of_text(Text(("\ud83d\ude00",)))
 
 
-def test_a_raised_format_changes_every_key(monkeypatch):
+def test_a_raised_version_changes_the_keys_of_its_question_alone():
     question = ("0f", "float32", ALL_ON, Text(("a",)), "")
-    before = scores_key(*question), attention_key(*question)
-    monkeypatch.setattr(keys, "FORMAT", keys.FORMAT + 1)
-    assert not {*before} & {scores_key(*question), attention_key(*question)}
+    assert scores_key(*question) != scores_key(*question, version=SCORES.version + 1)
+    assert {ATTENTION_VERSION, DIVERGENCE_VERSION, SCORES.version} == {4}, (
+        "each stands alone: bump the one that changed"
+    )
 
 
 def test_every_field_of_a_text_but_its_document_counts():
@@ -143,7 +144,7 @@ def test_every_field_of_a_text_but_its_document_counts():
 
 
 def test_a_key_keeps_its_value_between_versions():
-    # sha256 of the JSON as written here; a change makes every stored result unfindable, so FORMAT has to rise with it.
+    # sha256 of the JSON as written here; a change makes every stored result unfindable, so a version has to rise.
     canonical = (
         '{"attention":"cross","checkpoint":"0f","dtype":"float32","format":4,"kind":"scores","off":[[1,0]],"parser":"spacy",'
         '"text":{"segments":["Où?","Là."],"words":null}}'

@@ -15,7 +15,7 @@ from core.attention.observed import observe, observed_attention
 from core.attention.observers import MapObserver, Pass, current_pass
 from core.attention.settings import Window
 from core.checkpoints.checkpoint import AttentionLayers
-from core.roles.measures import MEASURES
+from core.roles.measures import USUAL
 from core.roles.scores import ScoreObserver, score_batch
 from core.roles.sieves import batch_sieves
 from core.texts.relations import TokenPair
@@ -138,7 +138,7 @@ def test_scores_of_rows_that_sum_to_less_than_one_equal_their_definition(sunk, l
     assert maps.sum(-1).mean() < 0.8
     for found, attention in zip(scores.scores()[0], maps):
         by_definition = naive.measures(attention, layout, pairs)
-        np.testing.assert_allclose(found, np.stack([by_definition[name] for name in MEASURES]), rtol=1e-9)
+        np.testing.assert_allclose(found, np.stack([by_definition[name] for name in USUAL.measures]), rtol=1e-9)
 
 
 def test_padding_that_sees_nothing_leaves_scores_beside_sinks_numbers(sunk, loaded):
@@ -231,7 +231,7 @@ def test_scores_of_a_batch_come_back_in_one_copy(family, loaded):
     assert isinstance(attention, AttentionLayers)
     with NoWaiting() as watcher:
         found = score_batch(elsewhere, with_pairs(checkpoint), SELF).measures
-    assert found.shape == (2, len(MEASURES), attention.n_layers, attention.n_heads)
+    assert found.shape == (2, len(USUAL.measures), attention.n_layers, attention.n_heads)
     assert watcher.waits == []
     assert watcher.copies.count(("meta", "cpu")) == 1
 

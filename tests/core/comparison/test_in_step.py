@@ -21,7 +21,7 @@ from core.comparison.in_step import MOST, compare_batch, row_divergence
 from core.passes.batches import model_inputs
 from core.passes.prepare import prepare
 from core.passes.texts import same_tokens
-from core.roles.measures import MEASURES
+from core.roles.measures import USUAL
 from core.roles.scores import score_batch
 from core.texts.text import Text
 
@@ -146,7 +146,7 @@ def test_a_planted_change_is_found_in_its_head_and_in_no_earlier_one(tmp_path, f
     changed[1, 1] = True
     np.testing.assert_array_equal((found.divergence > 0).all(0), changed)
     np.testing.assert_array_equal((found.divergence != 0).any(0), changed)
-    local = MEASURES.index("local")
+    local = USUAL.measures.index("local")
     a_local, b_local = (measures_in(side)[:, local] for side in (found.a, found.b))
     np.testing.assert_array_equal((a_local != b_local).any(0), changed)
 
@@ -176,7 +176,7 @@ def test_checkpoints_of_another_shape_have_scores_and_no_divergence(pair, tmp_pa
     found = compared(a, wide)
     assert found.divergence is None
     shapes = [measures_in(side).shape for side in (found.a, found.b)]
-    assert shapes == [(3, len(MEASURES), 2, 3), (3, len(MEASURES), 3, 3)]
+    assert shapes == [(3, len(USUAL.measures), 2, 3), (3, len(USUAL.measures), 3, 3)]
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -8,6 +8,7 @@ from made_heads import FINDER, SHAPE, surface, text
 
 from core.descriptions.describe import Known, describe_heads, is_mostly, with_roles
 from core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
+from core.roles.roles import COARSE_ROLES
 from core.surface.per_text import SHARES
 
 N_TEXTS = 80
@@ -80,7 +81,9 @@ def test_a_relation_that_a_fixed_distance_finds_as_well_is_not_told():
 def test_roles_count_only_for_a_head_that_does_nothing_mostly():
     holds = np.zeros((4, *SHAPE), bool)
     holds[3, 0, :] = True
-    found = with_roles(described(shares={"cls": {(0, 0): 0.9}, "sep": {(0, 1): 0.3}}, entropy=0.95), holds)
+    found = with_roles(
+        described(shares={"cls": {(0, 0): 0.9}, "sep": {(0, 1): 0.3}}, entropy=0.95), holds, COARSE_ROLES
+    )
     assert [type(fact) for fact in found[0, 0].facts] == [ShareFact]
     assert [type(fact) for fact in found[0, 1].facts] == [ShareFact, RoleFact]
     assert found[0, 2].facts == (RoleFact(role="block"),)

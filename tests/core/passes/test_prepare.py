@@ -8,7 +8,7 @@ from core.passes.prepare import prepare, prepare_all, window_at, with_relations
 from core.passes.texts import PassText
 from core.roles import scores
 from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import MEASURES, ScoreSettings, role_scores
+from core.roles.measures import USUAL, ScoreSettings, role_scores
 from core.roles.question import CHUNK
 from core.roles.roles import ROLES
 from core.texts.relations import parse, token_pairs
@@ -56,7 +56,7 @@ def test_the_chain_equals_its_stages_called_by_hand(checkpoint):
         prepared = PassText(kind="self", source=tokenized, pairs=token_pairs(tokenized, relations))
         by_hand = scores.score_batch(checkpoint, [prepared], SELF).measures[0]
         np.testing.assert_allclose(found.measures, by_hand, rtol=1e-4, atol=1e-5)
-        assert found.measures.shape == (len(MEASURES), 2, 3)
+        assert found.measures.shape == (len(USUAL.measures), 2, 3)
         assert (found.n_tokens, found.n_cut) == (len(tokenized.ids), 0)
 
 
@@ -85,7 +85,7 @@ def test_a_long_text_that_is_skipped_comes_without_measures(checkpoint):
 def test_a_long_text_that_is_cut_says_how_long_it_was(checkpoint):
     (text,) = measure(checkpoint, [LONG], too_long="truncate")
     assert (text.n_tokens, text.n_cut) == (62, 22)
-    assert np.isfinite(text.measures[MEASURES.index("local")]).all()
+    assert np.isfinite(text.measures[USUAL.measures.index("local")]).all()
 
 
 def test_all_texts_too_long_make_no_pass(checkpoint, passes):
@@ -216,7 +216,7 @@ def test_an_encoder_decoder_reads_source_and_target(kind, loaded):
     n_keys = len(target.ids) if kind == "decoder" else len(source.ids)
     n_layers, n_heads = checkpoint.attentions[kind].n_layers, checkpoint.attentions[kind].n_heads
     assert seen.attention.shape == (n_layers, n_heads, n_queries, n_keys)
-    assert measured.measures.shape == (len(MEASURES), n_layers, n_heads)
+    assert measured.measures.shape == (len(USUAL.measures), n_layers, n_heads)
     assert measured.n_tokens == max(n_queries, n_keys)
     np.testing.assert_allclose(seen.attention.sum(-1), 1, atol=1e-6)
     assert seen.causal == (kind == "decoder")
@@ -238,7 +238,7 @@ def test_texts_of_an_encoder_decoder_measure_the_same_together_and_alone(kind, l
     alone = [measures_of(checkpoint, [text], settings)[0] for text in with_relations(texts, PAIRS)]
     for one, by_itself in zip(together, alone):
         np.testing.assert_allclose(one.measures, by_itself, rtol=1e-9)
-    found = {name for name, score in zip(MEASURES, together[0].measures) if np.isfinite(score).all()}
+    found = {name for name, score in zip(USUAL.measures, together[0].measures) if np.isfinite(score).all()}
     delimiters = {"delimiter", "delimiter:cls", "delimiter:sep"}
     least = {"encoder": delimiters | {"local"}, "decoder": {"local", "sink"}, "cross": delimiters}[kind]
     assert found == least if kind == "cross" else found > least
@@ -252,13 +252,13 @@ def test_cross_attention_is_scored_by_its_definition(loaded):
     marked = [0, len(text.source.ids) - 1]
     by_hand = (attention[..., marked].mean(-1) / attention.mean(-1)).mean(-1)
     found = measures_of(checkpoint, [text], PassSettings("cross"))[0]
-    np.testing.assert_allclose(found[MEASURES.index("delimiter")], by_hand)
+    np.testing.assert_allclose(found[USUAL.measures.index("delimiter")], by_hand)
 
 
 def test_an_encoder_reads_a_text_without_a_target_and_a_decoder_does_not(loaded):
     checkpoint = loaded("t5")
     (alone,) = measure(checkpoint, TEXTS[:1], PassSettings("encoder"))
-    assert np.isfinite(alone.measures[MEASURES.index("local")]).all()
+    assert np.isfinite(alone.measures[USUAL.measures.index("local")]).all()
     for kind in ("decoder", "cross"):
         with pytest.raises(PairNeeded, match=r"^Text 2 has no target for the decoder to read\. Give source and target"):
             list(measure(checkpoint, [PAIRS[0], TEXTS[0]], PassSettings(kind)))

@@ -9,7 +9,7 @@ from core.passes.prepare import prepare_all, with_relations
 from core.passes.question import answer
 from core.roles.controls import SEEDS, role_counts, shuffled_words
 from core.roles.hypotheses import Criterion
-from core.roles.measures import MEASURES, ScoreSettings
+from core.roles.measures import USUAL, ScoreSettings, role_scores
 from core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
 from core.roles.question import SCORES, permuted_keys_question
 from core.roles.roles import COARSE_ROLES, ROLES
@@ -129,7 +129,7 @@ def test_permuted_keys_score_about_uniform_and_repeat_with_their_seed(loaded):
     np.testing.assert_array_equal(one, measures(0))
     assert not np.array_equal(one, measures(1), equal_nan=True)
     for name in ("local", "delimiter", "delimiter:cls", "delimiter:sep"):
-        assert np.abs(one[:, MEASURES.index(name)].mean(axis=0) - 1).max() < 0.2, name
+        assert np.abs(one[:, USUAL.measures.index(name)].mean(axis=0) - 1).max() < 0.2, name
     whole = np.stack([of_text.measures for of_text in measured_of(checkpoint, texts)])
     np.testing.assert_array_equal(np.isnan(one), np.isnan(whole))
 
@@ -160,9 +160,11 @@ def test_random_weights_hold_at_most_alpha_of_each_role(seed, bundled):
     random = load_checkpoint(randomly_initialised(bundled.files, seed), device="cpu")
     measured = measures_of_samples(random, HALF)
     for tau in (2.0, 3.0):
-        counts = role_counts(measured, ScoreSettings(), Criterion(tau=tau), "random weights", seed)
+        counts = role_counts(role_scores(measured, ScoreSettings()), Criterion(tau=tau), "random weights", seed)
         assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
-        as_in_paper = role_counts(measured, ScoreSettings(), Criterion(tau=tau, rule="paper"), "random weights", seed)
+        as_in_paper = role_counts(
+            role_scores(measured, ScoreSettings()), Criterion(tau=tau, rule="paper"), "random weights", seed
+        )
         assert as_in_paper.heads[ROLES.index("block")] > 0.5 * counts.n_heads
 
 
@@ -170,9 +172,11 @@ def test_permuted_keys_hold_at_most_alpha_of_each_role_and_the_checkpoint_keeps_
     chance = with_permuted_keys(bundled, HALF)
     trained = measures_of_samples(bundled, HALF)
     for tau in (2.0, 3.0):
-        counts = role_counts(chance, ScoreSettings(), Criterion(tau=tau), "permuted keys")
+        counts = role_counts(role_scores(chance, ScoreSettings()), Criterion(tau=tau), "permuted keys")
         assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
-        rules = [role_counts(trained, ScoreSettings(), Criterion(tau=tau, rule=rule), "none") for rule in RULES]
+        rules = [
+            role_counts(role_scores(trained, ScoreSettings()), Criterion(tau=tau, rule=rule), "none") for rule in RULES
+        ]
         for role in COARSE_ROLES[:3]:
             place = ROLES.index(role)
             assert rules[0].heads[place] == rules[1].heads[place] > 0, role

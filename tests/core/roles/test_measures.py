@@ -2,15 +2,7 @@ import numpy as np
 import pytest
 
 from core.errors import AnalysisError
-from core.roles.measures import (
-    MEASURES,
-    REFERENCES,
-    ROW_MEASURES,
-    SHARES,
-    ScoreSettings,
-    TextMeasures,
-    role_scores,
-)
+from core.roles.measures import USUAL, ScoreSettings, TextMeasures, role_scores
 from core.roles.roles import FINE_ROLES, ROLES
 
 TEXTS, LAYERS, HEADS = 4, 2, 3
@@ -19,14 +11,14 @@ NAN = float("nan")
 
 def numbered():
     """Measure m of text s is 100 s + m in the first head; heads and layers add less than 1."""
-    text, measure, layer, head = np.ogrid[:TEXTS, : len(MEASURES), :LAYERS, :HEADS]
+    text, measure, layer, head = np.ogrid[:TEXTS, : len(USUAL.measures), :LAYERS, :HEADS]
     return 100.0 * text + measure + 0.5 * layer + 0.1 * head
 
 
 def texts_of(measures):
     """Texts with these scores; no share applies, and references count on from 500."""
-    nothing = np.full((len(SHARES), LAYERS, HEADS), NAN)
-    references = 500.0 + np.arange(len(REFERENCES))[:, None] + 0.5 * np.arange(LAYERS)
+    nothing = np.full((len(USUAL.shares), LAYERS, HEADS), NAN)
+    references = 500.0 + np.arange(len(USUAL.references))[:, None] + 0.5 * np.arange(LAYERS)
     return [
         TextMeasures(measures=of_text, shares=nothing, uniform=references, greatest=references + 100)
         for of_text in measures
@@ -42,7 +34,7 @@ def of_role(scores, role):
 
 
 def measured(measures, name):
-    return measures[:, MEASURES.index(name)]
+    return measures[:, USUAL.measures.index(name)]
 
 
 def test_the_default_takes_dependent_to_head_and_block_with_entropy():
@@ -55,10 +47,10 @@ def test_the_default_takes_dependent_to_head_and_block_with_entropy():
 
 
 def test_the_sink_is_measured_and_is_a_finer_role():
-    assert "sink" in ROW_MEASURES
+    assert "sink" in USUAL.row_measures
     assert "sink" in FINE_ROLES
     measures = numbered()
-    measures[:2, MEASURES.index("sink")] = NAN
+    measures[:2, USUAL.measures.index("sink")] = NAN
     found = of_role(scores_of(measures, ScoreSettings()), "sink")
     assert np.isnan(found[:2]).all()
     np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
@@ -81,7 +73,7 @@ def test_the_other_direction_swaps_every_syntactic_role_and_no_other():
 
 def test_both_directions_are_averaged_and_one_alone_stands_for_itself():
     measures = numbered()
-    one, other = (MEASURES.index(f"syntactic:dobj {way}") for way in ("dependent-to-head", "head-to-dependent"))
+    one, other = (USUAL.measures.index(f"syntactic:dobj {way}") for way in ("dependent-to-head", "head-to-dependent"))
     measures[1, one] = NAN
     measures[2, other] = NAN
     measures[3, [one, other]] = NAN

@@ -10,7 +10,7 @@ from passing import measured_of, of_source, pass_texts
 
 from core.attention.settings import Reach
 from core.passes.prepare import with_relations
-from core.roles.measures import MEASURES, REFERENCES, SHARES, ScoreSettings, role_scores
+from core.roles.measures import USUAL, ScoreSettings, role_scores
 from core.roles.references import greatest_weighted_ratio
 from core.roles.roles import ROLES
 from core.roles.sieves import batch_sieves, sieve_cells
@@ -22,7 +22,7 @@ SMALL = st.integers(2, 40)
 
 
 def of_reference(sieves, name, number=0):
-    return sieves.uniform[number, REFERENCES.index(name)], sieves.greatest[number, REFERENCES.index(name)]
+    return sieves.uniform[number, USUAL.references.index(name)], sieves.greatest[number, USUAL.references.index(name)]
 
 
 def test_references_worked_by_hand():
@@ -71,18 +71,18 @@ def scored_by(sieves, attention):
     band = np.abs(np.subtract.outer(np.arange(n_tokens), np.arange(n_tokens))) <= 2
     columns = np.column_stack([(attention * band).sum(1), attention @ sieves.indicators[0, :n_tokens]])
     rows = np.einsum("qc,qcm->m", columns, sieves.row_weights[0, :n_tokens])
-    n_syntactic = len(REFERENCES) - len(MEASURES)
+    n_syntactic = len(USUAL.references) - len(USUAL.measures)
     entries = np.zeros(2 * n_syntactic + 3 * n_syntactic)
     for (_, query, key), measure, weight in zip(sieves.entry_at, sieves.entry_measure, sieves.entry_weight):
         entries[measure] += weight * attention[query, key]
     shares = np.concatenate([rows[6:], entries[2 * n_syntactic :]]) - sieves.at_chance[0]
-    return dict(zip(MEASURES, [*rows[:6], np.nan, *entries[: 2 * n_syntactic]])), dict(zip(SHARES, shares))
+    return dict(zip(USUAL.measures, [*rows[:6], np.nan, *entries[: 2 * n_syntactic]])), dict(zip(USUAL.shares, shares))
 
 
 ROLE_OF = {"block without entropy": "block"}
 
 
-@pytest.mark.parametrize("name", [name for name in MEASURES if name not in ("block", "sink")])
+@pytest.mark.parametrize("name", [name for name in USUAL.measures if name not in ("block", "sink")])
 def test_all_attention_inside_the_sieve_scores_the_greatest_and_share_one(name):
     of_text = of_source(text(7, 3), PAIRS)
     sieves = batch_sieves([of_text], causal=False)
@@ -174,7 +174,7 @@ def test_shares_are_chosen_by_direction_and_have_the_references_of_shares(loaded
     for direction in (*WAYS, "both"):
         scored = role_scores([measured], ScoreSettings(direction=direction, scale="share"))
         for role, shown in product(("syntactic", "syntactic:amod"), (scored,)):
-            of_role = measured.shares[SHARES.index(f"{role} {direction}")]
+            of_role = measured.shares[USUAL.shares.index(f"{role} {direction}")]
             np.testing.assert_array_equal(shown.scores[0, ROLES.index(role)], of_role)
         local = ROLES.index("local")
         assert (scored.uniform[0, local].max(), scored.greatest[0, local].min()) == (0, 1)

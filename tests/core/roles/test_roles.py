@@ -148,23 +148,23 @@ def applying(*roles):
 
 
 def test_a_bidirectional_checkpoint_shows_no_sink():
-    coarse, fine = shown_roles(applying("local", "delimiter", "delimiter:cls"))
+    coarse, fine = shown_roles(applying("local", "delimiter", "delimiter:cls"), ROLES)
     assert coarse == COARSE_ROLES
     assert fine == tuple(role for role in FINE_ROLES if role != "sink")
 
 
 def test_a_causal_checkpoint_without_delimiters_shows_the_sink_in_their_place():
-    coarse, fine = shown_roles(applying("local", "sink"))
+    coarse, fine = shown_roles(applying("local", "sink"), ROLES)
     assert coarse == ("local", "syntactic", "sink", "block")
     assert fine == tuple(role for role in FINE_ROLES if role.startswith("syntactic"))
 
 
 def test_a_causal_checkpoint_with_delimiters_shows_the_sink_as_a_finer_role():
-    assert shown_roles(applying("sink", "delimiter")) == (COARSE_ROLES, FINE_ROLES)
+    assert shown_roles(applying("sink", "delimiter"), ROLES) == (COARSE_ROLES, FINE_ROLES)
 
 
 def test_roles_are_shown_though_none_applies():
-    coarse, fine = shown_roles(applying())
+    coarse, fine = shown_roles(applying(), ROLES)
     assert coarse == COARSE_ROLES
     assert "sink" not in fine
 

@@ -12,7 +12,7 @@ import core.attention.observed
 from core.attention.observed import observe
 from core.attention.settings import PassSettings, Window
 from core.passes.batches import model_inputs, plan_batches
-from core.roles.measures import MEASURES
+from core.roles.measures import USUAL
 from core.roles.scores import ScoreObserver, score_batch
 from core.roles.sieves import batch_sieves
 from core.texts.relations import TokenPair
@@ -85,7 +85,7 @@ def expected_scores(model_class, folder, texts, layouts, pairs, takes_type_ids):
     for text, layout, its_pairs in zip(texts, layouts, pairs):
         attention = naive.eager_attention(model_class, folder, text.ids, text.type_ids if takes_type_ids else None)
         found = naive.measures(attention, layout, its_pairs)
-        of_texts.append(np.stack([found[name] for name in MEASURES]))
+        of_texts.append(np.stack([found[name] for name in USUAL.measures]))
     return np.stack(of_texts)
 
 
@@ -128,15 +128,15 @@ def test_scores_equal_their_definition_on_the_eager_path(family, dtype, loaded, 
     assert found.dtype == dtype
     assert found.shape == (5, 17, 2, 4 if family == "llama" else 3)
     assert close(found, by_definition)
-    assert by_definition[:, MEASURES.index("local")].std() > 0.1, "nearly uniform attention would show nothing"
+    assert by_definition[:, USUAL.measures.index("local")].std() > 0.1, "nearly uniform attention would show nothing"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_measure_that_can_be_is_compared(family, loaded, expected):
     _, _, by_definition = expected(family, loaded(family))
-    compared = {name for name, there in zip(MEASURES, (~np.isnan(by_definition)).any(axis=(0, 2, 3))) if there}
-    never = {"sink"} if family in ENCODERS else {name for name in MEASURES if name.startswith("delimiter")}
-    assert set(MEASURES) - compared == never
+    compared = {name for name, there in zip(USUAL.measures, (~np.isnan(by_definition)).any(axis=(0, 2, 3))) if there}
+    never = {"sink"} if family in ENCODERS else {name for name in USUAL.measures if name.startswith("delimiter")}
+    assert set(USUAL.measures) - compared == never
 
 
 def test_bundled_scores_equal_their_definition_on_the_eager_path(bundled):
@@ -203,10 +203,10 @@ def test_uniform_attention_scores_one(family, loaded, expected):
             if any(part in name for part in ("query", "q_lin", "q_proj", "c_attn")):
                 parameter.zero_()
     found = scores(checkpoint, texts, pairs)
-    ratios = np.delete(found, MEASURES.index("block"), axis=1)
-    assert np.isfinite(ratios[:, MEASURES.index("local")]).all()
+    ratios = np.delete(found, USUAL.measures.index("block"), axis=1)
+    assert np.isfinite(ratios[:, USUAL.measures.index("local")]).all()
     np.testing.assert_allclose(ratios[~np.isnan(ratios)], 1, atol=1e-12)
-    block = found[:, MEASURES.index("block")]
+    block = found[:, USUAL.measures.index("block")]
     for text, of_text in zip(texts, block):
         if text.n_segments == 2 and family in ENCODERS:
             np.testing.assert_allclose(of_text, np.log(len(text.ids)), atol=1e-12)
@@ -230,10 +230,10 @@ def test_uniform_attention_in_a_window_scores_one(family, loaded):
     near, far = np.array([3]), np.array([14])
     pairs = (TokenPair("nsubj", near, near - 1), TokenPair("amod", far, near), TokenPair("dobj", far, far - 2))
     found = score_batch(checkpoint, [replace(text, pairs=pairs)], PassSettings()).measures[0]
-    ratios = np.delete(found, MEASURES.index("block"), axis=0)
-    assert np.isfinite(ratios[MEASURES.index("local")]).all()
+    ratios = np.delete(found, USUAL.measures.index("block"), axis=0)
+    assert np.isfinite(ratios[USUAL.measures.index("local")]).all()
     np.testing.assert_allclose(ratios[~np.isnan(ratios)], 1, atol=1e-6 if family == "gpt_oss" else 1e-12)
-    seen = np.isfinite(found[MEASURES.index("syntactic:amod dependent-to-head")]).all(axis=1)
+    seen = np.isfinite(found[USUAL.measures.index("syntactic:amod dependent-to-head")]).all(axis=1)
     windowed = [reach.back is not None for reach in checkpoint.attentions["self"].reaches]
     assert seen.tolist() == [not is_windowed for is_windowed in windowed]
 
@@ -242,10 +242,10 @@ def test_what_does_not_apply_to_a_text_is_nan_and_nothing_else_is(loaded):
     checkpoint = loaded("bert")
     single, pair = tokenized(checkpoint, (TEXTS[0], TEXTS[1]))
     found = scores(checkpoint, [single, pair], [[("amod", (1,), (3, 4))], []])
-    missing = [{name for name, score in zip(MEASURES, text) if np.isnan(score).all()} for text in found]
+    missing = [{name for name, score in zip(USUAL.measures, text) if np.isnan(score).all()} for text in found]
     other = {f"{role} {way}" for role in ("syntactic:nsubj", "syntactic:dobj", "syntactic:advmod") for way in BOTH}
     assert missing[0] == {"sink", "block", "block without entropy"} | other
-    assert missing[1] == {"sink"} | {name for name in MEASURES if name.startswith("syntactic")}
+    assert missing[1] == {"sink"} | {name for name in USUAL.measures if name.startswith("syntactic")}
     for text in found:
         assert set(np.isnan(text).mean(axis=(1, 2))) <= {0.0, 1.0}
         assert (np.nan_to_num(text, nan=1.0) > 0).all()
@@ -257,15 +257,15 @@ def test_a_tokenizer_without_delimiters_has_no_delimiter_scores(family, loaded, 
     texts, pairs, _ = expected(family, checkpoint)
     found = scores(checkpoint, texts, pairs)
     for name in ("delimiter", "delimiter:cls", "delimiter:sep"):
-        assert np.isnan(found[:, MEASURES.index(name)]).all()
+        assert np.isnan(found[:, USUAL.measures.index(name)]).all()
 
 
 def test_a_text_without_separator_has_no_separator_score(loaded):
     checkpoint = loaded("bert")
     (text,) = tokenized(checkpoint, TEXTS[:1])
     found = scores(checkpoint, [replace(text, is_sep=np.zeros_like(text.is_sep))], [[]])[0]
-    assert np.isnan(found[MEASURES.index("delimiter:sep")]).all()
-    np.testing.assert_allclose(found[MEASURES.index("delimiter")], found[MEASURES.index("delimiter:cls")])
+    assert np.isnan(found[USUAL.measures.index("delimiter:sep")]).all()
+    np.testing.assert_allclose(found[USUAL.measures.index("delimiter")], found[USUAL.measures.index("delimiter:cls")])
 
 
 @pytest.mark.parametrize("family", CAUSAL)
@@ -273,8 +273,8 @@ def test_a_causal_pair_is_seen_only_from_its_later_word(family, loaded):
     checkpoint = loaded(family)
     (text,) = tokenized(checkpoint, TEXTS[:1])
     found = scores(checkpoint, [text], [[("nsubj", (1, 2), (4,))]])[0]
-    assert np.isnan(found[MEASURES.index("syntactic:nsubj dependent-to-head")]).all()
-    assert np.isfinite(found[MEASURES.index("syntactic:nsubj head-to-dependent")]).all()
+    assert np.isnan(found[USUAL.measures.index("syntactic:nsubj dependent-to-head")]).all()
+    assert np.isfinite(found[USUAL.measures.index("syntactic:nsubj head-to-dependent")]).all()
 
 
 @pytest.mark.parametrize("family", CAUSAL)
@@ -283,7 +283,9 @@ def test_the_first_token_is_a_sink_as_far_as_causal_models_look_at_it(family, lo
     (text,) = pass_texts(checkpoint, TEXTS[:1])
     attention = whole_map(checkpoint, text)
     by_hand = [attention[:, :, query, 0] * (query + 1) for query in range(text.n_tokens)]
-    np.testing.assert_allclose(scores(checkpoint, [text.source], [[]])[0, MEASURES.index("sink")], np.mean(by_hand, 0))
+    np.testing.assert_allclose(
+        scores(checkpoint, [text.source], [[]])[0, USUAL.measures.index("sink")], np.mean(by_hand, 0)
+    )
 
 
 def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):

@@ -15,10 +15,10 @@ from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS,
 from scipy import stats
 
 from core.roles.hypotheses import Criterion
-from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
 from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from core.statistics.histogram import SCORE_BINS, counts_of
-from dashboard.figures.appearance import LOOKS, SHAPES
+from dashboard.figures.appearance import LOOKS
 from dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
@@ -135,8 +135,8 @@ def test_evidence_is_minus_log10_p_up_to_16():
 
 
 def test_every_role_has_its_own_mark():
-    assert set(SHAPES) == set(LOOKS) == set(ROLES)
-    assert len(set(SHAPES.values())) == len(ROLES)
+    assert list(LOOKS) == list(BY_NAME)
+    assert len({look.shape for look in LOOKS.values()}) == len({look.letter for look in LOOKS.values()}) == len(LOOKS)
 
 
 def test_density_of_two_scores_by_hand():

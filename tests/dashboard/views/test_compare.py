@@ -263,29 +263,32 @@ BLOCK = change("block", 3)
         (
             [SYNTACTIC, DELIMITER, BLOCK],
             "Fine-tuning",
-            "Fine-tuning took the delimiter role (resting on special tokens) from 19 of 53 heads, mostly in layers "
-            "1–4, gave the syntactic role (following grammar) to 2 and took it from 1 of 4.",
+            "Fine-tuning took the delimiter role (attention to the special tokens) from 19 of 53 heads, mostly in "
+            "layers 1–4, gave the syntactic role (attention to words that are related to each other) to 2 and took it "
+            "from 1 of 4.",
         ),
         (
             [SYNTACTIC, DELIMITER, BLOCK],
             "",
-            "From (a) to (b), 19 of 53 heads lose the delimiter role (resting on special tokens), mostly in layers "
-            "1–4, 2 gain the syntactic role (following grammar) and 1 of 4 loses it.",
+            "From (a) to (b), 19 of 53 heads lose the delimiter role (attention to the special tokens), mostly in "
+            "layers 1–4, 2 gain the syntactic role (attention to words that are related to each other) and 1 of "
+            "4 loses it.",
         ),
         (
             [change("local", 0, gained=1, where_gained=(0, 0, 1))],
             "Fine-tuning for 63 steps",
-            "Fine-tuning for 63 steps gave the local role (looking at nearby words) to 1 head.",
+            "Fine-tuning for 63 steps gave the local role (attention to neighbouring tokens) to 1 head.",
         ),
         (
             [change("block", 1_200, lost=1_100, where_lost=(5, 5, 1_100))],
             "",
-            "From (a) to (b), 1,100 of 1,200 heads lose the block role (staying within the segment), all in layer 5.",
+            "From (a) to (b), 1,100 of 1,200 heads lose the block role (attention to tokens of the same segment), all "
+            "in layer 5.",
         ),
         (
             [change("sink", 9, lost=9, where_lost=(0, 5, 9))],
             "Fine-tuning",
-            "Fine-tuning took the attention sink role (resting on the first token) from 9 of 9 heads.",
+            "Fine-tuning took the attention sink role (attention to the first token) from 9 of 9 heads.",
         ),
         ([BLOCK], "Fine-tuning", "Fine-tuning changed no head’s role."),
         ([BLOCK], "", "Every head has the same roles under (a) and (b)."),

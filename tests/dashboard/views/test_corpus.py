@@ -48,11 +48,11 @@ def test_small_numbers_that_are_kept_of_a_corpus_do_not_keep_its_measures(tmp_pa
     """Only their own size is counted, so that thousands of them stay in memory."""
     monkeypatch.setattr(corpus, "_judged", Recent(corpus.JUDGED_BYTES, corpus.JUDGED_ALWAYS))
     answers = measured(tmp_path)
-    tested = corpus.judged(answers, CHOSEN)
+    tested = corpus.judged((answers,), CHOSEN)
     stability, low = tested.stability(), tested.with_intervals().low
     assert stability is not None
-    assert corpus.judged(answers, CHOSEN).stability() is stability
-    assert corpus.judged(answers, CHOSEN).with_intervals().low is low
+    assert corpus.judged((answers,), CHOSEN).stability() is stability
+    assert corpus.judged((answers,), CHOSEN).with_intervals().low is low
     for others in range(corpus.JUDGED_ALWAYS):
         corpus._judged.put(others, None, corpus.JUDGED_BYTES)
     left = weakref.ref(answers)

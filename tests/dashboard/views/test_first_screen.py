@@ -125,12 +125,12 @@ def test_a_word_of_several_pieces_gives_their_mean_and_takes_their_sum(app):
     ("names", "sentence"),
     [
         ([], "In this text: nothing that the letters name."),
-        (["local"], "In this text: looks at what is near."),
+        (["local"], "In this text: looks at neighbouring tokens."),
         (
             ["syntactic", "delimiter", "delimiter:cls", "syntactic:amod"],
-            "In this text: follows grammar (adjectives); also rests on [CLS].",
+            "In this text: looks at words that are related to each other (adjectives); also at [CLS].",
         ),
-        (["delimiter", "block"], "In this text: rests on the special tokens; also stays in its own segment."),
+        (["delimiter", "block"], "In this text: looks at the special tokens; also at tokens of the same segment."),
     ],
 )
 def test_what_a_head_does_in_the_text_is_said_in_words(names, sentence):

@@ -142,7 +142,7 @@ def test_role_changes_are_those_that_cross_tau_the_largest_first():
     before[local, 1, 2], after[local, 1, 2] = 4.0, 2.0
     before[block, 1, 0], after[block, 1, 0] = 2.9, 9.0
     after[local, 0, 0] = 2.9
-    table = role_changes((before, after), (before > 3, after > 3))
+    table = role_changes(ROLES, (before, after), (before > 3, after > 3))
     assert table[["name", "role", "change"]].to_numpy().tolist() == [
         ["L1 H0", "block", "gained"],
         ["L1 H2", "local", "lost"],

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.roles.roles import ROLES, shown_roles
+from core.roles.roles import shown_roles
 from core.statistics.by_role import ByRole, compare_by_role
 from core.statistics.means import Correction
 from dashboard import state
@@ -39,8 +39,8 @@ def roles_of_important_heads(importance: Importance) -> None:
     tested = corpus(visit)
     if tested is None:
         return
-    coarse = shown_roles(tested.tests.mean)[0]
-    has_role = tested.tests.holds[[ROLES.index(role) for role in coarse]]
+    coarse = shown_roles(tested.tests.mean, tested.tests.roles)[0]
+    has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in coarse]]
     choice = importance.material.visit.chosen
     correction: Correction = choice.criterion.correction
     comparison = compare_by_role(importance.damage, has_role, coarse, correction)

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from core.importance.pruning.functions import KeptFunction, kept_functions
 from core.importance.pruning.orders import Pruning, Removed
-from core.roles.roles import COARSE_ROLES
+from core.roles.roles import coarse_roles
 from core.surface.frequencies import frequencies_of
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.labels import head_labels, positional, rare_shares
@@ -62,7 +62,7 @@ def _by_sieve(visit: Visit) -> Functions | None:
     if tested is None:
         return None
     tests = tested.tests
-    return {LOOKS[role].label: tests.holds[tests.roles.index(role)] for role in COARSE_ROLES}
+    return {LOOKS[role].label: tests.holds[tests.roles.index(role)] for role in coarse_roles(tests.roles)}
 
 
 def _by_argmax(visit: Visit) -> Functions | None:

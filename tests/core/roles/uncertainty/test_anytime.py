@@ -107,7 +107,7 @@ def test_one_over_the_evidence_is_corrected_as_p_values_are(correction, family):
 
 def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals():
     scores = some_scores(n_texts=20)
-    bets = RoleScores(scores=scores, uniform=np.ones((20, 2, 2)), greatest=np.full((20, 2, 2), 9.0))
+    bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((20, 2, 2)), greatest=np.full((20, 2, 2), 9.0))
     found = roles_by_evidence(bets.of_texts(np.array([0, 2, 5])), bets, ROLES, Criterion())
     np.testing.assert_allclose(found.mean, scores[[0, 2, 5]].mean(axis=0))
     np.testing.assert_allclose(found.std, scores[[0, 2, 5]].std(axis=0, ddof=1))
@@ -122,7 +122,7 @@ def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals
 
 def test_one_text_is_evidence_where_it_is_no_test():
     scores = some_scores(n_texts=1)
-    bets = RoleScores(scores=scores, uniform=np.ones((1, 2, 2)), greatest=np.full((1, 2, 2), 9.0))
+    bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((1, 2, 2)), greatest=np.full((1, 2, 2), 9.0))
     assert untested(role_tests(scores, ROLES, Criterion(), 1.0))
     assert untested(roles_by_evidence(bets, bets, ROLES, Criterion())) == {}
 

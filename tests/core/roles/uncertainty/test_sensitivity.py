@@ -18,7 +18,7 @@ def some_scores(seed=0):
     scores = random.gamma(9, means / 9, (TEXTS, len(ROLES), LAYERS, HEADS))
     uniform = np.ones((TEXTS, len(ROLES), LAYERS))
     uniform[:, ROLES.index("block")] = 3.5
-    return RoleScores(scores=scores, uniform=uniform, greatest=uniform * 10)
+    return RoleScores(roles=ROLES, scores=scores, uniform=uniform, greatest=uniform * 10)
 
 
 @pytest.mark.parametrize("family", ["role", "all"])
@@ -61,7 +61,9 @@ def test_counts_by_texts_narrow_as_texts_are_added_and_repeat_with_their_seed():
 
 def test_heads_far_from_tau_have_no_band():
     scores = np.random.default_rng(1).gamma(900, 6 / 900, (TEXTS, len(ROLES), LAYERS, HEADS))
-    scored = RoleScores(scores=scores, uniform=np.ones(scores.shape[:3]), greatest=np.full(scores.shape[:3], 40.0))
+    scored = RoleScores(
+        roles=ROLES, scores=scores, uniform=np.ones(scores.shape[:3]), greatest=np.full(scores.shape[:3], 40.0)
+    )
     counts = counts_by_texts(scored, CHOSEN, Criterion())
     np.testing.assert_array_equal(counts.low, LAYERS * HEADS)
     np.testing.assert_array_equal(counts.high, LAYERS * HEADS)
@@ -69,7 +71,9 @@ def test_heads_far_from_tau_have_no_band():
 
 def test_shares_are_counted_at_thresholds_between_zero_and_one():
     shares = np.random.default_rng(4).normal(0.4, 0.1, (TEXTS, len(ROLES), LAYERS, HEADS))
-    scored = RoleScores(scores=shares, uniform=np.zeros(shares.shape[:3]), greatest=np.ones(shares.shape[:3]))
+    scored = RoleScores(
+        roles=ROLES, scores=shares, uniform=np.zeros(shares.shape[:3]), greatest=np.ones(shares.shape[:3])
+    )
     counts = counts_by_tau(scored, CHOSEN, Criterion(tau=0.5), "share")
     assert counts.taus == TAUS["share"]
     assert counts.heads[0].tolist() == [LAYERS * HEADS] * len(CHOSEN)

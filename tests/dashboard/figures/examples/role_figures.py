@@ -36,7 +36,10 @@ SCORES = some_scores()
 UNIFORM = np.ones((len(ROLES), LAYERS))
 UNIFORM[ROLES.index("block")] = 3.25
 SCORED = RoleScores(
-    scores=SCORES, uniform=np.ones((TEXTS, len(ROLES), LAYERS)), greatest=np.full((TEXTS, len(ROLES), LAYERS), 40.0)
+    roles=ROLES,
+    scores=SCORES,
+    uniform=np.ones((TEXTS, len(ROLES), LAYERS)),
+    greatest=np.full((TEXTS, len(ROLES), LAYERS), 40.0),
 )
 SHARES = 1 - SCORES / 12
 """From far below 0 up to 1, with the same gaps."""
