@@ -1,4 +1,4 @@
-"""Overlaps of roles: a Venn diagram of four roles next to the exact combinations; both select heads."""
+"""Overlaps of roles: a Venn diagram of two to four roles next to the exact combinations; both select heads."""
 
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -36,7 +36,7 @@ def role_venn(
 ) -> tuple[str, ...] | None:
     """Draw the overlaps and return the combination the reader has selected.
 
-    Four roles are drawn as ellipses and as a table; any other number as the table alone.
+    Two to four roles are drawn as outlines and as a table; any other number as the table alone.
 
     Args:
         key: The view's own key.
@@ -63,7 +63,7 @@ def role_venn(
     state = _mount(
         key=key,
         data={
-            "geometry": _GEOMETRY if len(roles) == len(_GEOMETRY["ellipses"]) else None,
+            "geometry": _GEOMETRY.get(str(len(roles))),
             "roles": list(roles),
             "looks": [_look(role) for role in roles],
             "totals": [total(role, combinations, untested) for role in roles],

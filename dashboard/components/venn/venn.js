@@ -1,15 +1,7 @@
-// Four ellipses with the number of heads in each exact region, and the exact combinations as a table with bars.
+// Two to four outlines with the number of heads in each exact region, and the exact combinations as a table with bars.
 const views = new WeakMap();
 // Selections by key, kept for when the page discards and rebuilds the elements.
 const remembered = new Map();
-
-// Positions of the labels next to the ellipses, in the same order.
-const LABELS = [
-  [75, 96],
-  [290, -8],
-  [710, -8],
-  [925, 96],
-];
 
 function make(tag, className, text) {
   const element = document.createElement(tag);
@@ -129,7 +121,7 @@ class OverlapView {
       ellipse.style.setProperty("--color", this.data.looks[role].color);
       return ellipse;
     });
-    const labels = LABELS.map(([x, y], role) => this.drawLabel(x, y, role));
+    const labels = geometry.labels.map(([x, y], role) => this.drawLabel(x, y, role));
     this.svg.replaceChildren(...regions, ...ellipses, ...this.frames.values(), ...this.numbers.values(), ...labels);
     this.drawNone();
   }

@@ -16,7 +16,6 @@ GEOMETRY: Final[dict[str, Any]] = json.loads(
 _SCALE: Final = 0.56
 _VENN_WIDTH: Final = 610
 _VENN_HEIGHT: Final = 505
-_LABELS: Final = ((75, 96), (290, -8), (710, -8), (925, 96))
 _ROW: Final = 30
 _BAR: Final = 170
 
@@ -29,7 +28,7 @@ def venn_svg(
     title: str,
     caption: Sequence[str] = (),
 ) -> str:
-    """Four ellipses with the number of heads in each region, above the exact combinations.
+    """Two to four outlines with the number of heads in each region, above the exact combinations.
 
     For other numbers of roles, only the exact combinations are drawn.
 
@@ -43,7 +42,7 @@ def venn_svg(
     Returns: an SVG document on white.
     """
     rows = ordered(roles, combinations)
-    has_venn = len(roles) == len(GEOMETRY["ellipses"])
+    has_venn = str(len(roles)) in GEOMETRY
     column = 76 if has_venn else 34
     blocks = [_venn(roles, combinations, untested) if has_venn else _legend(roles, combinations, untested)]
     blocks.append(_table(roles, combinations, rows, untested, column, names=has_venn))
@@ -51,18 +50,18 @@ def venn_svg(
 
 
 def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str]) -> Block:
-    drawn = ET.Element("g")
+    drawn, geometry = ET.Element("g"), GEOMETRY[str(len(roles))]
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
-    for role, path in zip(roles, GEOMETRY["ellipses"], strict=True):
+    for role, path in zip(roles, geometry["ellipses"], strict=True):
         color = LOOKS[role].color
         paint = {"fill": color, "fill-opacity": "0.2", "stroke": color, "stroke-width": "3.5"}
         ET.SubElement(group, "path", {"d": path} | paint)
     counts = {code(roles, held): heads for held, heads in combinations.items()}
-    for region in GEOMETRY["regions"]:
+    for region in geometry["regions"]:
         heads = counts.get(region["code"], 0)
         size, weight = (32, "600") if heads else (26, "400")
         write(group, region["x"], region["y"] + size * 0.35, str(heads), size, anchor="middle", weight=weight)
-    for role, (x, y) in zip(roles, _LABELS, strict=True):
+    for role, (x, y) in zip(roles, geometry["labels"], strict=True):
         write(
             group, x, y, f"{LOOKS[role].label} {total(role, combinations, untested)}", 30, anchor="middle", weight="600"
         )

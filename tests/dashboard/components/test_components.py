@@ -18,7 +18,7 @@ from reading import data_of
 from streamlit.testing.v1 import AppTest
 
 from core.attention.settings import Window
-from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
 from dashboard.components.grid import chosen_heads
 from dashboard.components.overview import attention_overview, chosen_window
 from dashboard.components.venn import selected_combination
@@ -130,9 +130,9 @@ def numbers(text: str, kind: str) -> np.ndarray:
 
 
 def test_every_role_has_a_look_with_its_own_letter_and_colour() -> None:
-    assert set(LOOKS) == set(ROLES)
-    assert len({look.letter for look in LOOKS.values()}) == len(ROLES)
-    assert len({look.color for look in LOOKS.values()}) == len(ROLES)
+    assert set(LOOKS) == set(BY_NAME)
+    assert len({look.letter for look in LOOKS.values()}) == len(LOOKS)
+    assert len({look.color for look in LOOKS.values()}) == len(LOOKS)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -356,16 +356,37 @@ def test_totals_count_every_combination_that_has_the_role() -> None:
 # The Venn diagram
 
 
-def test_there_are_fifteen_regions_one_for_each_combination() -> None:
-    assert sorted(region["code"] for region in GEOMETRY["regions"]) == list(range(1, 16))
-    assert len(GEOMETRY["ellipses"]) == 4
+@pytest.mark.parametrize("n_roles", [2, 3, 4])
+def test_there_is_a_region_for_each_combination(n_roles: int) -> None:
+    geometry = GEOMETRY[str(n_roles)]
+    assert sorted(region["code"] for region in geometry["regions"]) == list(range(1, 2**n_roles))
+    assert len(geometry["ellipses"]) == len(geometry["labels"]) == n_roles
 
 
-def test_each_number_stands_inside_exactly_its_ellipses() -> None:
-    outlines = [np.array(re.findall(r"([\d.]+),([\d.]+)", path), dtype=float) for path in GEOMETRY["ellipses"]]
-    for region in GEOMETRY["regions"]:
+@pytest.mark.parametrize("n_roles", [2, 3, 4])
+def test_each_number_stands_inside_exactly_its_outlines_and_inside_its_region(n_roles: int) -> None:
+    outlines = [corners(path) for path in GEOMETRY[str(n_roles)]["ellipses"]]
+    for region in GEOMETRY[str(n_roles)]["regions"]:
         inside = [_inside(outline, region["x"], region["y"]) for outline in outlines]
         assert sum(1 << bit for bit, within in enumerate(inside) if within) == region["code"]
+        assert _inside(corners(region["path"]), region["x"], region["y"])
+
+
+@pytest.mark.parametrize("n_roles", [2, 3])
+def test_the_regions_of_circles_fill_them_without_overlaps(n_roles: int) -> None:
+    geometry = GEOMETRY[str(n_roles)]
+    for bit, circle in enumerate(geometry["ellipses"]):
+        parts = [corners(region["path"]) for region in geometry["regions"] if region["code"] >> bit & 1]
+        assert sum(map(area, parts)) == pytest.approx(area(corners(circle)), rel=2e-3)
+
+
+def corners(path: str) -> np.ndarray:
+    return np.array(re.findall(r"([\d.]+),([\d.]+)", path), dtype=float)
+
+
+def area(outline: np.ndarray) -> float:
+    (x, y), (next_x, next_y) = outline.T, np.roll(outline, -1, axis=0).T
+    return float(abs((x * next_y - next_x * y).sum()) / 2)
 
 
 def _inside(outline: np.ndarray, x: float, y: float) -> bool:
