@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from core.errors import AnalysisError, quoted
 from core.passes.texts import PassText
 from core.texts.relations import RELATIONS, TokenPair
-from core.texts.tokens import TokenizedText
+from core.texts.tokens import SPECIAL, TokenizedText
 
 LOCAL_RADIUS: Final = 2
 DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
@@ -140,6 +140,20 @@ def relation_pairs(text: PassText) -> Sequence[TokenPair]:
     return text.pairs
 
 
+def earlier_copies(text: PassText) -> list[TokenPair]:
+    """Every token that has occurred before, with all of its earlier copies; special tokens are left out."""
+    ids = np.where(text.queries.segments == SPECIAL, -1, text.queries.ids)
+    order = np.argsort(ids, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(ids[order])) + 1)
+    pairs = [
+        TokenPair("", run[index : index + 1], run[:index])
+        for run in runs
+        if len(run) > 1 and ids[run[0]] >= 0
+        for index in range(1, len(run))
+    ]
+    return sorted(pairs, key=lambda pair: int(pair.dependent[0]))
+
+
 def anywhere(text: PassText, causal: bool) -> bool:
     """Every text, also in cross-attention."""
     return True
@@ -218,6 +232,23 @@ RECORDS: Final = (
     Role(name="delimiter:cls", expects="[CLS]", sieve=Keys((is_cls,)), applies=anywhere, part_of="delimiter"),
     Role(name="delimiter:sep", expects="[SEP]", sieve=Keys((is_sep,)), applies=anywhere, part_of="delimiter"),
     *map(_relation_role, RELATIONS),
+    Role(
+        name="previous",
+        expects="the previous token",
+        meaning="Looks at the token before the one that looks.",
+        sieve=Band(-1, -1),
+        applies=within_a_text,
+        is_usual=False,
+    ),
+    Role(
+        name="duplicate",
+        expects="earlier copies of the same token",
+        meaning="Looks back at earlier copies of the token that looks.",
+        sieve=Pairs(earlier_copies),
+        applies=within_a_text,
+        lacks="no text has a token that occurs twice",
+        is_usual=False,
+    ),
 )
 """Every role. The usual ones come first, and of those the ones with a corner of the grid."""
 BY_NAME: Final = {role.name: role for role in RECORDS}

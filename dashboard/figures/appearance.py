@@ -41,6 +41,8 @@ class Look:
 PENTAGON: Final = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
 STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
 HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
+HOURGLASS: Final = "M-.9,-1L.9,-1L.2,0L.9,1L-.9,1L-.2,0Z"
+HOUSE: Final = "M0,-1L1,-.1L.65,-.1L.65,1L-.65,1L-.65,-.1L-1,-.1Z"
 
 LOOKS: Final[dict[str, Look]] = {
     look.name: look
@@ -58,6 +60,8 @@ LOOKS: Final[dict[str, Look]] = {
         Look("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj", "triangle-right"),
         Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod", PENTAGON),
         Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
+        Look("previous", "P", "#56B4E9", _BLACK, "previous token", HOURGLASS),
+        Look("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
     )
 }
 SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}

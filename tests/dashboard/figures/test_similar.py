@@ -5,7 +5,7 @@ import pytest
 from drawn import drawn_texts, rows
 from similar_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 
-from core.roles.roles import ROLES
+from core.roles.roles import BY_NAME
 from core.similarity.layout import HeadPlane
 from core.surface.behaviours import BEHAVIOURS
 from dashboard.figures.appearance import LESS, MORE
@@ -111,7 +111,7 @@ def test_looks_differ_in_colour_and_mark():
         assert len({look.shape for look in looks}) == len(looks)
         assert len({look.color for look in looks}) == len(looks)
     assert len(BEHAVIOUR_LOOKS) == len(BEHAVIOURS)
-    assert len(ROLE_LOOKS) == len(ROLES) + 1
+    assert len(ROLE_LOOKS) == len(BY_NAME) + 1
 
 
 def test_the_tree_has_a_bracket_for_each_merge_and_a_name_for_each_head():
