@@ -67,17 +67,16 @@ def _thresholds() -> None:
         persist_state="session",
     )
     _one_of("Correction", tuple(CORRECTIONS), "correction", wording.CORRECTION_HELP)
-    if FURTHER_ROLES:
-        st.pills(
-            wording.FURTHER,
-            FURTHER_ROLES,
-            selection_mode="multi",
-            format_func=lambda role: LOOKS[role].label,
-            key=FURTHER,
-            help=wording.FURTHER_HELP,
-            bind="query-params",
-            persist_state="session",
-        )
+    st.pills(
+        wording.FURTHER,
+        FURTHER_ROLES,
+        selection_mode="multi",
+        format_func=lambda role: LOOKS[role].label,
+        key=FURTHER,
+        help=wording.FURTHER_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
 
 
 def _finer_settings() -> None:

@@ -133,7 +133,7 @@ def choice() -> Choice:
         corpus=values["corpus"],
         criterion=criterion,
         score_settings=score_settings,
-        roles=known_roles((*ROLES, *values.get(FURTHER, ()))),
+        roles=known_roles((*ROLES, *(values.get(FURTHER) or ()))),
     )
 
 

@@ -268,7 +268,7 @@ def known_roles(names: Iterable[str]) -> tuple[str, ...]:
     """
     asked = dict.fromkeys(names)
     if unknown := [name for name in asked if name not in BY_NAME]:
-        raise AnalysisError(f"There is no role {quoted(unknown[0])}. Choose of: {', '.join(BY_NAME)}.")
+        raise AnalysisError(f"There is no role {quoted(unknown[0])}. The roles are {', '.join(BY_NAME)}.")
     return tuple(name for name in BY_NAME if name in asked)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from cache.engine import Engine
 from core.attention.settings import head_name
 from core.checkpoints.find import BUNDLED, BUNDLED_MODEL
+from core.roles.roles import ROLES
 from core.texts.relations import parser_name
 from core.texts.text import Text
 from dashboard import controls, wording
@@ -45,6 +46,7 @@ def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
         "ddof": str(criterion.ddof),
         "method": criterion.method,
         "direction": settings.direction,
+        **({"further roles": ", ".join(further)} if (further := choice.roles[len(ROLES) :]) else {}),
         **({"block entropy": "yes" if settings.block_entropy else "no"} if settings.scale == "score" else {}),
     }
 

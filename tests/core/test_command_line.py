@@ -17,7 +17,7 @@ from core.commands import TABLES, check_output
 from core.comparison.differences import paired_tests
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
-from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
 from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 from core.roles.uncertainty.stability import resamples, stability
 from core.texts.text import Text, read_typed
@@ -119,6 +119,39 @@ def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, bundled):
     _, default = by_library(bundled, read_typed(TYPED))
     np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
     assert not np.allclose(expected.scores, default.scores, equal_nan=True)
+
+
+def test_further_roles_are_scored_where_they_are_named_and_go_through_every_command(texts_file, tmp_path, bundled):
+    usual = scored(texts_file, tmp_path)
+    assert list(usual["role"].unique()) == list(ROLES)
+    table = scored(texts_file, tmp_path, "--roles", "all")
+    assert list(table["role"].unique()) == [*ROLES, *FURTHER_ROLES]
+    same = table[table["role"].isin(ROLES)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, usual, rtol=1e-6)
+    named = scored(texts_file, tmp_path, "--roles", "duplicate,previous")
+    assert list(named["role"].unique()) == ["previous", "duplicate"]
+    further = table[table["role"].isin(FURTHER_ROLES)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(named, further, rtol=1e-6)
+    parquet, roles_file, compared = (str(tmp_path / name) for name in ("scores.parquet", "roles.csv", "compared.csv"))
+    assert main(["roles", parquet, "--output", roles_file]) == 0
+    assert list(pd.read_csv(roles_file)["role"].unique()) == ["previous", "duplicate"]
+    assert main(["compare", parquet, parquet, "--output", compared]) == 0
+    assert list(pd.read_csv(compared)["role"].unique()) == ["previous", "duplicate"]
+    controlled = str(tmp_path / "controls.csv")
+    command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", controlled]
+    assert main([*command, "--roles", "previous", "--method", "mean"]) == 0
+    counts = pd.read_csv(controlled).set_index(["control", "seed"])["heads"]
+    assert counts["none", 0] >= 1, "a head of the bundled checkpoint looks at the previous token"
+    assert counts["permuted keys", 0] == 0
+
+
+def test_a_role_that_is_not_there_gets_a_sentence(texts_file, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        score(texts_file, tmp_path / "s.parquet", "--roles", "local,last")
+    assert "There is no role 'last'. The roles are local, syntactic, " in capsys.readouterr().err
+    command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
+    assert main([*command, "--roles", "local", "--pairs", str(tmp_path / "p.csv")]) == 2
+    assert capsys.readouterr().err.startswith("--pairs compares the syntactic roles. Add syntactic, syntactic:nsubj")
 
 
 def test_blocks_can_be_scored_without_entropy(texts_file, tmp_path):

@@ -37,8 +37,8 @@ from dashboard.views.word_links.choice import take_token
 
 CROSS: Final = ("target", "source")
 """Names of queries and keys in cross-attention."""
-_sieves: Final[WeakKeyDictionary[TextAttention, dict[Direction, Sieves]]] = WeakKeyDictionary()
-"""Sieves by attention and direction."""
+_sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[Direction, tuple[str, ...]], Sieves]]] = WeakKeyDictionary()
+"""Sieves by attention, and by direction and roles."""
 
 
 def where_heads_look(
@@ -214,8 +214,8 @@ def move_window(
 def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
     """The sieves that apply in the window of the text on screen."""
     direction = choice.score_settings.direction
-    by_direction = _sieves.setdefault(text_attention, {})
-    if direction not in by_direction:
+    known, key = _sieves.setdefault(text_attention, {}), (direction, choice.roles)
+    if key not in known:
         directions = DIRECTIONS if direction == "both" else (direction,)
         cells = {
             role: sieve_cells(role, text_attention.text, text_attention.causal, directions, text_attention.window)
@@ -223,5 +223,5 @@ def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
         }
         tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
         applicable = {role: sieve for role, sieve in cells.items() if sieve.any()}
-        by_direction[direction] = Sieves(tokens=tuple(tokens), cells=applicable)
-    return by_direction[direction]
+        known[key] = Sieves(tokens=tuple(tokens), cells=applicable)
+    return known[key]

@@ -1,0 +1,92 @@
+"""Roles that a reader adds: where they stand on the pages, and that they leave the others alone."""
+
+import numpy as np
+import pytest
+from reading import sent
+
+from core.attention.settings import PassSettings
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES, scores_question
+from core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
+from core.texts.text import read_typed
+from dashboard import controls
+from dashboard.figures.appearance import LOOKS
+from dashboard.state import FURTHER
+from dashboard.views.roles.page import VENN_ROLES
+
+TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\nMy cousin sold my van to my friend."
+GRID = "Roles of the heads"
+
+
+def added(at, *names):
+    at.pills(key=FURTHER).set_value(list(names)).run()
+    assert not at.exception
+    assert not at.error
+    return at
+
+
+def scores_in(grid):
+    import base64
+
+    return np.frombuffer(base64.b64decode(grid["scores"]), "<f4").reshape(len(grid["roles"]), -1)
+
+
+def test_they_are_off_at_first_and_adding_one_computes_that_one_alone(app):
+    at = app("roles", corpus_text=TEXTS)
+    before = sent(at, GRID)
+    assert [role["label"] for role in before["roles"]] == [LOOKS[role].label for role in ROLES]
+    passed, inference = controls.inference().n_passed, controls.inference()
+    grid = sent(added(at, "previous"), GRID)
+    texts = read_typed(TEXTS)
+    assert controls.inference().n_passed == passed + len(texts)
+    assert [role["letter"] for role in grid["roles"]][-1] == "P"
+    assert grid["shown"] == [*(ROLES.index(role) for role in COARSE_ROLES), len(ROLES)]
+    engine = at.session_state["engine"]
+    (measured,) = (inference.kept(engine, scores_question(("previous",)), texts, PassSettings()),)
+    mean = role_scores(measured.results, ScoreSettings()).scores.mean(axis=0)
+    np.testing.assert_allclose(scores_in(grid)[-1], mean.ravel(), rtol=1e-5)
+    np.testing.assert_array_equal(scores_in(grid)[: len(ROLES)], scores_in(before))
+    assert inference.kept(engine, SCORES, texts, PassSettings()) is not None
+    added(at)
+    assert controls.inference().n_passed == passed + len(texts)
+    assert sent(at, GRID)["scores"] == before["scores"]
+
+
+def test_they_stand_in_the_legend_and_the_venn_diagram(app):
+    at = added(app("roles", corpus_text=TEXTS), *FURTHER_ROLES)
+    grid = sent(at, GRID)
+    assert all(grid["means"][-len(FURTHER_ROLES) :])
+    venn = sent(at, "Heads by the roles they hold")
+    assert venn["roles"] == list(COARSE_ROLES)
+    at.multiselect(key=VENN_ROLES).set_value(["local", "previous"]).run()
+    assert not at.exception
+    venn = sent(at, "Heads by the roles they hold")
+    assert venn["roles"] == ["local", "previous"]
+    assert len(venn["geometry"]["regions"]) == 3
+    assert sum(row["heads"] for row in venn["rows"]) == venn["heads"]
+
+
+def test_they_stand_in_the_table(app):
+    at = added(app("roles", corpus_text=TEXTS, details="Table"), *FURTHER_ROLES)
+    (table,) = (each.value for each in at.dataframe if "p_adjusted" in each.value or "evidence" in each.value)
+    assert list(table["role"].unique()) == [*ROLES, *FURTHER_ROLES]
+
+
+def test_on_inspect_they_are_scored_for_the_text_and_laid_over_its_arcs(app):
+    at = added(app("inspect", corpus_text=TEXTS, text="The dog saw the dog."), *FURTHER_ROLES)
+    grid = sent(at, "Heads of bundled")
+    assert [role["label"] for role in grid["roles"]][-2:] == [LOOKS[role].label for role in FURTHER_ROLES]
+    assert (scores_in(grid)[-2:] > 0).all()
+    arcs = next(view for view in [sent(at, "Attention of")])
+    assert arcs["sieves"][-2:] == list(FURTHER_ROLES)
+
+
+@pytest.mark.parametrize("role", FURTHER_ROLES)
+def test_on_compare_they_stand_under_both_checkpoints(app, small, role):
+    a, b = str(small("bert")), str(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9))
+    at = added(app("compare", checkpoint=a, text="The cat sat.", corpus_text=TEXTS, **{"with": b}), role)
+    for label in ("(a) Roles of the heads", "(b) Roles of the heads"):
+        assert [look["letter"] for look in sent(at, label)["roles"]][-1] == LOOKS[role].letter
+    at.selectbox(key="compare role").set_value(LOOKS[role].label).run()
+    assert not at.exception
+    assert sent(at, f"{LOOKS[role].label}, b − a")
