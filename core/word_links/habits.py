@@ -103,12 +103,25 @@ def word_attention(
     even = {reach: even_shares(text, causal, reach, words, words) for reach in dict.fromkeys(layer_reaches)}
     tokens = np.array([token - window.queries[0] for word in words for token in word.tokens], dtype=int)
     lengths = np.array([len(word.tokens) for word in words], dtype=int)
-    starts = np.cumsum(lengths) - lengths
-    of_words = attention[:, :, tokens[:, None], tokens].astype(np.float64)
-    if len(tokens) > len(words):
-        to_words = np.add.reduceat(of_words, starts, axis=-1)
-        of_words = np.add.reduceat(to_words, starts, axis=-2) / lengths[:, None]
+    of_words = np.empty((*attention.shape[:2], len(words), len(words)))
+    for to_layer, of_layer in zip(of_words, attention):  # what a layer takes fits the processor's cache
+        of_tokens = of_layer[:, tokens[:, None], tokens].astype(np.float64)
+        to_layer[:] = _word_sums(_word_sums(of_tokens, lengths, axis=-1), lengths, axis=-2) / lengths[:, None]
     return WordAttention(words=words, attention=of_words, even=np.stack([even[reach] for reach in layer_reaches]))
+
+
+def _word_sums(
+    of_tokens: Float[np.ndarray, "*tokens"], lengths: Int[np.ndarray, " word"], axis: int
+) -> Float[np.ndarray, "*words"]:
+    """Sums over the tokens of each word along an axis, of words that follow each other; most have a single token."""
+    has_more = lengths > 1
+    if not has_more.any():
+        return of_tokens
+    sums = of_tokens.take(np.cumsum(lengths) - lengths, axis=axis)
+    parts = of_tokens.compress(np.repeat(has_more, lengths), axis=axis)
+    starts = np.cumsum(lengths[has_more]) - lengths[has_more]
+    np.moveaxis(sums, axis, 0)[has_more] = np.moveaxis(np.add.reduceat(parts, starts, axis=axis), axis, 0)
+    return sums
 
 
 def text_distances(words: WordAttention) -> TextDistances:

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.lib.stride_tricks import sliding_window_view
 
 from core.attention.settings import Head
 from core.passes.texts import TextAttention
@@ -72,16 +73,30 @@ def surprising_links(text_attention: TextAttention, habits: Habits) -> tuple[Sur
     )
     if not words.words:
         return ()
-    of_layers = (_of_layer(words, habits, layer) for layer in range(len(words.attention)))
-    return tuple(sorted((link for links in of_layers for link in links), key=lambda link: -link.excess))
+    usual, joins = _by_pair(habits.usual, len(words.words)), words.joins
+    spellings = np.array([word.text.casefold() for word in words.words])
+    is_comparable = joins & (joins.sum(axis=1, keepdims=True) > 1) & (spellings[:, None] != spellings)
+    links = [
+        link
+        for layer in range(len(words.attention))
+        for link in _of_layer(words, layer, usual[layer], joins[layer], is_comparable[layer])
+    ]
+    return tuple(sorted(links, key=lambda link: -link.excess))
 
 
-def _of_layer(words: WordAttention, habits: Habits, layer: int) -> list[SurprisingLink]:
+def _of_layer(
+    words: WordAttention,
+    layer: int,
+    usual: Float[np.ndarray, "head word key_word"],
+    joins: Bool[np.ndarray, "word key_word"],
+    is_comparable: Bool[np.ndarray, "word key_word"],
+) -> list[SurprisingLink]:
     """The most surprising link of each head of a layer: layer by layer, a long text fits the processor's cache."""
-    attention, joins = words.attention[layer], words.joins[layer]
-    usual, from_others = habits.usual[layer][:, words.distances + FURTHEST], _from_others(attention, joins)
-    excess = attention - np.fmax(usual, from_others)
-    excess[np.isnan(excess) | ~_is_comparable(words, joins)] = -np.inf
+    attention = words.attention[layer]
+    from_others = _from_others(attention, joins)
+    excess = np.fmax(usual, from_others)
+    np.subtract(attention, excess, out=excess)  # fresh memory would take longer than the calculation
+    excess[np.isnan(excess) | ~is_comparable] = -np.inf
     best, n_words = excess.reshape(len(excess), -1).argmax(axis=-1), len(words.words)
     places = [(head, *divmod(place, n_words)) for head, place in enumerate(best.tolist())]
     return [
@@ -99,16 +114,19 @@ def _of_layer(words: WordAttention, habits: Habits, layer: int) -> list[Surprisi
     ]
 
 
+def _by_pair(
+    at_distance: Float[np.ndarray, "layer head distance"], n_words: int
+) -> Float[np.ndarray, "layer head word key_word"]:
+    """Values by distance for each pair of words: a view, as the rows of pairs are windows into the same values."""
+    distances = np.arange(1 - n_words, n_words).clip(-FURTHEST, FURTHEST)
+    return sliding_window_view(at_distance[..., distances + FURTHEST], n_words, axis=-1)[..., ::-1, :]
+
+
 def _from_others(
     attention: Float[np.ndarray, "head word key_word"], joins: Bool[np.ndarray, "word key_word"]
 ) -> Float[np.ndarray, "head word key_word"]:
     """Mean attention to each key word from the other words that can attend to it; 0 where there is none."""
-    to_key = attention * joins
-    n_others = joins.sum(axis=0) - joins
-    return np.asarray((to_key.sum(axis=1, keepdims=True) - to_key) / np.maximum(n_others, 1))
-
-
-def _is_comparable(words: WordAttention, joins: Bool[np.ndarray, "word key_word"]) -> Bool[np.ndarray, "word key_word"]:
-    """Whether a word can attend to a different one, and a third one can, too."""
-    spellings = np.array([word.text.casefold() for word in words.words])
-    return np.asarray(joins & (joins.sum(axis=0) > 1) & (spellings[:, None] != spellings))
+    from_others = attention * joins
+    np.subtract(from_others.sum(axis=1, keepdims=True), from_others, out=from_others)
+    from_others /= np.maximum(joins.sum(axis=0) - joins, 1)
+    return from_others
