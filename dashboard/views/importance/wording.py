@@ -96,6 +96,11 @@ def high_end(name: str) -> str:
     return "larger change without" if name == SCORE_NAMES["change"] else HURTS
 
 
+def without_head(name: str) -> str:
+    """What ablation measures."""
+    return f"{name if name == SCORE_NAMES['change'] else 'how much worse'} without the head"
+
+
 def without(name: str) -> str:
     """A score without the head."""
     return f"{name} without it"

@@ -12,6 +12,7 @@ from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
 from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
+from dashboard.views.importance import wording as page_wording
 from dashboard.views.importance.agreement import wording
 from dashboard.views.importance.agreement.numbers import Compared, compared
 from dashboard.views.importance.numbers import Importance
@@ -86,7 +87,7 @@ def _scatter(
     words = Words(
         title=f"{name.capitalize()} against {ABLATION}",
         x=f"{name}{scale}",
-        y=f"{ABLATION}: how much worse without the head{scale}",
+        y=f"{ABLATION}: {page_wording.without_head(page_wording.SCORE_NAMES[importance.score.name])}{scale}",
         reading=("dot: a head; right and up: more important",),
     )
     description = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."

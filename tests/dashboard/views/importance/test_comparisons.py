@@ -52,6 +52,10 @@ def values_of(at):
 def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_they_should(opened, monkeypatch):
     at = opened(agreement.TAB)
     assert "Over 72 heads, " in told(at, "comes closest to the order of ablation")
+    assert any(
+        "ablation: change of the text vector without the head (rank)" in each.proto.spec
+        for each in at.get("vega_lite_chart")
+    )
     before = table(at, "spearman")
     assert set(before["measure"]) == set(agreement.ABOUT) - {"attribution against zero", "attribution against mean"}
     assert before.groupby("measure").size().unique().tolist() == [1 + 6]
