@@ -27,9 +27,16 @@ from dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, 
 from dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns
 from dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from dashboard.views.text import stories, wording
+from dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, simple_pattern
 from dashboard.views.text.stories import LEAST_SHARE
 
-HALF: Final = 0.5
+DOES: Final[dict[SimplePattern, str]] = {
+    "previous word": "looks_back",
+    "next word": "looks_ahead",
+    "same word": "looks_at_itself",
+    "rests": "rests",
+}
+"""Phrase for each pattern."""
 NO_BREAK: Final = "\u00a0"
 """Non-breaking space."""
 CLOSE: Final = 0.1
@@ -120,7 +127,7 @@ def resting(inputs: StepInputs) -> StepResult:
     shares = (text_attention.attention[:, :, rows] * links[rows]).sum(axis=-1).mean(axis=-1)
     strongest_head = stories.strongest(text_attention.attention, links, text_attention.causal)
     return replace_values(
-        _number(int((shares > HALF).sum()), shares.size),
+        _number(int((shares > MOSTLY).sum()), shares.size),
         {
             "head": head_name(*strongest_head.head),
             "share": percent(strongest_head.share),
@@ -341,20 +348,11 @@ def _best(text_attention: TextAttention, links: Bool[np.ndarray, "query key"]) -
 
 def _doing(text_attention: TextAttention, head: Head) -> Phrase:
     """What a head does on the text on screen: where most of its attention goes, or else its strongest link."""
-    text = text_attention.text.queries
+    if (does := simple_pattern(text_attention, head)) is not None:
+        pattern, share = does
+        return Phrase(DOES[pattern], (("head", head_name(*head)), ("share", percent(share))))
+    text, attention = text_attention.text.queries, text_attention.attention[head]
     is_word = text.segments != SPECIAL
-    ahead = stories.STORIES[wording.PREVIOUS_WORD].links_of(text).T
-    same = np.eye(len(text.ids), dtype=bool) & is_word
-    resting = stories.STORIES[wording.RESTING].links_of(text)
-    attention = text_attention.attention[head]
-    shares = {
-        name: float((attention[links.any(axis=1)] * links[links.any(axis=1)]).sum(axis=-1).mean())
-        for name, links in {"looks_ahead": ahead, "looks_at_itself": same, "rests": resting}.items()
-        if links.any()
-    }
-    name = max(shares, key=lambda name: shares[name])
-    if shares[name] >= LEAST_SHARE:
-        return Phrase(name, (("head", head_name(*head)), ("share", percent(shares[name]))))
     query, key = np.unravel_index(np.where(is_word[:, None] & is_word, attention, 0).argmax(), attention.shape)
     words = word_names(text)
     link = (("word", words[query]), ("most", words[key]), ("share", percent(float(attention[query, key]))))

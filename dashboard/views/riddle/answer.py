@@ -5,19 +5,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Bool
 
 from core.attention.settings import Head, head_name
 from core.passes.texts import TextAttention
 from core.statistics.key_matched import LEAST_TIMES
-from core.texts.tokens import SPECIAL, TokenizedText
 from core.word_links.on_text import words_on
 from core.word_links.pronouns import PronounLink
 from dashboard.views.riddle import wording
+from dashboard.views.text.simple_patterns import resting_places, simple_pattern
 from dashboard.views.text.stories import LEAST_SHARE
 
-HALF: Final = 0.5
-"""Share of a head's attention from which on a pattern says what it mostly does."""
 MOST_OTHERS: Final = 2
 """Other words that are named where a guess looks at the antecedent from them as well."""
 
@@ -118,15 +115,10 @@ def _of_guess(here: PronounLink, looked: TextAttention, guess: Head, verdict: Ve
 def _does(here: PronounLink, looked: TextAttention, head: Head) -> str:
     """What a head mostly does in the sentence, or else where it looks from the pronoun."""
     text = looked.text.queries
+    if (does := simple_pattern(looked, head)) is not None:
+        signs = [token for token, rests in zip(text.tokens, resting_places(text)) if rests]
+        return wording.mostly(*does, signs)
     attention = looked.attention[head]
-    shares = {
-        name: float((attention * links)[links.any(axis=1)].sum(axis=-1).mean())
-        for name, links in _patterns(text, looked.causal).items()
-        if links.any()
-    }
-    name = max(shares, key=lambda each: shares[each])
-    if shares[name] > HALF:
-        return wording.mostly(name, shares[name])
     to_words = [
         (
             word.text,
@@ -135,18 +127,3 @@ def _does(here: PronounLink, looked: TextAttention, head: Head) -> str:
         for word in words_on(text, (0, len(text.ids)))
     ]
     return wording.instead(here.sentence.pronoun, *max(to_words, key=lambda each: each[1]))
-
-
-def _patterns(text: TokenizedText, causal: bool) -> dict[str, Bool[np.ndarray, "query key"]]:
-    """Links of the simplest patterns, by what they are called."""
-    words, special = text.words, text.segments == SPECIAL
-    joins = ~special[:, None] & ~special
-    resting = special if special.any() else np.arange(len(text.ids)) == 0
-    signs = [token for token, rests in zip(text.tokens, resting) if rests]
-    patterns = {
-        wording.BEFORE: joins & (words[:, None] - 1 == words),
-        wording.AHEAD: joins & (words[:, None] + 1 == words),
-        wording.ITSELF: joins & (words[:, None] == words),
-        wording.rests(signs): ~resting[:, None] & resting,
-    }
-    return {name: np.tril(links) if causal else links for name, links in patterns.items()}

@@ -6,15 +6,19 @@ from typing import Final
 from core.word_links.pronouns import PronounSentence
 from dashboard.figures.figure import counted, percent
 from dashboard.plain import plain
+from dashboard.views.text.simple_patterns import SimplePattern
 
 SKIP: Final = "Skip: straight to the tool"
 OWN: Final = "Now a sentence of your own"
 OWN_PLACEHOLDER: Final = "Type a sentence and press Enter"
 LOOK: Final = "Look"
 OWN_HELP: Final = "You will see its most surprising link."
-BEFORE: Final = "it looks at the previous word"
-AHEAD: Final = "it looks one word ahead"
-ITSELF: Final = "each word looks at itself"
+DOES: Final[dict[SimplePattern, str]] = {
+    "previous word": "it looks at the previous word",
+    "next word": "it looks one word ahead",
+    "same word": "each word looks at itself",
+    "rests": "it rests on",
+}
 
 
 def question(n_heads: int, asked: PronounSentence) -> str:
@@ -101,15 +105,12 @@ def of_other(guess: str, share: float, does: str) -> str:
     return f"Your **{guess}** gives {percent(share, 0)}: {does}."
 
 
-def mostly(pattern: str, share: float) -> str:
-    """What a head mostly does in the sentence."""
-    return f"{pattern} ({percent(share, 0)} of its attention)"
-
-
-def rests(signs: Sequence[str]) -> str:
-    """A head that looks at special tokens, or at the first token where there are none."""
-    named = " and ".join(plain(sign) for sign in signs)
-    return f"it rests on the added signs {named}" if len(signs) > 1 else f"it rests on {named}"
+def mostly(pattern: SimplePattern, share: float, signs: Sequence[str]) -> str:
+    """What a head mostly does in the sentence; it rests on `signs`, special tokens or else the first token."""
+    on = (
+        "" if pattern != "rests" else (" the added signs " if len(signs) > 1 else " ") + " and ".join(map(plain, signs))
+    )
+    return f"{DOES[pattern]}{on} ({percent(share, 0)} of its attention)"
 
 
 def instead(pronoun: str, key: str, share: float) -> str:

@@ -6,6 +6,7 @@ its attention in this one sentence: a story is an example, not a test.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from dashboard.controls import is_pair_here
 from dashboard.progress import in_its_place
 from dashboard.samples import EXAMPLE
 from dashboard.views.text import wording
+from dashboard.views.text.simple_patterns import SimplePattern, simple_links
 from dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 
 SENTENCE: Final = EXAMPLE.segments[0]
@@ -330,12 +332,6 @@ def _back(own_text: str) -> None:
     del st.session_state[_OWN_TEXT]
 
 
-def _previous_word(text: TokenizedText) -> Links:
-    is_word = text.segments != SPECIAL
-    is_previous = text.words[:, None] - 1 == text.words
-    return is_previous & is_word[:, None] & is_word
-
-
 def _words(*pairs: tuple[str, str], example: str = SENTENCE) -> Callable[[TokenizedText], Links]:
     """From the tokens of one word to those of another, for each pair of words of an example."""
 
@@ -353,15 +349,12 @@ def _tokens(text: TokenizedText, example: str, word: str) -> Bool[np.ndarray, " 
     return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
 
 
-def _resting(text: TokenizedText) -> Links:
-    """From every word to the special tokens, or to the first token where the tokenizer adds none."""
-    special = text.segments == SPECIAL
-    targets = special if special.any() else np.arange(len(text.ids)) == 0
-    return ~targets[:, None] & targets
+def _simple(pattern: SimplePattern, text: TokenizedText) -> Links:
+    return simple_links(text)[pattern]
 
 
 STORIES: Final[dict[str, Story]] = {
-    wording.PREVIOUS_WORD: Story(links_of=_previous_word, see=wording.SEE_PREVIOUS_WORD),
+    wording.PREVIOUS_WORD: Story(links_of=partial(_simple, "previous word"), see=wording.SEE_PREVIOUS_WORD),
     wording.OBJECT: Story(
         links_of=_words(("closed", "shop")),
         see=wording.SEE_OBJECT,
@@ -378,6 +371,6 @@ STORIES: Final[dict[str, Story]] = {
         example=SENTENCE_WITH_SUBJECT,
     ),
     wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER, joins_words=True),
-    wording.RESTING: Story(links_of=_resting, see=wording.SEE_RESTING),
+    wording.RESTING: Story(links_of=partial(_simple, "rests"), see=wording.SEE_RESTING),
 }
 """Stories by the label of their chip."""
