@@ -70,11 +70,11 @@ def _notes() -> frame.Notes:
 
 def _inspect() -> None:
     choice = state.choice()
-    is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
+    reads_one = st.session_state.get("kinds", ONE_STACK) == ONE_STACK or choice.kind == "encoder"
     lesson = st.container() if state.lesson_is_on("inspect") else None
     if lesson is None:
-        stories.chips(is_one_stack or choice.kind == "encoder", begin_first_lesson)
-    typed, text = _typed(EXAMPLE_TYPED if is_one_stack or choice.kind == "encoder" else PAIR_TYPED)
+        stories.chips(reads_one, begin_first_lesson)
+    typed, text = _typed(EXAMPLE_TYPED if reads_one else PAIR_TYPED)
     controls.heads_off(choice)
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
@@ -86,54 +86,68 @@ def _inspect() -> None:
         beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
-    if parts := _unknown_parts(screen):
-        st.info(shared_wording.not_known(parts))
     state.remember_off(choice)
-    looked, fingerprint = screen.now.looked, engine.files.fingerprint
-    is_told = lesson is None and stories.tell(typed, looked, fingerprint, partial(pin_word, looked))
-    is_answered = lesson is None and not is_told and stories.is_own(typed)
-    waits = is_answered and surprising_link.answer(visit, screen)
-    if is_told:
-        surprising_link.take_as_answer(screen.text)
+    _notes_on_text(screen)
+    waits = lesson is None and _answer(visit, screen, typed)
     if problem is not None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
-    if screen.now.looked.text.kind == "cross":
-        st.info(shared_wording.ACROSS)
     left, right, below = first_screen()
     with left:
         by_corpus, finer, patterns = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
         heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
+    arcs = partial(where_heads_look, visit, screen, heads, GRID)
     if beside is not None:
         with right:
-            (beside.instead or partial(where_heads_look, visit, screen, heads, GRID, beside.asked))()
+            (beside.instead or partial(arcs, beside.asked))()
         if first_screen_is_drawn() and shows("inspect", "switches"):
             _switches(visit, heads, below)
         return
     with right:
-        drawn = where_heads_look(visit, screen, heads, GRID)
+        drawn = arcs()
     if not first_screen_is_drawn():
         return
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None and choice.corpus != controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
-    elif texts and tested is None and corpus(visit) is not None:
-        # The page stayed visible meanwhile; the next run takes the tests from memory.
+    _compute_the_rest(visit, is_tested=tested is not None, waits=waits)
+
+
+def _compute_the_rest(visit: Visit, *, is_tested: bool, waits: bool) -> None:
+    """Test the corpus, and measure what heads usually do if the answer to a text waits for it.
+
+    The page stays visible meanwhile; the next run takes both from memory.
+    """
+    if visit.texts and not is_tested and corpus(visit) is not None:
         st.rerun()
     if waits and surprising_link.measure_habits(visit):
         st.rerun()
     surprising_link.kept_habits(visit)
 
 
-def _unknown_parts(screen: OnScreen) -> list[tuple[str, str]]:
-    """Parts of the text that the tokenizer does not know, and the token in their place, escaped for Markdown."""
+def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
+    """Tell the clicked story of the text, or answer a text of the reader's own with its most surprising link.
+
+    Returns: whether the answer waits for what heads usually do.
+    """
+    looked = screen.now.looked
+    if stories.tell(typed, looked, visit.engine.files.fingerprint, partial(pin_word, looked)):
+        surprising_link.take_as_answer(screen.text)
+        return False
+    return stories.is_own(typed) and surprising_link.answer(visit, screen)
+
+
+def _notes_on_text(screen: OnScreen) -> None:
+    """Name the parts of the text that the tokenizer does not know, and say which words look at which others."""
     looked = screen.now.looked.text
-    known_kind = looked.kind in ("self", "encoder")  # a target is tokenized by itself
-    parts = unknown_parts(screen.text, looked.queries) if known_kind else []
-    return [(plain(part), plain(token)) for part, token in parts]
+    if looked.kind == "cross":
+        st.info(shared_wording.ACROSS)
+    elif looked.kind != "decoder" and (parts := unknown_parts(screen.text, looked.queries)):
+        # A target is tokenized by itself.
+        st.info(shared_wording.not_known([(plain(part), plain(token)) for part, token in parts]))
 
 
 def _typed(at_first: str) -> tuple[str, Text]:
