@@ -32,6 +32,8 @@ class Prediction:
     unit: Unit
     masked: str | None = None
     """The token that a masked language model predicts from a mask in its place."""
+    after: str | None = None
+    """The token after which a causal language model predicts the next one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,6 +132,7 @@ def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -
         values=likely.values.numpy(),
         unit="probability",
         masked=text.queries.tokens[token] if is_masked else None,
+        after=None if is_masked else text.queries.tokens[token],
     )
 
 

@@ -14,6 +14,7 @@ from core.roles.hypotheses import HeadTests
 from core.roles.roles import shown_roles
 from core.texts.tokens import SPECIAL
 from dashboard import link, state, wording
+from dashboard.figures.text.arcs_svg import visible
 from dashboard.files import provenance
 from dashboard.files.downloads import table_downloads
 from dashboard.state import Choice
@@ -127,8 +128,7 @@ def _ask_which_token(screen: OnScreen, guessed: int) -> None:
 def _output_table(head: "HeadOutput") -> pd.DataFrame:
     name = "class" if head.token is None else "token"
     # A token that begins a word begins with a space, which a table would not show.
-    names = head.names if head.token is None else [re.sub("^ ", "␣", token) for token in head.names]
-    return pd.DataFrame({name: names, "all heads on": head.before, "without": head.after})
+    return pd.DataFrame({name: list(map(visible, head.names)), "all heads on": head.before, "without": head.after})
 
 
 def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:

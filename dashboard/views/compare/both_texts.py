@@ -17,6 +17,7 @@ from core.texts.tokens import SPECIAL, TooLong
 from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS
+from dashboard.figures.text.arcs_svg import visible
 from dashboard.figures.text.sides import Side
 from dashboard.plain import plain, show_error
 from dashboard.views.arcs.attention import attention_of, move_window, sides
@@ -199,15 +200,15 @@ def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
             for engine in focus.pair.engines
         ]
     return [
-        shared_wording.EMBEDS_ONLY if prediction is None else _prediction_sentence(prediction)
+        shared_wording.EMBEDS_ONLY if prediction is None else prediction_sentence(prediction)
         for prediction in predictions
     ]
 
 
-def _prediction_sentence(prediction: "Prediction") -> str:
+def prediction_sentence(prediction: "Prediction") -> str:
     """The prediction in a sentence, most likely first."""
     order = np.argsort(-prediction.values, kind="stable")
-    names = [plain(prediction.names[index].strip()) for index in order]
+    names = [plain(visible(prediction.names[index])) for index in order]
     values = [float(prediction.values[index]) for index in order]
-    masked = None if prediction.masked is None else plain(prediction.masked)
-    return wording.predicted(names, values, prediction.unit, masked)
+    masked, after = (None if token is None else plain(visible(token)) for token in (prediction.masked, prediction.after))
+    return wording.predicted(names, values, prediction.unit, masked, after)

@@ -175,13 +175,17 @@ def side(letter: str, name: str, predicted: str) -> str:
     return f"**({letter}) {name}**  \n:small[{predicted}]"
 
 
-def predicted(names: Sequence[str], values: Sequence[float], unit: "Unit", masked: str | None) -> str:
-    """What a checkpoint predicts, the likeliest first."""
+def predicted(
+    names: Sequence[str], values: Sequence[float], unit: "Unit", masked: str | None = None, after: str | None = None
+) -> str:
+    """What a checkpoint predicts, the likeliest first: a class, or a token in the place of one or after one."""
     written = [
         f"{name} {value:.2f}" if unit == "value" else f"{name} {100 * value:.0f}%" for name, value in zip(names, values)
     ]
     most_likely = ", ".join(written[:MOST_PREDICTED])
-    return f"Predicts {most_likely}" if masked is None else f"In place of “{masked}”: {most_likely}"
+    if masked is not None:
+        return f"In place of “{masked}”: {most_likely}"
+    return f"Predicts {most_likely}" if after is None else f"After “{after}”: {most_likely}"
 
 
 def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:

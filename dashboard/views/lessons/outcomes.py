@@ -17,6 +17,7 @@ from core.importance.nearest import by_lead, each_off, first_off, n_until_anothe
 from core.importance.question import ablation_question, vectors_question
 from core.passes.question import Question
 from core.texts.text import Text, read_typed
+from dashboard.figures.text.arcs_svg import visible
 from dashboard.views.lessons.computation import StepInputs
 from dashboard.views.lessons.sentences import SIMILAR
 
@@ -71,7 +72,7 @@ def outcome(inputs: StepInputs, off: Sequence[Head]) -> Outcome:
     text, settings = read_typed(inputs.typed)[0], PassSettings(inputs.visit.settings.kind, tuple(sorted(off)))
     prediction = inputs.visit.inference.prediction(inputs.visit.engine, text, settings)
     if prediction is not None and len(prediction.names) > 1:
-        return _ranked(prediction.names, prediction.values, is_prediction=True)
+        return _ranked(list(map(visible, prediction.names)), prediction.values, is_prediction=True)
     vectors = _vectors(inputs, first_off_question((), *shape_of(inputs)), settings)
     return _ranked(SIMILAR, similarities(vectors)[0], is_prediction=False)
 

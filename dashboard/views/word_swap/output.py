@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.texts.text import Text
 from dashboard import wording as shared_wording
+from dashboard.figures.text.arcs_svg import visible
 from dashboard.files import provenance
 from dashboard.files.downloads import table_downloads
 from dashboard.views.frame import Visit
@@ -37,7 +38,7 @@ def _predictions(visit: Visit, texts: tuple[Text, Text], output: "SwapOutput") -
         moves = shared_wording.output_moves(output.head.unit, output.head.distance)
         st.markdown(moves, help=None if output.head.distance is None else shared_wording.MOVES_HELP)
         name = "class" if output.head.token is None else "next token"
-        columns = {name: output.head.names, "(a)": output.head.before, "(b)": output.head.after}
+        columns = {name: list(map(visible, output.head.names)), "(a)": output.head.before, "(b)": output.head.after}
         _table(visit, texts, "predictions", pd.DataFrame(columns), output.head.unit == "value")
     if output.likelihoods:
         st.markdown(wording.LIKELIHOOD, help=wording.LIKELIHOOD_HELP)

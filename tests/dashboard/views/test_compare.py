@@ -11,10 +11,12 @@ from reading import sent
 
 from core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
 from core.comparison.transitions import RoleChange
+from core.passes.outputs import Prediction
 from dashboard import controls
 from dashboard import wording as shared_wording
 from dashboard.samples import REVIEW
 from dashboard.views.compare import numbers, sureness, wording
+from dashboard.views.compare.both_texts import prediction_sentence
 from dashboard.views.compare.flow import HEAD as HEAD_OF
 from dashboard.views.compare.flow import TRANSITION, _take_mark
 from dashboard.views.compare.numbers import Training
@@ -191,6 +193,11 @@ def test_each_says_what_it_predicts(compare):
 )
 def test_predictions_in_words(names, values, unit, masked, said):
     assert wording.predicted(names, values, unit, masked) == said
+
+
+def test_the_next_token_is_said_with_its_space_and_after_which_token():
+    next_token = Prediction(names=("She", " She"), values=np.array([0.1, 0.18]), unit="probability", after=".")
+    assert prediction_sentence(next_token) == "After “.”: ␣She 18%, She 10%"
 
 
 def run(name, checkpoint, right=0.8):
