@@ -1,9 +1,9 @@
 """Attention arcs of chosen heads: the Python function of the component."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import streamlit as st
@@ -12,6 +12,16 @@ from jaxtyping import Bool, Float, Int
 from core.attention.settings import head_name
 from dashboard.components.arcs.asked import AskedLink
 from dashboard.components.arcs.look import Look, read_look
+from dashboard.components.arcs.values import (
+    AS_USUAL,
+    UNCHANGED,
+    ArcStyle,
+    Asking,
+    GridBeside,
+    Overlay,
+    Settings,
+    Signs,
+)
 from dashboard.components.packing import as_text, base64_of, quantised
 from dashboard.components.selection import push
 from dashboard.components.terms import TERM_STYLE
@@ -48,8 +58,6 @@ SCRIPTS: Final = (
 )
 """Concatenated in this order: a component takes a single script."""
 
-AS_IT_WAS: Final = Look()
-
 _HERE = Path(__file__).parent
 _mount = st.components.v2.component(
     "attention_sieve.arcs",
@@ -68,85 +76,52 @@ def attention_arcs(
     attention: Float[np.ndarray, "chosen query key"],
     heads: Sequence[tuple[int, int]],
     causal: bool = False,
-    sieve: tuple[str, Bool[np.ndarray, "query key"]] | None = None,
-    sieves: Sequence[str] = (),
     label: str,
-    height: int | None = None,
-    share: float = DEFAULT_SHARE,
-    look: Look = AS_IT_WAS,
-    n_pinned: int = 0,
-    on_look: Callable[[Look], None] | None = None,
-    group: str | None = None,
-    text: str | None = None,
-    frame: str | None = None,
-    grid: str | None = None,
-    controls: Literal["with", "without", "alone"] = "with",
-    signed: bool = False,
-    more: str = "more attention",
-    less: str = "less attention",
-    ask: tuple[str, str] | None = None,
-    on_ask: Callable[[str, int], None] | None = None,
-    asked: AskedLink | None = None,
-    dashed: Collection[tuple[int, int]] = (),
+    style: ArcStyle = AS_USUAL,
+    overlay: Overlay | None = None,
+    settings: Settings = UNCHANGED,
+    grid: GridBeside | None = None,
+    asking: Asking | None = None,
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
 
-    With `signed`, where one head attends more and where less: the difference of two such maps, in two colours. Shares
+    With signs, where one head attends more and where less: the difference of two such maps, in two colours. Shares
     are then shares of the sum of the absolute differences of a query, and hiding special tokens does not rescale the
     rest.
 
-    Pointer, pin and switches work in the browser, which sends the settings back a moment later, for the link.
+    Pointer, pin and switches work in the browser, which sends the settings back a moment later, for the link. Windows
+    and texts of over MOST_TOKENS_UNSCROLLED tokens scroll.
 
     Args:
         key: the view's name on the page.
         queries: the tokens that attend: those of a text, or of a window into it.
         keys: the tokens attended to; None where these are the queries.
         attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text; those without a
-            query or a head are 0. With `signed` of one head, between -1 and 1; rows sum to 0, unless the keys are part
+            query or a head are 0. With signs of one head, between -1 and 1; rows sum to 0, unless the keys are part
             of a text.
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
         causal: whether a query sees only itself and the tokens before it.
-        sieve: name of a role and its sieve, overlaid on the arcs.
-        sieves: roles whose sieve the reader can choose, which `on_look` then tells; that of `sieve` is always offered.
         label: what the view shows, for screen readers.
-        height: maximum height of the rows in pixels, beyond which they scroll; by default windows and long texts (over
-            256 tokens) scroll.
-        share: initial value of the slider: the top share of each query's attention that is drawn, of the whole row
-            including keys outside the window.
-        look: initial settings of the view.
-        n_pinned: how often the page has pinned a token itself; with another number the view takes the pin of `look`.
-        on_look: called with the settings that the reader has changed.
-        group: views of the same text and group highlight, pin and scroll together and share switches and slider; if one
-            has too many links to draw, all are limited to the share that it can draw.
-        text: what views of a group have in common where their tokens differ, place by place; by default the tokens.
-        frame: name of the text in a grid, whose patterns are then previewed.
-        grid: key of the grid in which the arrow keys move to the next head or layer; None if there is none.
-        controls: whether the switches are above the picture, left out, or shown alone: one view of a group can hold the
-            switches for the others.
-        signed: whether `attention` is a difference: the compared checkpoint minus the reference.
-        more: meaning of a weight above 0.
-        less: meaning of a weight below 0.
-        ask: label of a button beside a pinned query, and beside a pinned key; empty or None for no button.
-        on_ask: called with "from" or "to" and the position of the pinned token in the whole text, before the run that
-            follows a click on that button; while a link is asked for, also after Enter on a key.
-        asked: the link that a lesson asks for, of a text that is whole; until it is answered, `attention` is 0.
-        dashed: chosen heads whose links are dashed.
+        style: how it is drawn.
+        overlay: sieves to lay over the arcs.
+        settings: of the view, which the reader can change.
+        grid: of the heads; None if there is none.
+        asking: what is asked of the reader; None for nothing.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
     same_side, keys = keys is None or keys is queries, keys or queries
     shape = (len(queries.tokens), len(keys.tokens))
     _check_heads(attention, shape, heads)
-    if signed:
+    if style.signs:
         _check_difference(attention, is_whole=not keys.is_part)
     else:
         _check_attention(attention, is_whole=not keys.is_part)
-    if not 0 < share <= 1:
-        raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
+    sieve = None if overlay is None else overlay.chosen
     if sieve is not None and sieve[1].shape != shape:
         raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
     scrolls = max(shape) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
-    n_looks, initial = push(key, "look", look.parameters, n_pinned)
+    n_looks, initial = push(key, "look", settings.look.parameters, settings.n_pinned)
     data = {
         "label": label,
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
@@ -156,36 +131,36 @@ def attention_arcs(
             {
                 "name": head_name(*head),
                 "color": head_color(number),
-                "dashed": number >= len(HEAD_COLORS) or head in dashed,
+                "dashed": number >= len(HEAD_COLORS) or head in style.dashed,
             }
             for number, head in enumerate(heads)
         ],
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
-        "signed": _signs(more, less) if signed else None,
-        "attention": _steps(attention) if signed else base64_of(quantised(attention)),
-        "inside": _row_sums(attention) if keys.is_part and not signed else None,
+        "signed": None if style.signs is None else _signs(style.signs),
+        "attention": _steps(attention) if style.signs else base64_of(quantised(attention)),
+        "inside": _row_sums(attention) if keys.is_part and not style.signs else None,
         "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
-        "sieves": list(dict.fromkeys((*sieves, *([] if sieve is None else [sieve[0]])))),
-        "height": height or (SCROLL_HEIGHT if scrolls else None),
-        "share": share,
-        "group": group,
-        "text": text,
-        "ask": None if ask is None else dict(zip(SIDES, ask)),
-        "asked": None if asked is None else _asked_data(asked),
-        "frame": frame,
-        "grid": grid,
-        "controls": controls,
+        "sieves": [] if overlay is None else list(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
+        "height": style.height or (SCROLL_HEIGHT if scrolls else None),
+        "share": DEFAULT_SHARE,
+        "group": None if style.group is None else style.group.name,
+        "text": None if style.group is None else style.group.text,
+        "ask": None if asking is None else dict(zip(SIDES, (asking.about_query, asking.about_key))),
+        "asked": None if asking is None or asking.link is None else _asked_data(asking.link),
+        "frame": None if grid is None else grid.frame,
+        "grid": None if grid is None else grid.key,
+        "controls": style.controls,
         "look": initial,
         "looks": n_looks,
-        "tells": on_look is not None,
+        "tells": settings.on_change is not None,
     }
     _mount(
         key=key,
         data=as_text(data),
         width="stretch",
         height="content",
-        on_asked_change=partial(_take_question, key, dict(zip(SIDES, (queries, keys))), on_ask),
-        on_look_change=partial(_take_look, key, on_look),
+        on_asked_change=partial(_take_question, key, dict(zip(SIDES, (queries, keys))), asking),
+        on_look_change=partial(_take_look, key, settings.on_change),
     )
 
 
@@ -197,12 +172,12 @@ def _take_look(key: str, on_look: Callable[[Look], None] | None) -> None:
         on_look(read_look(value))
 
 
-def _take_question(key: str, sides: Mapping[str, Side], on_ask: Callable[[str, int], None] | None) -> None:
+def _take_question(key: str, sides: Mapping[str, Side], asking: Asking | None) -> None:
     """Pass on the pinned token that the reader asks about."""
     question = st.session_state[key]["asked"]
     side, token = question["side"], int(question["token"])
-    if on_ask is not None and side in sides and 0 <= token < sides[side].length:
-        on_ask(side, token)
+    if asking is not None and side in sides and 0 <= token < sides[side].length:
+        asking.take(side, token)
 
 
 def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:
@@ -242,10 +217,10 @@ def _asked_data(asked: AskedLink) -> dict[str, Any]:
     return {"query": asked.query, "guess": asked.guess, "is_answered": asked.is_answered}
 
 
-def _signs(more: str, less: str) -> dict[str, Any]:
+def _signs(signs: Signs) -> dict[str, Any]:
     """Meaning of the two colours, the second dashed, and the smallest difference drawn."""
     pens = [{"color": MORE, "dashed": False}, {"color": LESS, "dashed": True}]
-    return {"more": more, "less": less, "pens": pens, "least": LEAST_DIFFERENCE}
+    return {"more": signs.more, "less": signs.less, "pens": pens, "least": LEAST_DIFFERENCE}
 
 
 def _side_data(side: Side) -> dict[str, Any]:

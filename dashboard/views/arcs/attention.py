@@ -19,6 +19,7 @@ from core.texts.text import Text
 from dashboard import state, wording
 from dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
 from dashboard.components.arcs.asked import AskedLink
+from dashboard.components.arcs.values import Asking, GridBeside, Overlay, Settings
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
@@ -73,7 +74,6 @@ def where_heads_look(
     queries, keys = sides(text_attention)
     attention = attention_of(text_attention.attention, drawn) * (take is None)
     sieves = {} if take else sieves_on(choice, text_attention).cells
-    nowhere = np.zeros(attention.shape[1:], dtype=bool)
     arcs = partial(
         attention_arcs,
         key="arcs",
@@ -82,23 +82,35 @@ def where_heads_look(
         attention=attention,
         heads=drawn,
         causal=text_attention.causal,
-        sieves=tuple(sieves),
         label=f"Attention of {names} in {engine.files.name}",
-        ask=("", asked.label) if asked is not None and take else (words_wording.ASK_FROM, words_wording.ASK_TO),
-        on_ask=partial(_take_guess, take) if take else partial(_ask, text_attention),
-        frame=None if take else frame_of(text_attention),
-        grid=None if take else grid,
-        look=look_at(queries, keys),
-        n_pinned=n_pinned(),
-        on_look=take_look,
-        asked=asked,
+        settings=Settings(look=look_at(queries, keys), n_pinned=n_pinned(), on_change=take_look),
+        grid=None if take else GridBeside(grid, frame_of(text_attention)),
+        asking=_asking(text_attention, asked),
     )
     _keep_room(queries, keys)
     facts = provenance.text_facts(choice, engine, screen.text)
     facts |= {"heads": names}
     svg = None if take else partial(arcs_svg, queries, attention, drawn, keys=keys)
-    _arcs_and_files(arcs, lambda role: sieves.get(role, nowhere), svg, facts)
+    _arcs_and_files(arcs, partial(_overlay, sieves, attention.shape[1:]), svg, facts)
     return text_attention
+
+
+def _overlay(sieves: Mapping[str, Bool[np.ndarray, "query key"]], shape: tuple[int, ...], role: str) -> Overlay:
+    """The sieves that apply, with the chosen one, which may apply nowhere."""
+    chosen = (role, sieves.get(role, np.zeros(shape, dtype=bool))) if role else None
+    return Overlay(roles=tuple(sieves), chosen=chosen)
+
+
+def _asking(text_attention: TextAttention, asked: AskedLink | None) -> Asking:
+    """What is asked: which heads link words, or while a lesson asks for a link, nothing but that."""
+    if asked is not None and asked.take is not None:
+        return Asking(about_query="", about_key=asked.label, take=partial(_take_guess, asked.take), link=asked)
+    return Asking(
+        about_query=words_wording.ASK_FROM,
+        about_key=words_wording.ASK_TO,
+        take=partial(_ask, text_attention),
+        link=asked,
+    )
 
 
 def _keep_room(queries: Side, keys: Side) -> None:
@@ -118,13 +130,12 @@ def attention_of(
 @st.fragment
 def _arcs_and_files(
     arcs: Callable[..., None],
-    sieve_of: Callable[[str], Bool[np.ndarray, "query key"]],
+    overlay_of: Callable[[str], Overlay],
     svg: Callable[..., str] | None,
     facts: Mapping[str, str],
 ) -> None:
     """The arcs and their files, which draw the same links; changing the settings reruns nothing else of the page."""
-    role = look_now().sieve
-    arcs(sieve=(role, sieve_of(role)) if role else None)
+    arcs(overlay=overlay_of(look_now().sieve))
     if svg is None or not first_screen_is_drawn():
         return
     look = look_now()

@@ -17,6 +17,7 @@ from core.texts.tokens import SPECIAL, TooLong
 from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS
+from dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
 from dashboard.figures.text.arcs_svg import visible
 from dashboard.figures.text.sides import Side
 from dashboard.plain import plain, show_error
@@ -31,7 +32,7 @@ from dashboard.views.text.on_screen import waiting
 if TYPE_CHECKING:
     from core.passes.outputs import Prediction
 
-GROUP: Final = "compare"
+GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
 
 
@@ -109,11 +110,13 @@ def _controls(aligned: _AlignedAttention, heads: list[Head]) -> None:
         heads=heads,
         causal=aligned.causal,
         label=wording.CONTROLS,
-        look=look_at(aligned.queries, aligned.keys),
-        on_look=take_look,
-        group=GROUP,
-        controls="alone",
+        style=ArcStyle(controls="alone", group=GROUP),
+        settings=_settings(aligned),
     )
+
+
+def _settings(aligned: _AlignedAttention) -> Settings:
+    return Settings(look=look_at(aligned.queries, aligned.keys), on_change=take_look)
 
 
 def _one_side(
@@ -131,10 +134,8 @@ def _one_side(
         heads=heads,
         causal=aligned.causal,
         label=f"Attention of {', '.join(head_name(*head) for head in heads)} in {name}",
-        look=look_at(aligned.queries, aligned.keys),
-        on_look=take_look,
-        group=GROUP,
-        controls="without",
+        style=ArcStyle(controls="without", group=GROUP),
+        settings=_settings(aligned),
     )
 
 
@@ -147,13 +148,8 @@ def _difference(aligned: _AlignedAttention, head: Head) -> None:
         heads=[head],
         causal=aligned.causal,
         label=f"Difference of the attention of {head_name(*head)}, b minus a",
-        look=look_at(aligned.queries, aligned.keys),
-        on_look=take_look,
-        group=GROUP,
-        controls="without",
-        signed=True,
-        more=wording.MORE_ATTENTION,
-        less=wording.LESS_ATTENTION,
+        style=ArcStyle(controls="without", group=GROUP, signs=Signs(wording.MORE_ATTENTION, wording.LESS_ATTENTION)),
+        settings=_settings(aligned),
     )
 
 
@@ -210,5 +206,7 @@ def prediction_sentence(prediction: "Prediction") -> str:
     order = np.argsort(-prediction.values, kind="stable")
     names = [plain(visible(prediction.names[index])) for index in order]
     values = [float(prediction.values[index]) for index in order]
-    masked, after = (None if token is None else plain(visible(token)) for token in (prediction.masked, prediction.after))
+    masked, after = (
+        None if token is None else plain(visible(token)) for token in (prediction.masked, prediction.after)
+    )
     return wording.predicted(names, values, prediction.unit, masked, after)

@@ -19,6 +19,7 @@ from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import attention_arcs
 from dashboard.components.arcs.look import Look
+from dashboard.components.arcs.values import ArcStyle, Settings
 from dashboard.components.drawing import drawing
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid import role_grid
@@ -181,12 +182,10 @@ def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
         queries=queries,
         attention=attention_of(looked.attention, answered.heads),
         heads=answered.heads,
-        dashed=answered.heads[1:],
         causal=looked.causal,
         label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
-        look=Look(rows="words", pin=answered.pin),
-        n_pinned=st.session_state[RIDDLE].n_guesses,
-        controls="without",
+        style=ArcStyle(controls="without", dashed=answered.heads[1:]),
+        settings=Settings(look=Look(rows="words", pin=answered.pin), n_pinned=st.session_state[RIDDLE].n_guesses),
     )
     st.markdown("  \n".join(answered.sentences))
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):

@@ -19,6 +19,7 @@ from core.texts.tokens import SPECIAL
 from dashboard import controls, drawer, state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS
+from dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.text.sides import Side
@@ -35,8 +36,6 @@ from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from dashboard.views.word_swap import wording
 from dashboard.views.word_swap.choice import SWAP, examples
 
-GROUP: Final = "swap"
-"""Group of the arcs, which highlight, pin and scroll together and share settings."""
 SWAP_BYTES: Final = 64 * 2**20
 _swaps: Final[Recent[Hashable, WordSwap]] = Recent(SWAP_BYTES)
 """Recent comparisons of all sessions: a click needs the same one again."""
@@ -147,7 +146,8 @@ def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) ->
     """Arcs of the heads in both sentences and the difference of the last one, whose rows are the same words."""
     rows = tuple(map(wording.in_both, swap.words))
     both = _side(swap, rows)
-    draw = partial(linked_arcs, look=look_at(both, both), on_look=take_look, group=GROUP, text="\n".join(rows))
+    draw = partial(linked_arcs, settings=Settings(look=look_at(both, both), on_change=take_look))
+    group = Group("swap", "\n".join(rows))
     sides = {
         "a": ([pair.a for pair in swap.words], attention_of(swap.a, heads)),
         "b": ([pair.b for pair in swap.words], attention_of(swap.b, heads)),
@@ -158,7 +158,7 @@ def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) ->
         attention=sides["a"][1],
         heads=heads,
         label=wording.CONTROLS,
-        controls="alone",
+        style=ArcStyle(controls="alone", group=group),
     )
     for cell, (letter, (words, attention)) in zip(cells, sides.items()):
         changed = [word.text for word, pair in zip(words, swap.words) if word is not None and pair.is_changed]
@@ -170,7 +170,7 @@ def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) ->
                 attention=attention,
                 heads=heads,
                 label=f"Attention of {head_names(heads)} in sentence {letter}",
-                controls="without",
+                style=ArcStyle(controls="without", group=group),
             )
     with cells[-1]:
         st.markdown(wording.difference(heads[-1]))
@@ -180,10 +180,7 @@ def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) ->
             attention=attention_of(swap.difference, heads[-1:]),
             heads=heads[-1:],
             label=f"Difference of the attention of {head_name(*heads[-1])}, b minus a",
-            controls="without",
-            signed=True,
-            more=wording.MORE,
-            less=wording.LESS,
+            style=ArcStyle(controls="without", group=group, signs=Signs(wording.MORE, wording.LESS)),
         )
 
 

@@ -8,6 +8,7 @@ from steps import slow_down
 
 from dashboard.components import arcs
 from dashboard.components.arcs import attention_arcs
+from dashboard.components.arcs.values import Overlay
 from dashboard.figures.text.arcs_svg import strongest_links, top_share
 from dashboard.figures.text.sides import Side
 
@@ -103,7 +104,7 @@ CROSS = {
     "keys": side(["le", "ch", "at", "</s>"], words=[0, 1, 1, -1], special=[3], segments=[0, 1, 1, -1], name="source"),
     "attention": np.array([[[0.25, 0.25, 0.25, 0.25], [0.04, 0.16, 0.16, 0.64], [0.0, 0.0, 0.0, 1.0]]]),
     "heads": [(0, 1)],
-    "sieve": ("local", np.array([[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], bool)),
+    "overlay": Overlay(chosen=("local", np.array([[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], bool))),
 }
 
 

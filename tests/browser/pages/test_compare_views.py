@@ -113,25 +113,26 @@ def maps():
 
 def differences():
     """The same head in two checkpoints, and the difference; the link says how long, how sharp and how joined."""
+    from dataclasses import replace
+
     import streamlit as st
     from test_compare_views import attention_of, sharp_and_thin, side_of
 
     from dashboard.components.arcs import attention_arcs
+    from dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
 
     n_tokens = int(st.query_params.get("tokens", 7))
     a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)
     if st.query_params.get("equal"):
         b = a
-    group = None if st.query_params.get("alone") else "L3 H7"
-    shared = {"queries": side_of(a.shape[-1]), "heads": [(3, 7)], "group": group, "height": 400}
-    sieve = ("local", abs(a[0]) < 2) if st.query_params.get("sieve") else None
-    attention_arcs(key="arcs a", attention=a, label="Attention in a", **shared)
+    style = ArcStyle(group=None if st.query_params.get("alone") else Group("L3 H7"), height=400)
+    shared = {"queries": side_of(a.shape[-1]), "heads": [(3, 7)]}
+    overlay = Overlay(chosen=("local", abs(a[0]) < 2)) if st.query_params.get("sieve") else None
+    attention_arcs(key="arcs a", attention=a, label="Attention in a", style=style, **shared)
     if not st.query_params.get("late") or st.toggle("Compare"):
-        attention_arcs(key="arcs b", attention=b, label="Attention in b", **shared)
-    words = {"more": "more attention in b", "less": "less attention in b"}
-    attention_arcs(
-        key="arcs d", attention=b - a, label="Difference, b minus a", signed=True, sieve=sieve, **words, **shared
-    )
+        attention_arcs(key="arcs b", attention=b, label="Attention in b", style=style, **shared)
+    style = replace(style, signs=Signs("more attention in b", "less attention in b"))
+    attention_arcs(key="arcs d", attention=b - a, label="Difference, b minus a", style=style, overlay=overlay, **shared)
 
 
 def side_of(n_tokens):

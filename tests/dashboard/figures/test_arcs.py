@@ -12,10 +12,12 @@ from reading import data_of
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.arcs import attention_arcs
+from dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
 from dashboard.figures.text.sides import Side
 
+SIGNS = Signs()
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script>", "مرحبا", "\u202eabc", "\x00\ud800\ufffe", "\n\t", "x" * 300]
 
@@ -39,7 +41,6 @@ def arguments(**changes: object) -> dict:
         "queries": side(),
         "attention": attention,
         "heads": [(3, 7), (3, 11)],
-        "sieve": None,
         "label": "Attention of two heads",
     } | changes
 
@@ -126,7 +127,7 @@ def test_sent_weights_are_right_within_a_quantisation_step():
 
 
 def test_a_rerun_with_the_same_input_sends_the_same_bytes():
-    at = shown(attention_arcs, **arguments(sieve=("local", np.eye(5, dtype=bool))))
+    at = shown(attention_arcs, **arguments(overlay=Overlay(chosen=("local", np.eye(5, dtype=bool)))))
     first = mounted(at)
     assert mounted(at.run()) == first
 
@@ -160,7 +161,7 @@ def test_sieve_share_is_the_mean_over_queries_that_have_a_sieve():
     attention[1, 1] = [0, 0, 0.7, 0.3, 0]
     cells = np.zeros((5, 5), bool)
     cells[1, 2] = cells[3, [0, 4]] = True
-    sieve = payload(attention=attention, sieve=("syntactic", cells))["sieve"]
+    sieve = payload(attention=attention, overlay=Overlay(chosen=("syntactic", cells)))["sieve"]
     assert sieve["inside"] == [0.3, 0.55]
     assert sieve["even"] == 0.3
     assert sieve["queries"] == 2
@@ -172,12 +173,14 @@ def test_evenly_spread_attention_of_a_causal_model_stays_before_the_query():
     attention /= attention.sum(axis=1, keepdims=True)
     cells = np.zeros((5, 5), bool)
     cells[3, 3] = True
-    sieve = payload(attention=attention[None], heads=[(0, 0)], causal=True, sieve=("local", cells))["sieve"]
+    sieve = payload(attention=attention[None], heads=[(0, 0)], causal=True, overlay=Overlay(chosen=("local", cells)))[
+        "sieve"
+    ]
     assert sieve["even"] == sieve["inside"][0] == 0.25
 
 
 def test_an_empty_sieve_has_no_shares():
-    sieve = payload(sieve=("block", np.zeros((5, 5), bool)))["sieve"]
+    sieve = payload(overlay=Overlay(chosen=("block", np.zeros((5, 5), bool))))["sieve"]
     assert (sieve["queries"], sieve["inside"], sieve["even"]) == (0, [], None)
 
 
@@ -188,10 +191,12 @@ def test_an_empty_sieve_has_no_shares():
         ({"keys": plain(["a", "b"])}, r"5 queries and 2 keys need attention of shape \(2, 5, 2\), got \(2, 5, 5\)"),
         ({"attention": np.full((2, 5, 5), 0.25)}, "sums to 1; one row is off by 0.25"),
         ({"attention": np.full((2, 5, 5), np.nan)}, "negative or missing weights"),
-        ({"share": 0.0}, "above 0 and at most 1, got 0.0"),
         ({"heads": []}, "1 to 12 heads, got 0"),
         ({"heads": [(3, 7), (3, 7)]}, "shown once, got L3 H7, L3 H7"),
-        ({"sieve": ("local", np.zeros((4, 5), bool))}, r"for 5 queries and 5 keys has that shape, got \(4, 5\)"),
+        (
+            {"overlay": Overlay(chosen=("local", np.zeros((4, 5), bool)))},
+            r"for 5 queries and 5 keys has that shape, got \(4, 5\)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(changes, message):
@@ -203,7 +208,7 @@ def test_a_row_without_a_query_has_no_attention_and_the_text_of_a_group_can_be_n
     attention = arguments()["attention"].copy()
     attention[:, 2], attention[:, :, 2] = 0, 0
     attention /= np.maximum(attention.sum(axis=-1, keepdims=True), 1e-9)
-    data = payload(attention=attention, group="two", text="five words")
+    data = payload(attention=attention, style=ArcStyle(group=Group("two", "five words")))
     assert (data["group"], data["text"]) == ("two", "five words")
     assert payload()["text"] is None
 
@@ -216,7 +221,9 @@ def test_queries_and_keys_of_two_texts_travel_apart():
     cells = np.zeros((5, 3), bool)
     cells[1, 2] = cells[4, 0] = True
     keys = plain(["le", "chat", "dort"], name="source")
-    data = payload(queries=side(name="target"), keys=keys, attention=attention, sieve=("local", cells))
+    data = payload(
+        queries=side(name="target"), keys=keys, attention=attention, overlay=Overlay(chosen=("local", cells))
+    )
     assert (data["queries"]["name"], data["keys"]["name"]) == ("target", "source")
     assert data["keys"]["tokens"] == ["le", "chat", "dort"]
     assert data["inside"] is None
@@ -257,7 +264,7 @@ def test_words_of_a_window_are_numbered_from_its_first():
 @pytest.mark.parametrize(("causal", "even"), [(False, 2 / 5), (True, (2 / 3 + 2 / 4) / 2)])
 def test_evenly_spread_attention_of_a_window_is_spread_over_the_whole_text(causal, even):
     cells = np.array([[True, True, False], [False, True, True]])
-    sieve = payload(**window(causal=causal, sieve=("local", cells)))["sieve"]
+    sieve = payload(**window(causal=causal, overlay=Overlay(chosen=("local", cells))))["sieve"]
     assert sieve["even"] == pytest.approx(even, abs=1e-4)
     assert sieve["inside"] == [0.375]
 
@@ -301,10 +308,10 @@ def test_what_is_wrong_with_a_side_is_named(changes, message):
 # Differences of two maps
 
 
-def difference(**changes: object) -> dict:
+def difference(signs: Signs = SIGNS, **changes: object) -> dict:
     """One head on five tokens, b - a."""
     a, b = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
-    return arguments(attention=(b - a)[None], heads=[(3, 7)], signed=True, **changes)
+    return arguments(attention=(b - a)[None], heads=[(3, 7)], style=ArcStyle(signs=signs), **changes)
 
 
 def test_differences_travel_to_four_digits_with_zeros_and_signs_kept():
@@ -318,7 +325,7 @@ def test_differences_travel_to_four_digits_with_zeros_and_signs_kept():
 
 
 def test_a_difference_says_what_its_colours_mean_and_a_map_has_none():
-    data = payload(**difference(more="more in b", less="less in b"))
+    data = payload(**difference(Signs("more in b", "less in b")))
     assert [data["signed"][word] for word in ("more", "less")] == ["more in b", "less in b"]
     assert data["signed"]["pens"] == [{"color": MORE, "dashed": False}, {"color": LESS, "dashed": True}]
     assert payload()["signed"] is None
@@ -330,12 +337,14 @@ def test_the_sieve_share_of_a_difference_has_a_sign():
     given[0, 3] = [-0.1, 0, 0, 0, 0.1]
     cells = np.zeros((5, 5), bool)
     cells[1, 2] = cells[3, 0] = True
-    assert payload(**difference() | {"attention": given, "sieve": ("local", cells)})["sieve"]["inside"] == [-0.2]
+    assert payload(**difference() | {"attention": given, "overlay": Overlay(chosen=("local", cells))})["sieve"][
+        "inside"
+    ] == [-0.2]
 
 
 def test_differences_of_a_window_may_leave_it():
     given = np.array([[[0.25, 0, 0], [-0.5, 0.25, 0]]])
-    assert payload(**window(attention=given, signed=True))["inside"] is None
+    assert payload(**window(attention=given, style=ArcStyle(signs=Signs())))["inside"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""What belongs together in a view of arcs: how it is drawn, its sieves, settings and grid, and what is asked in it."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Bool
+
+from core.attention.settings import Head
+from dashboard.components.arcs.asked import AskedLink
+from dashboard.components.arcs.look import Look
+
+AS_IT_WAS: Final = Look()
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What the two colours of a difference mean, which is the compared attention minus the reference."""
+
+    more: str = "more attention"
+    less: str = "less attention"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Views of the same text that highlight, pin and scroll together and share switches and slider.
+
+    If one has too many links to draw, all are limited to the share that it can draw.
+    """
+
+    name: str
+    text: str | None = None
+    """What the views have in common where their tokens differ, place by place; None for the tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArcStyle:
+    """How arcs are drawn."""
+
+    controls: Literal["with", "without", "alone"] = "with"
+    """Whether the switches are above the picture, left out, or shown alone: one view of a group can hold the switches
+    for the others."""
+    dashed: Collection[Head] = ()
+    """Chosen heads whose links are dashed."""
+    signs: Signs | None = None
+    """Of a difference; None for attention."""
+    group: Group | None = None
+    height: int | None = None
+    """Maximum height of the rows in pixels, beyond which they scroll; None for that of windows and long texts."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overlay:
+    """Sieves that the reader can lay over the arcs."""
+
+    roles: Sequence[str] = ()
+    """Those to choose from; the chosen one is always offered."""
+    chosen: tuple[str, Bool[np.ndarray, "query key"]] | None = None
+    """Name of a role and its sieve."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of a view that the reader can change."""
+
+    look: Look = AS_IT_WAS
+    """At first."""
+    n_pinned: int = 0
+    """How often the page has pinned a token itself; with another number the view takes the pin of `look`."""
+    on_change: Callable[[Look], None] | None = None
+    """Called with what the reader has changed."""
+
+
+@dataclass(frozen=True)
+class GridBeside:
+    """The grid of heads beside a view: there the arrow keys move to the next head or layer."""
+
+    key: str
+    frame: str
+    """Name of the text in the grid, whose patterns are previewed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What is asked of the reader: about a pinned token, or for the link of a lesson."""
+
+    about_query: str
+    """Label of a button beside a pinned query; empty for no button."""
+    about_key: str
+    """Label of a button beside a pinned key; empty for no button."""
+    take: Callable[[str, int], None]
+    """Called with "from" or "to" and the position of the pinned token in the whole text, before the run that follows a
+    click on that button; while a link is asked for, also after Enter on a key."""
+    link: AskedLink | None = None
+    """The link that a lesson asks for, of a text that is whole; until it is answered, the attention is 0."""
+
+
+AS_USUAL: Final = ArcStyle()
+UNCHANGED: Final = Settings()
