@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
 # it appears once it is there. It stops with the dashboard, and the next start goes on with it.
 app: $(VENV)/prepared
-	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m core sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
+	@OMP_NUM_THREADS=1 nice -n 19 $(BIN)/python -m attention_sieve sample-checkpoint > $(VENV)/sample-checkpoint.log 2>&1 & \
 	pair=$$!; trap 'kill $$pair 2> /dev/null' EXIT INT TERM; \
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
@@ -26,7 +26,7 @@ PORT ?= 8501
 HOST ?= $(shell hostname)
 CHECKPOINTS ?= bundled
 class: $(VENV)/prepared
-	$(BIN)/python -m dashboard.web.class_link $(HOST) $(PORT)
+	$(BIN)/python -m attention_sieve.dashboard.web.class_link $(HOST) $(PORT)
 	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
 	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
 	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \
@@ -58,7 +58,7 @@ SAMPLES := $(CURDIR)/build/samples
 samples: $(VENV)/test-installed
 	rm -rf '$(SAMPLES)'
 	mkdir -p '$(SAMPLES)'
-	ATTENTION_SIEVE_CACHE='$(SAMPLES)' HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m dashboard.prepare \
+	ATTENTION_SIEVE_CACHE='$(SAMPLES)' HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m attention_sieve.dashboard.prepare \
 	    > '$(SAMPLES).log' 2>&1 || { cat '$(SAMPLES).log'; exit 1; }
 
 pages: $(VENV)/test-installed programs
@@ -91,10 +91,10 @@ audit: $(VENV)/installed
 	$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip
 
 sample-checkpoint: $(VENV)/installed
-	$(BIN)/python -m core sample-checkpoint
+	$(BIN)/python -m attention_sieve sample-checkpoint
 
 sample-tasks: $(VENV)/installed
-	$(BIN)/python -m core sample-tasks
+	$(BIN)/python -m attention_sieve sample-tasks
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with: make PYTHON=python3.11")'
@@ -116,5 +116,5 @@ ray: $(VENV)/installed
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements-ray.txt
 
 $(VENV)/prepared: $(VENV)/installed $(PREPARED_FROM)
-	$(BIN)/python -m dashboard.prepare
+	$(BIN)/python -m attention_sieve.dashboard.prepare
 	@touch $@

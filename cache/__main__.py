@@ -14,10 +14,10 @@ from typing import Final
 
 from tqdm import tqdm
 
-from cache.store import results_file
-from cache.store.connection import connect, files_set_aside, set_aside
-from cache.store.store import limit_from_environment, results_path
-from core.errors import AnalysisError
+from attention_sieve.cache.store import results_file
+from attention_sieve.cache.store.connection import connect, files_set_aside, set_aside
+from attention_sieve.cache.store.store import limit_from_environment, results_path
+from attention_sieve.core.errors import AnalysisError
 
 FIRST_DATED: Final = 10**15
 """Uses below this were counted from 1, before they were dated in microseconds since 1970."""

@@ -7,15 +7,15 @@ from typing import Any, Generic
 import numpy as np
 from jaxtyping import Float
 
-from cache.serving.item_requests import PassResult
-from cache.store.recent import new_number
-from cache.store.record import Record
-from core.errors import EveryTextTooLong
-from core.passes.arrays import Arrays
-from core.passes.question import Question, Result
-from core.roles.measures import TextMeasures
-from core.roles.question import SCORES
-from core.texts.tokens import TooLong
+from attention_sieve.cache.serving.item_requests import PassResult
+from attention_sieve.cache.store.recent import new_number
+from attention_sieve.cache.store.record import Record
+from attention_sieve.core.errors import EveryTextTooLong
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Question, Result
+from attention_sieve.core.roles.measures import TextMeasures
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.tokens import TooLong
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

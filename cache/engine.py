@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 
 
 @dataclass(frozen=True)

@@ -8,31 +8,38 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from cache.answers import Answers, ComparedCorpus, collected, collected_pairs
-from cache.engine import Engine
-from cache.serving.background_loading import LoadsBehind
-from cache.serving.batch import output_change_of, prediction_of, swap_output_of
-from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
-from cache.serving.looks import Look, Looks, moved_back
-from cache.serving.model_time import STEP_SECONDS
-from cache.serving.models import Models
-from cache.serving.requests import Report, Sender, Status, is_short
-from cache.serving.shares import STOPPED_BYTES, Shares
-from cache.serving.urgent import UrgentWork
-from cache.serving.worker import Worker
-from cache.store.recent import Recent
-from cache.store.record import Record
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.question import Item, Question, Result
-from core.texts.text import Text
-from core.texts.tokens import TooLong
+from attention_sieve.cache.answers import Answers, ComparedCorpus, collected, collected_pairs
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving.background_loading import LoadsBehind
+from attention_sieve.cache.serving.batch import output_change_of, prediction_of, swap_output_of
+from attention_sieve.cache.serving.item_requests import (
+    ItemRequest,
+    PassResult,
+    comparison_requests,
+    item_requests,
+    look_request,
+    read,
+)
+from attention_sieve.cache.serving.looks import Look, Looks, moved_back
+from attention_sieve.cache.serving.model_time import STEP_SECONDS
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.cache.serving.requests import Report, Sender, Status, is_short
+from attention_sieve.cache.serving.shares import STOPPED_BYTES, Shares
+from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.serving.worker import Worker
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.cache.store.record import Record
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
 
 if TYPE_CHECKING:
-    from core.comparison.swap_output import SwapOutput
-    from core.passes.outputs import OutputChange, Prediction
+    from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.passes.outputs import OutputChange, Prediction
 
 RECENT_BYTES: Final = 16 * 2**20
 """Size of the in-memory cache of results; changing tau requests the same results again."""

@@ -3,7 +3,8 @@
     Text -> tokens -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
 Every call passes texts through the checkpoint, without a cache, and returns the result of its package in `core`. The
-commands of `python -m core` answer the same questions for files, and `cache.inference` for a store.
+commands of `python -m attention_sieve` answer the same questions for files, and `attention_sieve.cache.inference` for a
+store.
 """
 
 from collections.abc import Sequence
@@ -12,36 +13,47 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.comparison.differences import PairedTests, paired_tests
-from core.coreference.accuracy import Candidates, CoreferenceScores, coreference_scores
-from core.coreference.mentions import MentionText
-from core.coreference.question import choice_question
-from core.errors import AnalysisError
-from core.importance.effects import Effects, effects
-from core.importance.metrics import SCORE_NAMES, mean_score
-from core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
-from core.passes.metric import Metric
-from core.passes.prepare import prepare_all, queries_text
-from core.passes.question import Item, Question, Result, answer
-from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
-from core.relations.question import ParsedText, prediction_question
-from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import RoleScores, ScoreSettings, role_scores
-from core.roles.question import scores_question
-from core.roles.roles import ROLES, known_roles
-from core.roles.uncertainty.intervals import with_syntactic_intervals
-from core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
-from core.similarity.question import distance_question
-from core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings
-from core.surface.question import GRADIENTS, surface_question
-from core.surface.statistics import HeadStatistics, LayerStatistics, gradient_statistics, head_statistics
-from core.texts.relations import dependencies
-from core.texts.text import Text
-from core.word_links.on_corpus import PatternLinks, pattern_links
-from core.word_links.pattern import Pattern, PatternText
-from core.word_links.question import WORD_LINKS
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.comparison.differences import PairedTests, paired_tests
+from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, coreference_scores
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.effects import Effects, effects
+from attention_sieve.core.importance.metrics import SCORE_NAMES, mean_score
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.prepare import prepare_all, queries_text
+from attention_sieve.core.passes.question import Item, Question, Result, answer
+from attention_sieve.core.relations.accuracy import (
+    AS_IN_PAPER,
+    ParsingSettings,
+    RelationAccuracy,
+    TextPredictions,
+    relation_accuracies,
+)
+from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
+from attention_sieve.core.roles.measures import RoleScores, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import scores_question
+from attention_sieve.core.roles.roles import ROLES, known_roles
+from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings
+from attention_sieve.core.surface.question import GRADIENTS, surface_question
+from attention_sieve.core.surface.statistics import (
+    HeadStatistics,
+    LayerStatistics,
+    gradient_statistics,
+    head_statistics,
+)
+from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
+from attention_sieve.core.word_links.pattern import Pattern, PatternText
+from attention_sieve.core.word_links.question import WORD_LINKS
 
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
@@ -56,7 +68,7 @@ def results(
     """Any question's results for items, in their order.
 
     Args:
-        checkpoint: loaded, from `core.checkpoints.find.load_checkpoint`.
+        checkpoint: loaded, from `attention_sieve.core.checkpoints.find.load_checkpoint`.
         question: the question to answer.
         items: one or more.
         settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
@@ -79,7 +91,7 @@ def scores(
 ) -> RoleScores:
     """Sieve bias scores by role, with the scores of uniform and of the best possible attention.
 
-    Raises: AnalysisError for the name of a role that is not in core.roles.roles.RECORDS.
+    Raises: AnalysisError for the name of a role that is not in attention_sieve.core.roles.roles.RECORDS.
     Source: Pande et al. 2021, section 3.
     """
     return role_scores(results(checkpoint, scores_question(known_roles(roles)), texts, settings), of_scores)
@@ -181,8 +193,8 @@ def ablations(
 ) -> Effects:
     """Effect of ablating each head: on the vector of a text, or on the loss of its language model.
 
-    Accuracy on labelled texts: `results` of `core.importance.question.ablation_question("labels")`, scored by
-    `core.importance.metrics.label_score`.
+    Accuracy on labelled texts: `results` of `attention_sieve.core.importance.question.ablation_question("labels")`,
+    scored by `attention_sieve.core.importance.metrics.label_score`.
 
     Raises: AnalysisError for a metric that the checkpoint does not support, and for labels.
     Source: Michel et al. 2019, section 3.2.

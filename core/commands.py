@@ -13,15 +13,15 @@ from uuid import uuid4
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import PassSettings, head_names
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.errors import AnalysisError, TextError, shortened
-from core.passes.prepare import check_settings, prepare_all
-from core.passes.question import Item, Question, Result, answer
-from core.passes.texts import PassText
-from core.texts.text import MAX_BYTES, Text, read_file
-from core.texts.tokens import TooLong
+from attention_sieve.core.attention.settings import PassSettings, head_names
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.errors import AnalysisError, TextError, shortened
+from attention_sieve.core.passes.prepare import check_settings, prepare_all
+from attention_sieve.core.passes.question import Item, Question, Result, answer
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file
+from attention_sieve.core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
 CSV: Final = ".csv"
@@ -60,7 +60,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
-    """The checkpoint and the settings of its passes, from the options of core.options.add_checkpoint_options.
+    """The checkpoint and the settings of its passes, from the options of
+    attention_sieve.core.options.add_checkpoint_options.
 
     Raises: CheckpointError; AnalysisError if the checkpoint lacks the requested attention or head.
     """
@@ -92,7 +93,8 @@ def answers(
     settings: PassSettings,
     doing: str | None = None,
 ) -> dict[int, Result]:
-    """A question's results in the order of the items, computed under a progress bar; as `core.passes.question.answer`.
+    """A question's results in the order of the items, computed under a progress bar; as
+    `attention_sieve.core.passes.question.answer`.
 
     Args:
         doing: label of the progress bar.

@@ -7,13 +7,13 @@ import textwrap
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from core.attention.settings import ONE_STACK, TWO_STACKS
-from core.checkpoints.checkpoint import DTYPES
-from core.checkpoints.find import LARGEST_SEED
-from core.commands import TABLES
-from core.errors import quoted
-from core.texts.text import SUFFIXES
-from core.texts.tokens import TooLong
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
+from attention_sieve.core.checkpoints.checkpoint import DTYPES
+from attention_sieve.core.checkpoints.find import LARGEST_SEED
+from attention_sieve.core.commands import TABLES
+from attention_sieve.core.errors import quoted
+from attention_sieve.core.texts.text import SUFFIXES
+from attention_sieve.core.texts.tokens import TooLong
 
 TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 

@@ -12,13 +12,13 @@ import streamlit as st
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from core.pauses import pausing
-from dashboard import controls, link, state, wording
-from dashboard.components.copy_link import copy_link
-from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
-from dashboard.figures.figure import import_altair
-from dashboard.files import downloads
-from dashboard.public import is_public
+from attention_sieve.core.pauses import pausing
+from attention_sieve.dashboard import controls, link, state, wording
+from attention_sieve.dashboard.components.copy_link import copy_link
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
+from attention_sieve.dashboard.figures.figure import import_altair
+from attention_sieve.dashboard.files import downloads
+from attention_sieve.dashboard.public import is_public
 
 STYLES = ("page.css", "print.css")
 # As a data URL, which Streamlit sends unchanged; it would encode a picture again on each run.
@@ -30,7 +30,7 @@ st.html(f"<style>{''.join(Path(__file__).with_name(name).read_text('utf-8') for 
 
 def page_of(folder: str) -> Callable[[], None]:
     """A page, which is imported only when it is shown: a first visit does not wait for the others."""
-    return lambda: import_module(f"dashboard.views.{folder}.page").show()
+    return lambda: import_module(f"attention_sieve.dashboard.views.{folder}.page").show()
 
 
 pages = {
@@ -52,14 +52,14 @@ page = st.navigation(list(pages.values()), position="top")
 st.session_state["page"] = page.url_path
 link.begin(page.url_path)
 if is_led := state.is_led():
-    import_module("dashboard.views.lessons.course").begin(page.url_path)
+    import_module("attention_sieve.dashboard.views.lessons.course").begin(page.url_path)
 if first_screen_is_drawn():
     import_altair()  # for the charts below the first screen, which the browser can draw undisturbed before
 above = st.container()
 if is_led:
     with above:
-        import_module("dashboard.views.lessons.presenting").lay_out()
-        import_module("dashboard.views.lessons.panel").elsewhere()
+        import_module("attention_sieve.dashboard.views.lessons.presenting").lay_out()
+        import_module("attention_sieve.dashboard.views.lessons.panel").elsewhere()
 controls.sidebar()
 downloads.begin_page()
 with pausing(controls.give_way):

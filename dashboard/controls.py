@@ -8,26 +8,26 @@ from typing import Final, Literal
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving.shares import Shares
-from cache.store.recent import Recent
-from cache.store.store import Store
-from core.attention.settings import ONE_STACK, head_name
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
-from core.checkpoints.folders import made_checkpoints
-from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from core.texts.text import PAIR_MARK, Text, read_file, read_typed
-from dashboard import link, public, state, wording
-from dashboard.components.kept_text import fetch_text, keep_text, mark_of
-from dashboard.forgetting import forget_from_now_on
-from dashboard.offers import checkpoints, hub, results
-from dashboard.offers.paths import for_visitors
-from dashboard.plain import plain
-from dashboard.progress import in_its_place, let_leave
-from dashboard.samples import read_sample
-from dashboard.state import KINDS, Choice
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving.shares import Shares
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import ONE_STACK, head_name
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
+from attention_sieve.core.checkpoints.folders import made_checkpoints
+from attention_sieve.core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
+from attention_sieve.core.texts.text import PAIR_MARK, Text, read_file, read_typed
+from attention_sieve.dashboard import link, public, state, wording
+from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
+from attention_sieve.dashboard.forgetting import forget_from_now_on
+from attention_sieve.dashboard.offers import checkpoints, hub, results
+from attention_sieve.dashboard.offers.paths import for_visitors
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.progress import in_its_place, let_leave
+from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.state import KINDS, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"

@@ -4,14 +4,14 @@ from typing import Final, TypeVar, get_args
 
 import streamlit as st
 
-from core.checkpoints.checkpoint import DTYPES
-from core.checkpoints.find import DEVICES
-from core.roles.measures import USUAL_TAU, Direction, Scale
-from core.roles.roles import FURTHER_ROLES
-from dashboard import wording
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.scales import HIGHEST_TAU
-from dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
+from attention_sieve.core.checkpoints.checkpoint import DTYPES
+from attention_sieve.core.checkpoints.find import DEVICES
+from attention_sieve.core.roles.measures import USUAL_TAU, Direction, Scale
+from attention_sieve.core.roles.roles import FURTHER_ROLES
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
+from attention_sieve.dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
 
 TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
     "score": (1.0, HIGHEST_TAU["score"], 0.1),

@@ -9,9 +9,9 @@ from threading import Event, Thread
 from typing import Final
 from weakref import ReferenceType, ref
 
-from cache.store.recent import forget_everywhere
-from cache.store.store import Store
-from dashboard.public import HOURS_KEPT
+from attention_sieve.cache.store.recent import forget_everywhere
+from attention_sieve.cache.store.store import Store
+from attention_sieve.dashboard.public import HOURS_KEPT
 
 EVERY: Final = 60
 """Seconds between two rounds."""

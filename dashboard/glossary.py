@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from core.roles.roles import RECORDS
+from attention_sieve.core.roles.roles import RECORDS
 
 TERMS: Final = {
     "layer": "One of the steps in which a model computes, with heads of its own. Layers and heads are counted from 0.",
@@ -65,8 +65,8 @@ TERMS: Final = {
     "key": "The token that is looked at.",
     "checkpoint": "A saved model, with the weights that it had learned by then. Choose it in the sidebar.",
 }
-"""Explanation by term; those of roles are their names in `core.roles.roles`. Only the terms of _IN_SENTENCES are marked
-in sentences."""
+"""Explanation by term; those of roles are their names in `attention_sieve.core.roles.roles`. Only the terms of
+_IN_SENTENCES are marked in sentences."""
 
 # A word's syntactic head is not an attention head. The names of roles are marked in legends only: in a sentence they
 # have their everyday meaning.

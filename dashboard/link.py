@@ -9,9 +9,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from dashboard import wording
-from dashboard.plain import plain
-from dashboard.web.addresses import NO_PAGE
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.web.addresses import NO_PAGE
 
 LONGEST_QUOTED: Final = 60
 """Maximum length of a quoted value, in characters."""

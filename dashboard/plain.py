@@ -5,9 +5,9 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import AnalysisError, FetchNeeded
-from dashboard.offers import hub
-from dashboard.offers.paths import for_visitors
+from attention_sieve.core.errors import AnalysisError, FetchNeeded
+from attention_sieve.dashboard.offers import hub
+from attention_sieve.dashboard.offers.paths import for_visitors
 
 OPTION: Final = re.compile(r"(?<!\S)(--[a-z]+(?:-[a-z]+)*)(?=[\s.,;:)]|$)")
 """An option of a command, which is set as code so that it can be copied: code needs no word joiner."""

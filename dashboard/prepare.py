@@ -6,25 +6,25 @@ from dataclasses import replace
 
 from tqdm import tqdm
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving.requests import Report, Status
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.coreference.question import choice_question
-from core.errors import AnalysisError
-from core.importance.question import ablation_question
-from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
-from core.roles.controls import ControlPass, control_passes
-from core.roles.question import MATCHED_PAIRS, SCORES
-from core.similarity.distances import DistanceSettings
-from core.similarity.question import distance_question
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.question import surface_question
-from core.word_links.pronouns import PRONOUNS
-from core.word_links.question import DISTANCES
-from dashboard.packages import check_packages
-from dashboard.samples import EXAMPLE, mention_sample, read_sample
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
+from attention_sieve.core.roles.controls import ControlPass, control_passes
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
+from attention_sieve.core.similarity.distances import DistanceSettings
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.word_links.pronouns import PRONOUNS
+from attention_sieve.core.word_links.question import DISTANCES
+from attention_sieve.dashboard.packages import check_packages
+from attention_sieve.dashboard.samples import EXAMPLE, mention_sample, read_sample
 
 
 def prepare() -> None:

@@ -7,9 +7,9 @@ from typing import Final, ParamSpec, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.serving.requests import Report, Status
-from cache.serving.run import Run
-from dashboard import wording
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.cache.serving.run import Run
+from attention_sieve.dashboard import wording
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")

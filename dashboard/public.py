@@ -10,8 +10,8 @@
 import os
 from typing import Final
 
-from core.errors import AnalysisError
-from core.texts import text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts import text
 
 PUBLIC: Final = "ATTENTION_SIEVE_PUBLIC"
 CHECKPOINTS: Final = "ATTENTION_SIEVE_CHECKPOINTS"
@@ -49,7 +49,9 @@ def upload_megabytes() -> int:
 
 def share(store_bytes: int) -> int:
     """Bytes of results that may be computed for one session within an hour, for a store of this size."""
-    from cache.store.store import DEFAULT_MEGABYTES  # imports numpy, which would delay the start of the server
+    from attention_sieve.cache.store.store import (
+        DEFAULT_MEGABYTES,  # imports numpy, which would delay the start of the server
+    )
 
     return round(SHARE * (store_bytes or DEFAULT_MEGABYTES * 2**20))
 

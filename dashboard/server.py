@@ -13,8 +13,9 @@ adds these things, which have to be there before anything is drawn:
 - A script that closes the list of checkpoints to compare with after a choice.
 - The address of the server, for which Streamlit would otherwise search below the address of the page.
 
-`dashboard.web.scripts` sends Streamlit's scripts with less work than Streamlit itself. The first page has an address
-without a name; `/inspect` leads there too. `dashboard.web.addresses` handles addresses that no page has.
+`attention_sieve.dashboard.web.scripts` sends Streamlit's scripts with less work than Streamlit itself. The first page
+has an address without a name; `/inspect` leads there too. `attention_sieve.dashboard.web.addresses` handles addresses
+that no page has.
 """
 
 import gc
@@ -39,12 +40,12 @@ from streamlit.file_util import get_static_dir
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from cache.serving.memory import few_arenas
-from dashboard.public import MAX_UPLOADS, is_public
-from dashboard.web.addresses import KnownAddresses
-from dashboard.web.few_uploads import FewUploads
-from dashboard.web.own_site import OwnSiteOnly
-from dashboard.web.scripts import Scripts
+from attention_sieve.cache.serving.memory import few_arenas
+from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
+from attention_sieve.dashboard.web.addresses import KnownAddresses
+from attention_sieve.dashboard.web.few_uploads import FewUploads
+from attention_sieve.dashboard.web.own_site import OwnSiteOnly
+from attention_sieve.dashboard.web.scripts import Scripts
 
 ADDRESSES: Final = (
     "",
@@ -127,10 +128,10 @@ def warm_up() -> None:
 
     Done before that visit, it would delay the start of the server.
     """
-    from core.checkpoints.find import BUNDLED, find_checkpoint
-    from core.errors import AnalysisError
+    from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+    from attention_sieve.core.errors import AnalysisError
 
-    import_module("dashboard.views.inspect.page")
+    import_module("attention_sieve.dashboard.views.inspect.page")
     with suppress(AnalysisError):  # the page says what is wrong
         find_checkpoint(BUNDLED)  # reads all its files for their fingerprint
     inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element

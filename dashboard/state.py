@@ -8,15 +8,15 @@ from urllib.parse import quote_plus
 
 import streamlit as st
 
-from cache.engine import Engine
-from core.attention.settings import Head, Kind, PassSettings, head_name
-from core.roles.hypotheses import Criterion, Family, Method, Rule
-from core.roles.measures import Scale, ScoreSettings
-from core.roles.roles import ROLES, known_roles
-from core.statistics.means import Correction
-from core.texts.text import Text
-from dashboard import link, wording
-from dashboard.link import quoted
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name
+from attention_sieve.core.roles.hypotheses import Criterion, Family, Method, Rule
+from attention_sieve.core.roles.measures import Scale, ScoreSettings
+from attention_sieve.core.roles.roles import ROLES, known_roles
+from attention_sieve.core.statistics.means import Correction
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import link, wording
+from attention_sieve.dashboard.link import quoted
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""

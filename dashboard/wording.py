@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.roles.measures import Scale
-from dashboard.figures.figure import counted, percent
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.scales import WORDS
 
 TITLE: Final = "Attention Sieve"
 NAMED_TEXTS: Final = 3
@@ -44,12 +44,12 @@ CORPUS_HELP: Final = (
 )
 RESULTS: Final = "Results folder"
 RESULTS_HELP: Final = (
-    "A corpus that was scored before, with `python -m core corpus run`: only its statistics are loaded, however "
+    "A corpus that was scored before, with `python -m attention_sieve corpus run`: only its statistics are loaded, however "
     "many texts it has. Choose one of the latest, or type the path of a folder."
 )
 RESULTS_NONE: Final = "Choose one, or type its path"
 WAIT_RESULTS: Final = (
-    "Choose a results folder in the sidebar, or make one: `python -m core corpus run --checkpoint C --texts FOLDER "
+    "Choose a results folder in the sidebar, or make one: `python -m attention_sieve corpus run --checkpoint C --texts FOLDER "
     "--output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"

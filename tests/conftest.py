@@ -36,7 +36,7 @@ def pytest_collection_finish():
 @pytest.fixture(scope="session")
 def bundled():
     """The checkpoint that comes with the installation, on the CPU in float32; a test must not change it."""
-    from core.checkpoints.find import find_checkpoint, load_checkpoint
+    from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 
     return load_checkpoint(find_checkpoint("bundled"), device="cpu")
 
@@ -65,8 +65,8 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="session")
 def loaded(folders):
     """loaded(family, dtype) -> that checkpoint, loaded once; a test must not change it."""
-    from core.attention import observed
-    from core.checkpoints.find import find_checkpoint, load_checkpoint
+    from attention_sieve.core.attention import observed
+    from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 
     made, sizes = {}, {name: getattr(observed, name) for name in ("TILE_ENTRIES", "LEAST_QUERIES")}
 

@@ -23,7 +23,11 @@ def page_modules():
 
 
 def test_the_modules_of_every_page_are_there():
-    assert {"cache.inference", "dashboard.controls", "dashboard.views.inspect.page"} <= set(page_modules())
+    assert {
+        "attention_sieve.cache.inference",
+        "attention_sieve.dashboard.controls",
+        "attention_sieve.dashboard.views.inspect.page",
+    } <= set(page_modules())
 
 
 def loaded_by(modules, libraries):
@@ -44,32 +48,46 @@ def test_loading_the_pages_imports_no_slow_library():
 
 
 def test_what_the_first_grid_waits_for_loads_neither_pandas_nor_scipy():
-    first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
+    first = (
+        "attention_sieve.dashboard.controls",
+        "attention_sieve.dashboard.components.first_screen",
+        "attention_sieve.dashboard.views.inspect.page",
+    )
     assert loaded_by(first, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
 
 
 def test_the_first_grid_waits_for_no_sentences_of_heads():
-    first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
-    assert loaded_by(first, {"core.descriptions", "dashboard.views.inspect.notes"}) == []
+    first = (
+        "attention_sieve.dashboard.controls",
+        "attention_sieve.dashboard.components.first_screen",
+        "attention_sieve.dashboard.views.inspect.page",
+    )
+    assert (
+        loaded_by(first, {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}) == []
+    )
 
 
 def test_the_server_listens_before_it_loads_numpy():
-    assert loaded_by(("dashboard.server",), {*SLOW, "numpy", "cache.store.store"}) == []
+    assert loaded_by(("attention_sieve.dashboard.server",), {*SLOW, "numpy", "attention_sieve.cache.store.store"}) == []
 
 
 def test_who_only_looks_loads_no_lessons():
     modules = ("course", "panel", "plans", "content", "tally")
-    first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
-    assert loaded_by(first, {f"dashboard.views.lessons.{name}" for name in modules}) == []
+    first = (
+        "attention_sieve.dashboard.controls",
+        "attention_sieve.dashboard.components.first_screen",
+        "attention_sieve.dashboard.views.inspect.page",
+    )
+    assert loaded_by(first, {f"attention_sieve.dashboard.views.lessons.{name}" for name in modules}) == []
 
 
 FIRST_VIEWS = """
 import numpy as np
 
-from dashboard.components.arcs import attention_arcs
-from dashboard.components.grid import role_grid
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.grid import role_grid
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.text.sides import Side
 
 scores = np.array([[[2.0, 4.0]]])
 grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 3, tau=3.0, label="Roles")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from attention_sieve.__main__ import _parser as core_parser
+from attention_sieve.__main__ import main as core_main
+from attention_sieve.cache.__main__ import _parser as cache_parser
+from attention_sieve.cache.__main__ import main as cache_main
 from benchmarks.findings.__main__ import BLOCK, PRINTED
-from cache.__main__ import _parser as cache_parser
-from cache.__main__ import main as cache_main
-from core.__main__ import _parser as core_parser
-from core.__main__ import main as core_main
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("benchmarks", "cache", "core", "dashboard", "tests")
@@ -68,7 +68,7 @@ def test_the_readme_has_at_most_eight_kilobytes():
 def test_every_command_is_one_that_there_is(document):
     for words in commands(document):
         match words:
-            case ["python", "-m", "core", *arguments]:
+            case ["python", "-m", "attention_sieve", *arguments]:
                 if "--help" not in arguments:
                     core_parser().parse_args(arguments)
             case ["python", "-m", "cache", *arguments]:

@@ -19,26 +19,26 @@ from typing import Final
 import numpy as np
 import psutil
 
+from attention_sieve.__main__ import GARBAGE_AFTER
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, score_path
+from attention_sieve.core.corpus.parsing import parse_corpus
+from attention_sieve.core.corpus.plan import plan
+from attention_sieve.core.corpus.questions import UNIFORM, corpus_questions
+from attention_sieve.core.corpus.run import Progress, run
+from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.shard import score_and_write
+from attention_sieve.core.corpus.statistics import merged_statistics, statistics_of, write_statistics
+from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.corpus.texts.text_shards import read_texts, write_texts
+from attention_sieve.core.engines.local import run_local
+from attention_sieve.core.engines.on_ray import run_on_ray
+from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.roles.roles import ROLES
 from benchmarks.shared import material
 from benchmarks.shared.memory import in_own_process
 from benchmarks.shared.sentences import sentences
-from core.__main__ import GARBAGE_AFTER
-from core.checkpoints.checkpoint import Checkpoint
-from core.corpus.manifest import STATISTICS, Manifest, score_path
-from core.corpus.parsing import parse_corpus
-from core.corpus.plan import plan
-from core.corpus.questions import UNIFORM, corpus_questions
-from core.corpus.run import Progress, run
-from core.corpus.score_files import highest, read_role_scores, write_scores
-from core.corpus.settings import CorpusSettings
-from core.corpus.shard import score_and_write
-from core.corpus.statistics import merged_statistics, statistics_of, write_statistics
-from core.corpus.strata import EVERYTHING
-from core.corpus.texts.text_shards import read_texts, write_texts
-from core.engines.local import run_local
-from core.engines.on_ray import run_on_ray
-from core.passes.prepare import prepare_all, with_relations
-from core.roles.roles import ROLES
 
 N_BUNDLED, N_BASE = 2_000, 100
 """Texts of a round, under the bundled checkpoint and under BERT-base's shape."""

@@ -20,8 +20,8 @@ from typing import Final
 import psutil
 import transformers
 
+from attention_sieve.core.checkpoints.find import bundled_folder
 from benchmarks.shared.sentences import sentences
-from core.checkpoints.find import bundled_folder
 
 N_TEXTS: Final = 20_000
 N_SHARDS: Final = 20
@@ -71,7 +71,7 @@ def write_texts(path: Path, n: int) -> Path:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "core", "corpus", *arguments]
+    return [sys.executable, "-m", "attention_sieve", "corpus", *arguments]
 
 
 def corpus(*arguments: str) -> None:

@@ -22,12 +22,12 @@ def main() -> None:
 
 
 def open_grid(folder: Path) -> None:
-    from core.corpus.results import open_results
-    from core.roles.hypotheses import Criterion
-    from core.roles.roles import COARSE_ROLES, combinations
-    from dashboard.figures.roles.grid import RoleGrid
-    from dashboard.figures.roles.grid_svg import grid_svg
-    from dashboard.figures.roles.venn_svg import venn_svg
+    from attention_sieve.core.corpus.results import open_results
+    from attention_sieve.core.roles.hypotheses import Criterion
+    from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
+    from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+    from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+    from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 
     imported = time.perf_counter(), time.process_time()
     part = open_results(folder).part()
@@ -49,7 +49,7 @@ def open_page(folder: Path) -> None:
         from streamlit.testing.v1 import AppTest
         from streamlit.util import calc_hash
 
-        from dashboard import controls
+        from attention_sieve.dashboard import controls
 
         imported = time.perf_counter(), time.process_time()
         at = AppTest.from_file(str(Path(controls.__file__).with_name("app.py")), default_timeout=120)

@@ -11,19 +11,19 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.core.analysis import results
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.roles.controls import control_passes, counts_of
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
+from attention_sieve.core.roles.matched_pairs import matched_tests
+from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared.markdown import header, row
-from core.analysis import results
-from core.attention.settings import head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.roles.controls import control_passes, counts_of
-from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.matched_pairs import matched_tests
-from core.roles.measures import ScoreSettings, TextMeasures, role_scores
-from core.roles.question import MATCHED_PAIRS, SCORES
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.texts.text import Text
-from dashboard.samples import read_sample
 
 SETTINGS: Final = ScoreSettings()
 CRITERION: Final = Criterion()

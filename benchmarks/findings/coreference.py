@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Head, PassSettings, head_name
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.coreference.accuracy import CoreferenceScores, coreference_scores
-from core.coreference.files import read_mentions
-from core.coreference.mentions import MentionText
-from core.coreference.observer import mention_choices
-from core.passes.prepare import prepare
+from attention_sieve.core.attention.settings import Head, PassSettings, head_name
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.accuracy import CoreferenceScores, coreference_scores
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.coreference.observer import mention_choices
+from attention_sieve.core.passes.prepare import prepare
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data" / "gap"
 FILE: Final = DATA / "gap-validation.tsv.gz"

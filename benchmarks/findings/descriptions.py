@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.analysis import results
-from core.attention.settings import Head, head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.coreference.question import choice_question
-from core.descriptions.describe import Known, describe_heads
-from core.descriptions.facts import Fact, RelationFact, ShareFact
-from core.descriptions.mentions import ReadMentions
-from core.relations.accuracy import DIRECTIONS, RelationAccuracy, TextPredictions, relation_accuracies
-from core.relations.question import PARSED_PREDICTIONS
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.per_text import TextSurface
-from core.surface.question import surface_question
-from core.surface.statistics import HeadStatistics, head_statistics
-from core.texts.text import Text, read_file
-from dashboard.samples import mention_sample, read_sample
+from attention_sieve.core.analysis import results
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.descriptions.describe import Known, describe_heads
+from attention_sieve.core.descriptions.facts import Fact, RelationFact, ShareFact
+from attention_sieve.core.descriptions.mentions import ReadMentions
+from attention_sieve.core.relations.accuracy import DIRECTIONS, RelationAccuracy, TextPredictions, relation_accuracies
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.per_text import TextSurface
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import HeadStatistics, head_statistics
+from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.dashboard.samples import mention_sample, read_sample
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
 CORPORA: Final = {

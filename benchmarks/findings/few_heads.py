@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from attention_sieve.core.attention.settings import PassSettings, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.saved_runs import read_progress
+from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.probing_tasks.files.folders import read_tasks
+from attention_sieve.core.probing_tasks.read_task import read_task
+from attention_sieve.core.probing_tasks.reconstruction import Gain, Reconstruction, gain, reconstruct
+from attention_sieve.core.probing_tasks.report import TaskReport, task_report, texts_of
 from benchmarks.shared.markdown import header, row
-from core.attention.settings import PassSettings, head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.saved_runs import read_progress
-from core.finetuning.command import SAMPLE, sample_checkpoint
-from core.passes.prepare import prepare_all
-from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.read_task import read_task
-from core.probing_tasks.reconstruction import Gain, Reconstruction, gain, reconstruct
-from core.probing_tasks.report import TaskReport, task_report, texts_of
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"
 TASKS: Final = (

@@ -7,14 +7,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.finetuning.command import SAMPLE_SETTINGS
+from attention_sieve.core.finetuning.data import read_training_data
+from attention_sieve.core.finetuning.finetune import finetune
+from attention_sieve.core.finetuning.journal import Journal, plan_of, record
+from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
 from benchmarks.shared.markdown import header, row
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.checkpoints.folders import program_folder
-from core.finetuning.command import SAMPLE_SETTINGS
-from core.finetuning.data import read_training_data
-from core.finetuning.finetune import finetune
-from core.finetuning.journal import Journal, plan_of, record
-from core.finetuning.movie_reviews import COLUMNS, movie_reviews
 
 N_THREADS = 2
 

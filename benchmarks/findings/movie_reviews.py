@@ -16,6 +16,19 @@ from typing import Final, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.importance.agreement import agreements
+from attention_sieve.core.importance.effects import Draws, effects
+from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.metrics import Score, TextOutcomes
+from attention_sieve.core.importance.pruning.curves import removal_order
+from attention_sieve.core.importance.question import gated_question
+from attention_sieve.core.importance.verdicts import ALPHA, Changes, changes, verdicts
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.statistics.means import adjusted
 from benchmarks.shared.markdown import header
 from benchmarks.shared.reviews import (
     FEW,
@@ -33,19 +46,6 @@ from benchmarks.shared.reviews import (
     read_reviews,
     trained,
 )
-from core.attention.settings import head_name
-from core.importance.agreement import agreements
-from core.importance.effects import Draws, effects
-from core.importance.measures import damage
-from core.importance.metrics import Score, TextOutcomes
-from core.importance.pruning.curves import removal_order
-from core.importance.question import gated_question
-from core.importance.verdicts import ALPHA, Changes, changes, verdicts
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.statistics.means import adjusted
 
 SCORE_NAMES: Final = ("accuracy", "loss")
 SWAPS: Final = 20
@@ -258,7 +258,7 @@ def report_functions(reviews: Reviews, outcomes: list[TextOutcomes]) -> None:
     """How many heads with each role are kept, compared with random removal."""
     from scipy.stats import hypergeom
 
-    from dashboard.samples import read_sample
+    from attention_sieve.dashboard.samples import read_sample
 
     measures = reviews.inference.ask(reviews.engine, SCORES, read_sample("both")).results
     scored = role_scores(measures, ScoreSettings())

@@ -16,14 +16,20 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.passes.prepare import prepare
-from core.relations.accuracy import DIRECTIONS, Direction, RelationAccuracy, TextPredictions, relation_accuracies
-from core.relations.observer import predictions
-from core.texts.relations import dependencies
-from core.texts.text import Text, read_file
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.relations.accuracy import (
+    DIRECTIONS,
+    Direction,
+    RelationAccuracy,
+    TextPredictions,
+    relation_accuracies,
+)
+from attention_sieve.core.relations.observer import predictions
+from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.text import Text, read_file
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
 TREEBANKS: Final = {

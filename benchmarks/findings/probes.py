@@ -15,17 +15,17 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.probing.attachment import AttachmentScore
+from attention_sieve.core.probing.features import embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.probing.probe import ProbeSettings, offset_scores, uas
+from attention_sieve.core.probing.texts import PassedWords, ProbeText, probe_texts
+from attention_sieve.core.probing.word_vectors import WordVectors, no_vectors
+from attention_sieve.core.texts.relations import Dependencies, dependencies
+from attention_sieve.core.texts.text import Text, read_file
 from benchmarks.shared.markdown import header, row
-from core.attention.settings import PassSettings
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.passes.prepare import prepare_all
-from core.probing.attachment import AttachmentScore
-from core.probing.features import embedded_words, word_attention_maps, word_pieces
-from core.probing.probe import ProbeSettings, offset_scores, uas
-from core.probing.texts import PassedWords, ProbeText, probe_texts
-from core.probing.word_vectors import WordVectors, no_vectors
-from core.texts.relations import Dependencies, dependencies
-from core.texts.text import Text, read_file
 
 TREEBANK: Final = Path(__file__).parents[3] / "shared" / "data" / "ud_ewt"
 N_THREADS: Final = 2
@@ -78,7 +78,7 @@ def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple
 
 
 def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: ProbeSettings) -> None:
-    from core.probing.training import predicted_heads, train
+    from attention_sieve.core.probing.training import predicted_heads, train
 
     start = time.perf_counter()
     (training,) = deque(train(parts[0], table, settings), maxlen=1)

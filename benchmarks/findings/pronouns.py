@@ -12,13 +12,20 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
+from attention_sieve.core.word_links.pronouns import (
+    LEAST_EXCESS,
+    PRONOUNS,
+    PronounLink,
+    PronounSentence,
+    follower,
+    pronoun_link,
+)
 from benchmarks.shared.markdown import header, row
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.attention.settings import head_name
-from core.checkpoints.find import BUNDLED, find_checkpoint, randomly_initialised
-from core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
 
 SHUFFLES: Final = 20
 THRESHOLDS: Final = (0.1, 0.2, LEAST_EXCESS, 0.4, 0.5)

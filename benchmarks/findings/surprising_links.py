@@ -17,19 +17,19 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.core.attention.settings import PassSettings, Window, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.passes.whole_maps import MapCollector
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.habits import Habits, habits_of, text_distances, word_attention
+from attention_sieve.core.word_links.surprising import STANDS_OUT, surprising_links
+from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared.markdown import header, row
-from core.attention.settings import PassSettings, Window, head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.passes.collect import collect
-from core.passes.prepare import prepare
-from core.passes.texts import TextAttention
-from core.passes.whole_maps import MapCollector
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL
-from core.word_links.habits import Habits, habits_of, text_distances, word_attention
-from core.word_links.surprising import STANDS_OUT, surprising_links
-from dashboard.samples import read_sample
 
 THRESHOLDS: Final = (0.1, 0.3, STANDS_OUT, 0.6, 0.7, 0.8)
 STUDY: Final = (

@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.core.importance.verdicts import ALPHA, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, Changes, verdicts
+from attention_sieve.core.statistics.means import adjusted
 from benchmarks.shared.markdown import header, row
 from benchmarks.shared.reviews import ablated, read_reviews
-from core.importance.verdicts import ALPHA, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, Changes, verdicts
-from core.statistics.means import adjusted
 
 N_TEXTS: Final = (20, 30, 64, 100, 200, 500)
 N_REDRAWN: Final = (10, 20, 30, 64, 100, 200)

@@ -19,9 +19,9 @@ from typing import Any
 import transformers
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from attention_sieve.core.checkpoints.find import bundled_folder
+from attention_sieve.dashboard.views.text.stories import VISITED
 from benchmarks.shared.server import DASHBOARD, prepare, serve
-from core.checkpoints.find import bundled_folder
-from dashboard.views.text.stories import VISITED
 
 CHROMIUM = shutil.which("chromium")
 """With windows, as people have it; Playwright starts its own where there is none."""

@@ -27,13 +27,13 @@ from typing import Final
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.dashboard.public import CHECKPOINTS, PUBLIC
 from benchmarks.shared import material
 from benchmarks.shared.lesson import warm_up
 from benchmarks.shared.sentences import sentences
 from benchmarks.shared.server import ROOT, prepare, serve
 from benchmarks.shared.visitors import visitor
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from dashboard.public import CHECKPOINTS, PUBLIC
 
 GOAL_P95: Final = 1.0
 GOAL_THROUGHPUT: Final = 0.95
@@ -64,18 +64,18 @@ WORK: Final = """
 import json, sys, time
 from pathlib import Path
 from benchmarks.shared.sentences import sentences
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.checkpoints.find import find_checkpoint
-from core.importance.per_text import LabelledText
-from core.importance.question import ablation_question, slopes_question
-from core.roles.question import SCORES
-from core.similarity.distances import USUAL_DISTANCES
-from core.similarity.question import distance_question
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.question import surface_question
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import ablation_question, slopes_question
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.similarity.distances import USUAL_DISTANCES
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.texts.text import Text
 inference, engine = Inference(Store(Path(sys.argv[1]))), Engine(find_checkpoint("bundled"), "cpu")
 own = sentences(300)
 texts = [Text((text,)) for text in own]

@@ -24,6 +24,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.analysis import scores
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
 from benchmarks.shared.lesson import (
     BESIDE_CORPUS,
     MEMORY_AT,
@@ -39,13 +46,6 @@ from benchmarks.shared.lesson import (
 from benchmarks.shared.sentences import sentences
 from benchmarks.shared.server import Dashboard, prepare, serve
 from benchmarks.shared.visitors import visitor
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.analysis import scores
-from core.checkpoints.find import find_checkpoint
-from core.roles.question import SCORES
-from core.texts.text import Text
 
 GOAL: Final = 2.0
 """Seconds from typing to scores for 95 in 100."""

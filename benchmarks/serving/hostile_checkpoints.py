@@ -74,9 +74,9 @@ def main() -> None:
     sys.path.append(str(Path(__file__).parents[2] / "tests" / "material"))
     from small_checkpoints import save
 
-    from core.checkpoints.find import find_checkpoint
-    from core.checkpoints.trial_load import try_to_load
-    from core.errors import CheckpointError
+    from attention_sieve.core.checkpoints.find import find_checkpoint
+    from attention_sieve.core.checkpoints.trial_load import try_to_load
+    from attention_sieve.core.errors import CheckpointError
 
     n = int(sys.argv[1]) if len(sys.argv) > 1 else N_CHECKPOINTS
     rng = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 0)

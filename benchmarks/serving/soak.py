@@ -24,13 +24,13 @@ from typing import Final
 import numpy as np
 import psutil
 
+from attention_sieve.cache.store.store import Store
 from benchmarks.serving.full_class import GOAL_MEMORY, report_answers
 from benchmarks.shared import material
 from benchmarks.shared.lesson import LOOKS, READS, TAUS, Class, Record, open_for_a_corpus, warm_up
 from benchmarks.shared.sentences import sentences
 from benchmarks.shared.server import ROOT, Dashboard, prepare, serve
 from benchmarks.shared.visitors import Visitor, is_progress, visitor
-from cache.store.store import Store
 
 GOAL_P95: Final = 1.5
 GOAL_TAU: Final = 0.5
@@ -48,7 +48,7 @@ WRITER: Final = """
 import itertools, sys
 from pathlib import Path
 import numpy as np
-from cache.store.store import Store
+from attention_sieve.cache.store.store import Store
 store = Store(Path(sys.argv[1]))
 print("begun", flush=True)
 for number in itertools.count():

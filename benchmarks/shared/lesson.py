@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.cache.store.store import Store
 from benchmarks.shared.server import Dashboard
 from benchmarks.shared.visitors import Answer, Visitor, is_progress, visitor
-from cache.store.store import Store
 
 READS, LOOKS = (5.0, 10.0), (1.0, 3.0)
 """Seconds before the next sentence, and before tau is moved."""

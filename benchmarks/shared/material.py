@@ -15,18 +15,18 @@ import transformers
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import ATTENTION_NAME
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.checkpoints.find import choose_device, find_checkpoint, load_checkpoint
-from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
-from core.passes.texts import PassText
-from core.roles.measures import SYNTACTIC_MEASURES, USUAL
-from core.roles.roles import LOCAL_RADIUS
-from core.roles.scores import score_batch
-from core.roles.sieves import BatchSieves, batch_sieves
-from core.texts.relations import RELATIONS, TokenPair
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.attention.observed import ATTENTION_NAME
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import SYNTACTIC_MEASURES, USUAL
+from attention_sieve.core.roles.roles import LOCAL_RADIUS
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.roles.sieves import BatchSieves, batch_sieves
+from attention_sieve.core.texts.relations import RELATIONS, TokenPair
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 Batches = Sequence[Sequence[PassText]]
 SETTINGS: Final = PassSettings()

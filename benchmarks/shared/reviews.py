@@ -10,21 +10,21 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.attention.settings import Head, PassSettings
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.folders import checkpoints_folder, program_folder
-from core.checkpoints.saved_runs import read_progress, saved_checkpoints
-from core.finetuning.command import SAMPLE, sample_checkpoint
-from core.finetuning.data import TrainingData, read_training_data
-from core.finetuning.journal import open_run, plan_of
-from core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from core.importance.effects import halves
-from core.importance.gates.settings import GateSettings, TrainedGates
-from core.importance.labels import class_indices
-from core.importance.measures import (
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.saved_runs import read_progress, saved_checkpoints
+from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
+from attention_sieve.core.finetuning.data import TrainingData, read_training_data
+from attention_sieve.core.finetuning.journal import open_run, plan_of
+from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
+from attention_sieve.core.importance.effects import halves
+from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
+from attention_sieve.core.importance.labels import class_indices
+from attention_sieve.core.importance.measures import (
     Measure,
     attributions,
     confidence,
@@ -33,21 +33,21 @@ from core.importance.measures import (
     output_measures,
     relevance,
 )
-from core.importance.metrics import Score, TextOutcomes, label_score
-from core.importance.per_text import LabelledText
-from core.importance.pruning.curves import gatings, removal_order
-from core.importance.question import (
+from attention_sieve.core.importance.metrics import Score, TextOutcomes, label_score
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.pruning.curves import gatings, removal_order
+from attention_sieve.core.importance.question import (
     HEAD_OUTPUTS,
     ablation_question,
     gated_question,
     relevance_question,
     slopes_question,
 )
-from core.passes.prepare import prepare
-from core.passes.question import Item, Question, Result
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.question import surface_question
-from core.texts.text import Text
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.texts.text import Text
 
 STEPS: Final = (0.1, 0.25, 0.5, 0.75)
 """Shares of heads removed along a curve, between none and all."""
@@ -136,7 +136,7 @@ def ablated(reviews: Reviews, places: Sequence[int] | None = None, off: Sequence
 
 def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> list[Measure]:
     """Every measure except ablation."""
-    from core.importance.passes.projections import output_projections
+    from attention_sieve.core.importance.passes.projections import output_projections
 
     slopes = reviews.asked(slopes_question("labels"), places)
     outputs = reviews.asked(HEAD_OUTPUTS, places)
@@ -234,7 +234,7 @@ def judged_alone(reviews: Reviews, best: Int[np.ndarray, "half layer"]) -> Float
 
 def trained(reviews: Reviews, penalty: float) -> TrainedGates:
     """Gates trained on the training snippets with the weights as they are; kept in the program's folder."""
-    from core.importance.gates.training import train_gates, trained_gates
+    from attention_sieve.core.importance.gates.training import train_gates, trained_gates
 
     folder = program_folder() / f"{SAMPLE}-gates" / f"penalty-{penalty:g}"
     settings = GateSettings(penalty=penalty, epochs=GATE_EPOCHS, save_steps=50)

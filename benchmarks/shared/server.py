@@ -40,7 +40,7 @@ class Dashboard:
 
 def prepare(folder: Path) -> None:
     """Prepare a folder as set-up does: with the samples and the example, scored."""
-    command = [sys.executable, "-m", "dashboard.prepare"]
+    command = [sys.executable, "-m", "attention_sieve.dashboard.prepare"]
     subprocess.run(command, cwd=ROOT, env=_environment(folder), check=True, stdout=subprocess.DEVNULL)
 
 

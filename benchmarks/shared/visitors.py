@@ -27,8 +27,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.util import calc_hash
 from websockets.asyncio.client import ClientConnection, connect
 
+from attention_sieve.dashboard.views.text.stories import VISITED
 from benchmarks.shared.server import ANSWERS_WITHIN
-from dashboard.views.text.stories import VISITED
 
 GRIDS: Final = ("inspect grid", "roles grid")
 FIRST_SCREEN: Final = "first screen"

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable
 
+from attention_sieve.core.passes.batches import BATCH_TOKENS, plan_batches
 from benchmarks.shared import material
-from core.passes.batches import BATCH_TOKENS, plan_batches
 
 N_TEXTS = 200
 MEDIAN_TOKENS, SPREAD = 32, 0.6

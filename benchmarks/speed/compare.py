@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text
 from benchmarks.shared.sentences import sentences
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.comparison.differences import paired_tests
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import ROLES
-from core.texts.text import Text
 
 N_TEXTS: Final = 1000
 ROUNDS: Final = 3

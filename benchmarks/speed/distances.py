@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Float
 from scipy.spatial.distance import squareform
 
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.similarity.distances import HeadDistances, head_distances
+from attention_sieve.core.similarity.observer import text_distances
 from benchmarks.shared import material
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import model_inputs
-from core.passes.texts import PassText
-from core.similarity.distances import HeadDistances, head_distances
-from core.similarity.observer import text_distances
 
 N_TOKENS: Final = 64
 N_TEXTS: Final = 200

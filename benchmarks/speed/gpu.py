@@ -12,12 +12,12 @@ import torch
 import transformers
 from torch import Tensor
 
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.roles.scores import ScoreObserver
+from attention_sieve.core.roles.sieves import BatchSieves, batch_sieves
 from benchmarks.shared import material, memory
-from core.attention.observed import observe
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import model_inputs
-from core.roles.scores import ScoreObserver
-from core.roles.sieves import BatchSieves, batch_sieves
 
 DTYPE = "bfloat16"
 GOAL = 1.3

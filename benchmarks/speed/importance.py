@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.passes.gradients import head_slopes
+from attention_sieve.core.importance.passes.sweep import Sweep, sweep
+from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from attention_sieve.core.passes.readout import Readout
+from attention_sieve.core.passes.texts import PassText
 from benchmarks.shared import material
-from core.attention.observed import observe
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.passes.gradients import head_slopes
-from core.importance.passes.sweep import Sweep, sweep
-from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
-from core.passes.readout import Readout
-from core.passes.texts import PassText
 
 CASES = {
     "MiniLM 6x12": (("4 x 40", [40] * 4), ("2 x 128", [128] * 2), ("1 x 512", [512])),

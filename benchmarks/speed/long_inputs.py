@@ -14,12 +14,12 @@ import numpy as np
 import torch
 import transformers
 
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.roles.sieves import sieve_cells
 from benchmarks.shared import material, memory
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import model_inputs
-from core.passes.texts import PassText
-from core.roles.measures import USUAL
-from core.roles.sieves import sieve_cells
 
 LENGTHS = (1024, 4096, 16384)
 N_THREADS = 2

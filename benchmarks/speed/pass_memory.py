@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import torch
 
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import choose_device
 from benchmarks.shared import material, memory
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import choose_device
 
 CASES = (("MiniLM 6x12", 4, 512), ("BERT 12x12", 16, 128))
 """Checkpoint, texts of the one batch, tokens of a text."""

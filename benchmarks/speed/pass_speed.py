@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.prepare import window_at
+from attention_sieve.core.roles.scores import score_batch
 from benchmarks.shared import material
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import model_inputs
-from core.passes.prepare import window_at
-from core.roles.scores import score_batch
 
 CASES = (("40", [40]), ("16 x 128", [128] * 16), ("16 x 98-128", list(range(98, 130, 2))), ("2 x 512", [512] * 2))
 """Name of each case, and the lengths of its texts in tokens. The third case needs padding."""

@@ -18,14 +18,14 @@ from typing import Final, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.prepare import prepare_all
-from core.passes.texts import PassText
-from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.labels import STRENGTHS, labels_of
-from core.probing_tasks.report import texts_of
-from core.probing_tasks.vectors import Vectors, stacked
-from core.texts.text import Text
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.files.folders import read_tasks
+from attention_sieve.core.probing_tasks.labels import STRENGTHS, labels_of
+from attention_sieve.core.probing_tasks.report import texts_of
+from attention_sieve.core.probing_tasks.vectors import Vectors, stacked
+from attention_sieve.core.texts.text import Text
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"
 N_THREADS: Final = 2
@@ -73,8 +73,8 @@ def read(n_sentences: int) -> list[str]:
 
 
 def passed(checkpoint: Checkpoint, texts: list[PassText]) -> Vectors:
+    from attention_sieve.core.probing_tasks.observer import text_vectors
     from benchmarks.shared import material
-    from core.probing_tasks.observer import text_vectors
 
     batches = text_vectors(checkpoint, texts, material.SETTINGS, "cls")
     return stacked({place: found for batch in batches for place, found in batch})
@@ -113,8 +113,8 @@ def report_probes(
 
     Returns: seconds that the batched problem and scikit-learn took.
     """
-    from core.probing_tasks.labels import Labels
-    from core.probing_tasks.probes.probe import turns_of
+    from attention_sieve.core.probing_tasks.labels import Labels
+    from attention_sieve.core.probing_tasks.probes.probe import turns_of
 
     targets = np.eye(labels.max() + 1, dtype=np.float32)[labels]
     none, every = np.arange(0), np.arange(len(labels))
@@ -146,7 +146,7 @@ def batched_losses(
     targets: Float[np.ndarray, "sentence class"],
     turns: list[slice],
 ) -> Float[np.ndarray, "head strength"]:
-    from core.probing_tasks.probes.probe import fit
+    from attention_sieve.core.probing_tasks.probes.probe import fit
 
     grid = np.array([STRENGTHS])
     parts = [features[:, chosen] for chosen in turns]

@@ -8,10 +8,10 @@ Every second head is removed. Michel et al. 2019, table 4, measured BERT's outpu
 import copy
 from dataclasses import replace
 
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.slicing import remove_heads
 from benchmarks.shared import material
-from core.attention.settings import Head
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.slicing import remove_heads
 
 BATCH_SIZES = (1, 4, 16, 64)
 N_TOKENS = 64

@@ -6,16 +6,16 @@ need no pass: those of roles, and their stability over bootstrap resamples, whic
 
 from collections.abc import Callable
 
+from attention_sieve.core import analysis
+from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.scores import layer_sieves
+from attention_sieve.core.roles.uncertainty.anytime import role_evidence
+from attention_sieve.core.roles.uncertainty.stability import resamples, stability
+from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
-from core import analysis
-from core.passes.prepare import prepare_all, with_relations
-from core.roles.hypotheses import Criterion
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.scores import layer_sieves
-from core.roles.uncertainty.anytime import role_evidence
-from core.roles.uncertainty.stability import resamples, stability
-from dashboard.samples import read_sample
 
 SECONDS = 20
 MOVED_TAU = 2.5

@@ -17,14 +17,14 @@ from typing import Final
 
 import numpy as np
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.roles.measures import USUAL
-from core.roles.question import SCORES
-from core.texts.text import Text
-from dashboard.samples import EXAMPLE, read_sample
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.samples import EXAMPLE, read_sample
 
 N_RESULTS: Final = 200_000
 N_LOOKED_UP: Final = 1000

@@ -1,9 +1,9 @@
 """Time of every surface statistic, over the time of the model's output alone (SDPA) on the same batches."""
 
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.surface.observer import surface_collector
 from benchmarks.shared import material
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.collect import collect
-from core.surface.observer import surface_collector
 
 CASES = (("1 x 40", [40]), ("16 x 128", [128] * 16), ("2 x 512", [512] * 2))
 """Name of each case, and the lengths of its texts in tokens."""

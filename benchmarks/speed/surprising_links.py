@@ -7,19 +7,19 @@ import statistics
 import time
 from typing import Final
 
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.habits import habits_of
+from attention_sieve.core.word_links.question import DISTANCES
+from attention_sieve.core.word_links.surprising import surprising_links
+from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
 from benchmarks.shared.sentences import sentences
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.passes.texts import TextAttention
-from core.texts.text import Text
-from core.word_links.habits import habits_of
-from core.word_links.question import DISTANCES
-from core.word_links.surprising import surprising_links
-from dashboard.samples import read_sample
 
 LENGTHS: Final = (9, 40, 137, 400)
 """Tokens at least."""

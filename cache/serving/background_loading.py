@@ -2,10 +2,10 @@
 
 from threading import Lock, Thread
 
-from cache.engine import Engine
-from cache.serving.batch import warm_parser
-from cache.serving.models import Models
-from core.errors import AnalysisError
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving.batch import warm_parser
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.core.errors import AnalysisError
 
 
 class LoadsBehind:

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from cache.serving.item_requests import PassResult
-from cache.serving.requests import Item
-from cache.store.arrays import packed_attention
-from cache.store.record import Record
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
-from core.passes.question import Question
-from core.passes.texts import PassText
-from core.pauses import pause
-from core.roles.measures import TextMeasures
-from core.roles.question import SCORES
-from core.texts.relations import parse
-from core.texts.text import Text
+from attention_sieve.cache.serving.item_requests import PassResult
+from attention_sieve.cache.serving.requests import Item
+from attention_sieve.cache.store.arrays import packed_attention
+from attention_sieve.cache.store.record import Record
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.roles.measures import TextMeasures
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.relations import parse
+from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
-    from core.comparison.swap_output import SwapOutput
-    from core.passes.outputs import OutputChange, Prediction
+    from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.passes.outputs import OutputChange, Prediction
 
 PADDING_SHARE: Final = 1 / 16
 """Largest share of a batch's budget for padding; beyond it, another batch costs less."""
@@ -117,7 +117,7 @@ def _question_results(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Ite
 
 def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
     """Scores of a batch, and attention for its texts that are on screen."""
-    from core.roles.scores import score_batch
+    from attention_sieve.core.roles.scores import score_batch
 
     texts = with_relations([item.prepared[0] for item in batch], [item.item_request.text for item in batch])
     windows = {
@@ -135,7 +135,7 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict
 
 
 def _comparison_results(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
-    from core.comparison.in_step import compare_batch
+    from attention_sieve.core.comparison.in_step import compare_batch
 
     a, b = checkpoints
     # Relations for both checkpoints in one call, so that each text is parsed once.
@@ -160,21 +160,21 @@ def _measured(measures: TextMeasures, text: PassText) -> Record:
 
 def prediction_of(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":
     """Prediction of the output head for a text, truncated if too long; None for a checkpoint without one."""
-    from core.passes.outputs import prediction
+    from attention_sieve.core.passes.outputs import prediction
 
     return prediction(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings)
 
 
 def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None) -> "OutputChange":
     """Change of the output for a text when heads are switched off; the text is truncated if too long."""
-    from core.passes.outputs import output_change
+    from attention_sieve.core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
 
 
 def swap_output_of(checkpoint: Checkpoint, texts: tuple[Text, Text], settings: PassSettings) -> "SwapOutput":
     """What changes in the output from one sentence to another."""
-    from core.comparison.swap_output import swap_output
+    from attention_sieve.core.comparison.swap_output import swap_output
 
     a, b = (prepare(checkpoint, text, settings) for text in texts)
     return swap_output(checkpoint, texts, a, b, settings)

@@ -3,8 +3,8 @@
 import logging
 import traceback
 
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, CheckpointError, TextError, is_panic, panicked
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError, is_panic, panicked
 
 _log = logging.getLogger(__name__)
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from cache.engine import Engine
-from cache.store.keys import answer_key, attention_key, divergence_key
-from cache.store.record import Record, pack_record, unpack_record
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.passes.arrays import Arrays
-from core.passes.question import Item, Question
-from core.roles.question import SCORES
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.store.keys import answer_key, attention_key, divergence_key
+from attention_sieve.cache.store.record import Record, pack_record, unpack_record
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Item, Question
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PassResult:
     against: Record | None = None
     """The record under the compared checkpoint."""
     divergence: Float[np.ndarray, "layer head"] | None = None
-    """Between the two, from core.comparison.in_step; empty if the numbers of layers or heads differ."""
+    """Between the two, from attention_sieve.core.comparison.in_step; empty if the numbers of layers or heads differ."""
 
     @property
     def sides(self) -> tuple[Record, ...]:

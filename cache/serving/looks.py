@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from cache.serving.item_requests import ItemRequest, PassResult, read
-from cache.store.arrays import unpacked_attention
-from cache.store.recent import Recent
-from cache.store.record import Record
-from cache.store.store import Store
-from core.errors import TextTooLong
-from core.passes.texts import TextAttention
+from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult, read
+from attention_sieve.cache.store.arrays import unpacked_attention
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.cache.store.record import Record
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.passes.texts import TextAttention
 
 LOOKS_BYTES: Final = 12 * 2**20
 """In-memory cache of recent texts' attention, about 80 sentences, because each click on a head requests it again. Older

@@ -11,15 +11,15 @@ from typing import Final
 
 from safetensors import SafetensorError
 
-from cache.engine import Engine
-from cache.serving.failures import as_exception
-from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
-from cache.serving.trust import check_by_trial
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.checks.files import WEIGHT_FILES, n_saved
-from core.checkpoints.find import choose_device, load_checkpoint
-from core.checkpoints.memory import is_out_of_memory
-from core.errors import AnalysisError, CheckpointError
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving.failures import as_exception
+from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
+from attention_sieve.cache.serving.trust import check_by_trial
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
+from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
+from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.errors import AnalysisError, CheckpointError
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from threading import Condition, RLock
 from typing import Any
 
-from cache.serving.item_requests import ItemRequest
-from cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
-from cache.serving.requests import Item, Job, Outcome, Request, Sender, Status, is_short
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
+from attention_sieve.cache.serving.item_requests import ItemRequest
+from attention_sieve.cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
+from attention_sieve.cache.serving.requests import Item, Job, Outcome, Request, Sender, Status, is_short
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
 
 
 class Queue:

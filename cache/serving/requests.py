@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any, Final
 
-from cache.serving.item_requests import ItemRequest, PassResult
-from cache.store.record import Record
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import TextTooLong
-from core.passes.texts import PassText
-from core.texts.text import Text
+from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult
+from attention_sieve.cache.store.record import Record
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
 
 SIZE_OF_ANY: Final = 10
 """Characters added to the length of every text, because even the shortest one costs part of a pass."""

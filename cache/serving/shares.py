@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 SECONDS: Final = 3600
 """Period of a share."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import bundled_folder
-from core.checkpoints.fingerprints import fingerprint
-from core.checkpoints.folders import checkpoints_folder, program_folder
-from core.checkpoints.trial_load import try_to_load
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import bundled_folder
+from attention_sieve.core.checkpoints.fingerprints import fingerprint
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.trial_load import try_to_load
 
 TRIED: Final = "tried"
 """Folder in the program's data with an empty file for each checkpoint that passed its trial, named by fingerprint."""

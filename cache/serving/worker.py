@@ -11,22 +11,22 @@ from functools import partial
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
-from cache.engine import Engine
-from cache.serving.batch import next_batch, passed, prepared
-from cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
-from cache.serving.item_requests import ItemRequest, PassResult, read, write
-from cache.serving.memory import free_memory, trim_heap
-from cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
-from cache.serving.models import Models
-from cache.serving.queue import Queue
-from cache.serving.requests import Item, Job, NobodyWaits, Report, Request, Sender, Status, left_out
-from cache.serving.urgent import UrgentWork
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.memory import is_out_of_memory
-from core.errors import TextTooLong
-from core.pauses import pausing
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving.batch import next_batch, passed, prepared
+from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
+from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult, read, write
+from attention_sieve.cache.serving.memory import free_memory, trim_heap
+from attention_sieve.cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.cache.serving.queue import Queue
+from attention_sieve.cache.serving.requests import Item, Job, NobodyWaits, Report, Request, Sender, Status, left_out
+from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.pauses import pausing
 
 REPORT_SECONDS: Final = 0.2
 """Longest time between two progress reports to a waiting session."""
@@ -258,7 +258,7 @@ class Worker:
             self._last_checkpoints = [weakref.ref(checkpoint) for checkpoint in checkpoints]
 
     def _tokens(self, checkpoints: Checkpoints) -> int:
-        from core.passes.batches import BATCH_TOKENS
+        from attention_sieve.core.passes.batches import BATCH_TOKENS
 
         return self._batch_tokens or BATCH_TOKENS[checkpoints[0].device]
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Reach, Window
-from core.passes.arrays import Arrays, array_to_text, text_to_array
-from core.passes.texts import PassText, TextAttention
-from core.texts.relations import TokenPair
-from core.texts.tokens import TokenizedText
+from attention_sieve.core.attention.settings import Reach, Window
+from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.tokens import TokenizedText
 
 _TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
 

@@ -1,4 +1,4 @@
-"""Opens, locks and sets aside the file of results; `cache.store.results_file` defines its contents."""
+"""Opens, locks and sets aside the file of results; `attention_sieve.cache.store.results_file` defines its contents."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

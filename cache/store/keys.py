@@ -8,13 +8,14 @@ import hashlib
 import json
 from typing import Final
 
-from core.attention.settings import PassSettings
-from core.texts.text import Text, text_fields
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.texts.text import Text, text_fields
 
 ATTENTION_VERSION: Final = 4
 """Version of stored attention; increase it when its values or their layout change."""
 DIVERGENCE_VERSION: Final = 4
-"""The same of stored divergences. Answers to questions have the versions of `core.passes.question.Question`."""
+"""The same of stored divergences. Answers to questions have the versions of
+`attention_sieve.core.passes.question.Question`."""
 
 
 def answer_key(

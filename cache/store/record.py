@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.passes.arrays import Arrays
-from core.passes.texts import PassText
-from core.texts.tokens import TooLong
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import TooLong
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

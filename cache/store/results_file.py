@@ -1,4 +1,4 @@
-"""The SQLite file of `cache.store.store`: tables, rows, and keeping it within its size limit."""
+"""The SQLite file of `attention_sieve.cache.store.store`: tables, rows, and keeping it within its size limit."""
 
 import json
 import sqlite3
@@ -14,8 +14,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cache.store.connection import without_waiting
-from core.json_values import parse_json
+from attention_sieve.cache.store.connection import without_waiting
+from attention_sieve.core.json_values import parse_json
 
 FORMAT: Final = 1
 """Layout of the file; a file with a lower number is set aside, and one with a higher number is left as it is."""

@@ -15,10 +15,10 @@ from weakref import finalize
 
 import numpy as np
 
-from cache.store import results_file
-from cache.store.connection import Access, set_aside, without_waiting
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError
+from attention_sieve.cache.store import results_file
+from attention_sieve.cache.store.connection import Access, set_aside, without_waiting
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError
 
 DEFAULT_MEGABYTES: Final = 2048
 LARGEST_SHARE: Final = 0.5

@@ -10,7 +10,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from core.attention.observers import OnOutput, Pass, Tile
+from attention_sieve.core.attention.observers import OnOutput, Pass, Tile
 
 KEPT_SDPA_NAME: Final = "attention_sieve_kept_heads"
 """SDPA for models whose layers share a position bias but have different heads removed."""

@@ -13,7 +13,7 @@ from transformers.masking_utils import (
     sdpa_mask,
 )
 
-from core.attention.settings import UNLIMITED, Reach
+from attention_sieve.core.attention.settings import UNLIMITED, Reach
 
 FAR: Final = 1 << 17
 """Query position at which the size of a sliding window is measured; wider windows count as unlimited."""

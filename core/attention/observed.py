@@ -4,7 +4,7 @@ Models that dispatch through `AttentionInterface` call `observed_attention` with
 computes the attention probabilities one tile at a time, passes each tile to the observers, and discards it: no
 query x key map is stored unless an observer copies it. Without observers it calls PyTorch's fused product, which never
 writes probabilities to memory. Models that compute attention in their own code are covered by
-`core.attention.softmax_tap`, which feeds the same observers.
+`attention_sieve.core.attention.softmax_tap`, which feeds the same observers.
 """
 
 import math
@@ -18,12 +18,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
-from core.attention.kept_heads import KeptHeads, kept_heads, kept_of, show_all, tile_with_holes
-from core.attention.masks import TileMask, add_tensor, attention_mask_function
-from core.attention.observers import Backward, Observer, OnOutput, Pass, Tile, WatchingDone, current_pass
-from core.attention.softmax_tap import SoftmaxTap
-from core.errors import AnalysisError
-from core.pauses import pause
+from attention_sieve.core.attention.kept_heads import KeptHeads, kept_heads, kept_of, show_all, tile_with_holes
+from attention_sieve.core.attention.masks import TileMask, add_tensor, attention_mask_function
+from attention_sieve.core.attention.observers import (
+    Backward,
+    Observer,
+    OnOutput,
+    Pass,
+    Tile,
+    WatchingDone,
+    current_pass,
+)
+from attention_sieve.core.attention.softmax_tap import SoftmaxTap
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pause
 
 ATTENTION_NAME: Final = "attention_sieve"
 TILE_ENTRIES: Final = 1 << 20

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from core.attention.masks import TileMask
-from core.attention.settings import Window
+from attention_sieve.core.attention.masks import TileMask
+from attention_sieve.core.attention.settings import Window
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from core.attention.observers import Tile, WatchingDone, current_pass
-from core.pauses import pause
+from attention_sieve.core.attention.observers import Tile, WatchingDone, current_pass
+from attention_sieve.core.pauses import pause
 
 SOFTMAXES: Final = frozenset({torch.softmax, torch.nn.functional.softmax, Tensor.softmax})
 

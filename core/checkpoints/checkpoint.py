@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from core.attention.settings import ONE_STACK, UNLIMITED, Head, Kind, Reach
-from core.checkpoints.fingerprints import FileState
-from core.checkpoints.removed_heads import RemovedHeads
+from attention_sieve.core.attention.settings import ONE_STACK, UNLIMITED, Head, Kind, Reach
+from attention_sieve.core.checkpoints.fingerprints import FileState
+from attention_sieve.core.checkpoints.removed_heads import RemovedHeads
 
 if TYPE_CHECKING:
     import torch

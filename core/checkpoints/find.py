@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.attention.settings import ONE_STACK, TWO_STACKS
-from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.checks.files import HUB_FILES, checked_config
-from core.checkpoints.fingerprints import file_states, fingerprint, held_still
-from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.hub import fetch
-from core.checkpoints.removed_heads import read_removed
-from core.checkpoints.saved_runs import check_is_saved
-from core.errors import CheckpointError, quoted, shortened
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checks.files import HUB_FILES, checked_config
+from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.hub import fetch
+from attention_sieve.core.checkpoints.removed_heads import read_removed
+from attention_sieve.core.checkpoints.saved_runs import check_is_saved
+from attention_sieve.core.errors import CheckpointError, quoted, shortened
 
 BUNDLED: Final = "bundled"
 """Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
@@ -186,7 +186,7 @@ def load_checkpoint(files: CheckpointFiles, *, device: str = "auto", dtype: str 
     Raises: CheckpointError for an unknown architecture, missing weights, a tokenizer without character offsets,
     a failed self-check, or files that change during loading.
     """
-    from core.checkpoints.load import load
+    from attention_sieve.core.checkpoints.load import load
 
     with held_still(files.name, files.folder, HUB_FILES, files.states):
         return load(files, choose_device(device), dtype)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 
-from core.errors import CheckpointError
+from attention_sieve.core.errors import CheckpointError
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from core.checkpoints.checks.files import HUB_FILES
-from core.checkpoints.saved_runs import may_be_a_run
-from core.errors import CheckpointError, HubOutOfReach
+from attention_sieve.core.checkpoints.checks.files import HUB_FILES
+from attention_sieve.core.checkpoints.saved_runs import may_be_a_run
+from attention_sieve.core.errors import CheckpointError, HubOutOfReach
 
 WAIT_SECONDS: Final = 10
 """Timeout for the hub's answer about one file."""

@@ -11,10 +11,10 @@ from torch import nn
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
-from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
-from core.checkpoints.checks.self_check import is_eager, self_check
-from core.checkpoints.checks.size import check_size
-from core.checkpoints.checks.soundness import (
+from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
+from attention_sieve.core.checkpoints.checks.self_check import is_eager, self_check
+from attention_sieve.core.checkpoints.checks.size import check_size
+from attention_sieve.core.checkpoints.checks.soundness import (
     check_layers,
     check_vocabulary,
     check_weights,
@@ -22,10 +22,10 @@ from core.checkpoints.checks.soundness import (
     own_memory,
     stated_length,
 )
-from core.checkpoints.checks.tokenizer_files import check_tokenizer_files
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.checkpoints.slicing import class_without_heads, remove_heads
-from core.errors import CheckpointError, first_line, panics_caught
+from attention_sieve.core.checkpoints.checks.tokenizer_files import check_tokenizer_files
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.checkpoints.slicing import class_without_heads, remove_heads
+from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
 
 HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
     "ForMaskedLM": ("AutoModelForMaskedLM", "masked token"),
@@ -48,7 +48,7 @@ NO_LIMIT: Final = 1 << 20
 
 @panics_caught()
 def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
-    """See core.checkpoints.find.load_checkpoint."""
+    """See attention_sieve.core.checkpoints.find.load_checkpoint."""
     if dtype not in DTYPES or (dtype == "float64" and device == "mps"):
         raise CheckpointError(f"dtype {dtype!r} is not available on {device}. Choose float32.")
     # Relevant problems are raised below; transformers' own reports would only fill the terminal.

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, get_args
 
 import psutil
 
-from core.checkpoints.folders import checkpoints_folder
-from core.errors import AnalysisError, CheckpointError
-from core.json_values import json_lines
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.json_values import json_lines
 
 State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the training process ended without a report."""

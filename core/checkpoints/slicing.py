@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from core.attention.kept_heads import KEPT_SDPA_NAME, KeptHeads, kept_heads, mark_kept
-from core.attention.settings import ONE_STACK, TWO_STACKS, Kind
-from core.checkpoints.removed_heads import RemovedHeads, check_removed
-from core.errors import CheckpointError
+from attention_sieve.core.attention.kept_heads import KEPT_SDPA_NAME, KeptHeads, kept_heads, mark_kept
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind
+from attention_sieve.core.checkpoints.removed_heads import RemovedHeads, check_removed
+from attention_sieve.core.errors import CheckpointError
 
 SEPARATE: Final = (
     ("query", "key", "value"), ("q_lin", "k_lin", "v_lin"), ("q_proj", "k_proj", "v_proj"), ("q", "k", "v"),

@@ -1,6 +1,6 @@
 """Loads a checkpoint in a separate process, so that too much memory or time harms nothing else.
 
-`python -m core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
+`python -m attention_sieve.core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
 """
 
 import json
@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import psutil
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.checks.files import WEIGHT_FILES
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import CheckpointError, panics_caught
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError, panics_caught
 
 ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 1_800_000_000
@@ -50,7 +50,7 @@ def try_to_load(files: CheckpointFiles) -> None:
 
     Raises: CheckpointError as `load_checkpoint` does, or if the process exceeded a limit or crashed.
     """
-    command = [sys.executable, "-P", "-m", "core.checkpoints.trial_load", str(files.folder)]
+    command = [sys.executable, "-P", "-m", "attention_sieve.core.checkpoints.trial_load", str(files.folder)]
     # Makes the project importable from any working directory.
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     n_bytes = MOST_BYTES + 2 * min(_n_bytes(files), MOST_TRIED)
@@ -115,7 +115,7 @@ def _n_bytes(files: CheckpointFiles) -> int:
 
 def _tokenizer(files: CheckpointFiles) -> Any:
     """The tokenizer of a checkpoint, after loading its weights too unless they are large."""
-    from core.checkpoints.load import load_without_weights
+    from attention_sieve.core.checkpoints.load import load_without_weights
 
     if _n_bytes(files) > MOST_TRIED:
         return load_without_weights(files)

@@ -1,4 +1,5 @@
-"""The command `python -m core compare`: scores of two checkpoints on the same texts, tested against each other."""
+"""The command `python -m attention_sieve compare`: scores of two checkpoints on the same texts, tested against each
+other."""
 
 import argparse
 import sys
@@ -8,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from core.commands import CSV, check_output, write
-from core.comparison.differences import ROUNDING, PairedTests, paired_tests
-from core.comparison.tables import comparison_table
-from core.comparison.transitions import busiest_layers, changed_heads
-from core.options import add_output_option
-from core.roles.command import add_criterion_options, criterion_of
-from core.roles.hypotheses import role_tests
-from core.roles.roles import shown_roles_of_all
-from core.roles.tables import on_same_texts, read_score_table
+from attention_sieve.core.commands import CSV, check_output, write
+from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
+from attention_sieve.core.comparison.tables import comparison_table
+from attention_sieve.core.comparison.transitions import busiest_layers, changed_heads
+from attention_sieve.core.options import add_output_option
+from attention_sieve.core.roles.command import add_criterion_options, criterion_of
+from attention_sieve.core.roles.hypotheses import role_tests
+from attention_sieve.core.roles.roles import shown_roles_of_all
+from attention_sieve.core.roles.tables import on_same_texts, read_score_table
 
 
 def add_command(commands: Any) -> None:

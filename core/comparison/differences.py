@@ -1,7 +1,7 @@
 """Differences of the scores of the same texts under two checkpoints, with paired tests.
 
 Every difference is b - a, the compared checkpoint minus the reference. For changes of roles, see
-`core.comparison.transitions`.
+`attention_sieve.core.comparison.transitions`.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import stdtr
 
-from core.comparison.transitions import check_heads
-from core.errors import AnalysisError
-from core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Family, corrected
-from core.statistics.means import Correction, half_interval, moments, ratio, refuse_infinite
-from core.statistics.signed_ranks import signed_rank_p
+from attention_sieve.core.comparison.transitions import check_heads
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Family, corrected
+from attention_sieve.core.statistics.means import Correction, half_interval, moments, ratio, refuse_infinite
+from attention_sieve.core.statistics.signed_ranks import signed_rank_p
 
 ROUNDING: Final = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}
 """By number format: scores that differ by at most this share of 1 + their absolute value count as equal. The same text

@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import has_attention_interface, tiles
-from core.attention.observers import Tile
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.texts import PassText, same_tokens
-from core.roles.measures import TextMeasures
-from core.roles.scores import score_batch
+from attention_sieve.core.attention.observed import has_attention_interface, tiles
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.texts import PassText, same_tokens
+from attention_sieve.core.roles.measures import TextMeasures
+from attention_sieve.core.roles.scores import score_batch
 
 Result = TypeVar("Result")
 

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, highest_head
-from core.comparison.transitions import role_changes
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.comparison.transitions import role_changes
 
 
 def role_moved_most(

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.comparison.word_swap import MOST_WORDS, WordPair, aligned_sentences
-from core.passes.outputs import HeadOutput, output_of_both, vector_angle, word_probability
-from core.passes.texts import PassText
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.comparison.word_swap import MOST_WORDS, WordPair, aligned_sentences
+from attention_sieve.core.passes.outputs import HeadOutput, output_of_both, vector_angle, word_probability
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ def swap_output(
         a, b: prepared for the kind of attention in the settings.
         settings: which heads are off.
 
-    Raises: AnalysisError as `core.comparison.word_swap.aligned_sentences`.
+    Raises: AnalysisError as `attention_sieve.core.comparison.word_swap.aligned_sentences`.
     """
     changed = [pair for pair in aligned_sentences(texts, a, b) if pair.is_changed]
     likelihoods = []

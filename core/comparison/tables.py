@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from core.attention.settings import head_names
-from core.comparison.differences import PairedTests
-from core.comparison.transitions import RoleChange, Transition
-from core.roles.roles import BY_NAME
-from core.roles.tables import by_head
+from attention_sieve.core.attention.settings import head_names
+from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.core.comparison.transitions import RoleChange, Transition
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.tables import by_head
 
 PAIRED_FIELDS: Final = ("texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect")
 CHANGE_FIELDS: Final = ("role", "before", "after", "gained", "lost", "kept", "p")

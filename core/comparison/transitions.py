@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.errors import AnalysisError
-from core.roles.roles import COARSE_ROLES, combinations
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.errors import AnalysisError
-from core.passes.texts import PassText, TextAttention
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
 
 MOST_WORDS: Final = 8
 """Changed places whose words a language model is asked about: each costs a pass for every token of the word."""

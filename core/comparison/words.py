@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.texts.words import SPECIALS, word_starts
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.words import SPECIALS, word_starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +18,7 @@ class WordAttention:
     words: tuple[str, ...]
     """SPECIALS, for all tokens added by the tokenizer, then the text's words, split at spaces."""
     segments: tuple[int, ...]
-    """Segment of each word; core.texts.tokens.SPECIAL for SPECIALS."""
+    """Segment of each word; attention_sieve.core.texts.tokens.SPECIAL for SPECIALS."""
     attention: Float[np.ndarray, "chosen word word"]
     """Sum over the key word's tokens, mean over the query word's tokens; rows sum to 1, or to 0 for a word
     without tokens."""

@@ -1,6 +1,7 @@
 """Accuracy of heads at antecedent selection; does not import torch.
 
-Compares the choices of each head (`core.coreference.observer`) with gold mentions (`core.coreference.mentions`).
+Compares the choices of each head (`attention_sieve.core.coreference.observer`) with gold mentions
+(`attention_sieve.core.coreference.mentions`).
 """
 
 from collections.abc import Sequence
@@ -10,13 +11,13 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.coreference.mentions import TYPES, MentionText
-from core.errors import AnalysisError
-from core.passes.arrays import REMOVED
-from core.statistics.cases import Judgement, judge
-from core.statistics.key_matched import Joined
-from core.statistics.means import ratio
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.coreference.mentions import TYPES, MentionText
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.arrays import REMOVED
+from attention_sieve.core.statistics.cases import Judgement, judge
+from attention_sieve.core.statistics.key_matched import Joined
+from attention_sieve.core.statistics.means import ratio
 
 Candidates = Literal["mentions", "words"]
 NO_CHOICE: Final = -1

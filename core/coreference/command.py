@@ -1,4 +1,4 @@
-"""The command `python -m core coreference`: accuracy of every head at antecedent selection."""
+"""The command `python -m attention_sieve coreference`: accuracy of every head at antecedent selection."""
 
 import argparse
 import hashlib
@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.commands import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
@@ -23,12 +23,18 @@ from core.commands import (
     read_bytes,
     write_table,
 )
-from core.coreference.accuracy import BASELINES, GROUPS, Candidates, CoreferenceScores, coreference_scores
-from core.coreference.files import KINDS, read_mentions
-from core.coreference.mentions import WINDOW, windows
-from core.coreference.question import choice_question
-from core.options import add_checkpoint_options, add_output_option, add_random_weights_option
-from core.statistics.documents import documents_note
+from attention_sieve.core.coreference.accuracy import (
+    BASELINES,
+    GROUPS,
+    Candidates,
+    CoreferenceScores,
+    coreference_scores,
+)
+from attention_sieve.core.coreference.files import KINDS, read_mentions
+from attention_sieve.core.coreference.mentions import WINDOW, windows
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.options import add_checkpoint_options, add_output_option, add_random_weights_option
+from attention_sieve.core.statistics.documents import documents_note
 
 Part = TypeVar("Part")
 
@@ -121,8 +127,8 @@ def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
 
     Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
     design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
-    p_nearest, p_same_head (see core.statistics.cases.Judgement), and those of
-    core.statistics.key_matched.KeyMatched.columns.
+    p_nearest, p_same_head (see attention_sieve.core.statistics.cases.Judgement), and those of
+    attention_sieve.core.statistics.key_matched.KeyMatched.columns.
     """
     judged = scores.judgement
     group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))

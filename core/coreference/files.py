@@ -6,7 +6,7 @@ Kinds:
         the end is one past the last. A cluster of one mention is a candidate antecedent. Optional: "name"; and, of the
         same form as the clusters, "types", with pronoun, proper or nominal for each mention, and "heads", with the
         first character of its head word, or that word. Without heads, a parser finds them.
-    UD GUM: JSON objects with "mentions" beside "sentences" or "words"; see core.coreference.gum.
+    UD GUM: JSON objects with "mentions" beside "sentences" or "words"; see attention_sieve.core.coreference.gum.
     GAP: a table with tabs and the columns GAP_COLUMNS; quotes are plain characters. Only the pronoun is
         resolved, so names after it are left out.
 
@@ -20,14 +20,21 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from core.coreference.gum import gum_text
-from core.coreference.marked_texts import Marked, MarkedText, marked_characters, marked_words, type_named, with_heads
-from core.coreference.mentions import MentionText, unwatched
-from core.errors import TextError
-from core.texts.json_files import kind_of, parsed_json
-from core.texts.json_values import as_index, as_list, as_name, check_as_many
-from core.texts.relations import Dependencies
-from core.texts.text import MAX_TEXTS, decoded
+from attention_sieve.core.coreference.gum import gum_text
+from attention_sieve.core.coreference.marked_texts import (
+    Marked,
+    MarkedText,
+    marked_characters,
+    marked_words,
+    type_named,
+    with_heads,
+)
+from attention_sieve.core.coreference.mentions import MentionText, unwatched
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.json_files import kind_of, parsed_json
+from attention_sieve.core.texts.json_values import as_index, as_list, as_name, check_as_many
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import MAX_TEXTS, decoded
 
 GAP_COLUMNS: Final = ("Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 CONLLU_COLUMNS: Final = 10

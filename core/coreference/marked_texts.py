@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool
 
-from core.coreference.mentions import TYPES, Mention, MentionText, MentionType, Span, unwatched
-from core.errors import TextError
-from core.texts.json_files import kind_of
-from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import Text, text_of
-from core.texts.words import words_of
+from attention_sieve.core.coreference.mentions import TYPES, Mention, MentionText, MentionType, Span, unwatched
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.json_files import kind_of
+from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.text import Text, text_of
+from attention_sieve.core.texts.words import words_of
 
 PRONOUNS: Final = frozenset(
     (

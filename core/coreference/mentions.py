@@ -9,11 +9,11 @@ from typing import Any, Final, Literal, TypeVar, get_args
 import numpy as np
 from jaxtyping import Bool
 
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, panics_caught
-from core.pauses import pause
-from core.texts.text import Text
-from core.texts.words import Words
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError, panics_caught
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import Words
 
 MentionType = Literal["pronoun", "proper", "nominal"]
 TYPES: Final[tuple[MentionType, ...]] = get_args(MentionType)

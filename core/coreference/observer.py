@@ -9,16 +9,16 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.coreference.accuracy import NO_CHOICE, MentionChoices
-from core.coreference.mentions import MentionText
-from core.passes.arrays import REMOVED
-from core.passes.batches import to_device
-from core.passes.between_words import FromWord, WordCollector
-from core.passes.collect import collect
-from core.passes.texts import PassText
-from core.texts.words import FIRST_WORD, WordMap, word_map
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.coreference.accuracy import NO_CHOICE, MentionChoices
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.passes.arrays import REMOVED
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.between_words import FromWord, WordCollector
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.words import FIRST_WORD, WordMap, word_map
 
 
 def mention_choices(

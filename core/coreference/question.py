@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import ONE_STACK, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.coreference.accuracy import MentionChoices
-from core.coreference.mentions import MentionText
-from core.passes.arrays import Arrays
-from core.passes.question import Question, text_alone
-from core.passes.texts import PassText
-from core.texts.words import FromWord
+from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.coreference.accuracy import MentionChoices
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Question, text_alone
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.words import FromWord
 
 STORED: Final = tuple(field.name for field in fields(MentionChoices))
 """Arrays of an answer, which are part of its key."""
@@ -27,7 +27,7 @@ def choice_question(from_word: FromWord) -> Question[MentionText, MentionChoices
     def compute(
         checkpoint: Checkpoint, texts: Sequence[MentionText], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, MentionChoices]]]:
-        from core.coreference.observer import mention_choices
+        from attention_sieve.core.coreference.observer import mention_choices
 
         return mention_choices(checkpoint, texts, prepared, settings, from_word)
 

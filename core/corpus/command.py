@@ -16,23 +16,23 @@ from typing import Any, Final
 import pandas as pd
 from tqdm import tqdm
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
-from core.commands import INTERRUPTED, TABLES, check_output, write_table
-from core.corpus import plan as planning
-from core.corpus.manifest import MANIFEST, Manifest, read_manifest
-from core.corpus.paired import read_differences, write_differences
-from core.corpus.parsing import parse_corpus
-from core.corpus.questions import RELATION_NAMES
-from core.corpus.recent import remember_results
-from core.corpus.results import Part, open_results
-from core.corpus.run import Progress, alone, check, merge, named, run
-from core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
-from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
-from core.corpus.texts.inputs import HUB, SUFFIXES
-from core.engines.options import add_engine_options, check_engine, engine_of
-from core.errors import AnalysisError
-from core.options import (
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
+from attention_sieve.core.commands import INTERRUPTED, TABLES, check_output, write_table
+from attention_sieve.core.corpus import plan as planning
+from attention_sieve.core.corpus.manifest import MANIFEST, Manifest, read_manifest
+from attention_sieve.core.corpus.paired import read_differences, write_differences
+from attention_sieve.core.corpus.parsing import parse_corpus
+from attention_sieve.core.corpus.questions import RELATION_NAMES
+from attention_sieve.core.corpus.recent import remember_results
+from attention_sieve.core.corpus.results import Part, open_results
+from attention_sieve.core.corpus.run import Progress, alone, check, merge, named, run
+from attention_sieve.core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
+from attention_sieve.core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
+from attention_sieve.core.corpus.texts.inputs import HUB, SUFFIXES
+from attention_sieve.core.engines.options import add_engine_options, check_engine, engine_of
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import (
     add_attention_option,
     add_checkpoint_option,
     add_device_option,
@@ -42,13 +42,13 @@ from core.options import (
     add_random_weights_option,
     add_too_long_option,
 )
-from core.relations.accuracy import DIRECTIONS
-from core.roles.command import add_criterion_options, add_score_options, criterion_of
-from core.roles.hypotheses import Criterion, n_holding
-from core.roles.roles import shown_roles
-from core.roles.tables import head_table
-from core.roles.uncertainty.anytime import as_odds
-from core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.roles.command import add_criterion_options, add_score_options, criterion_of
+from attention_sieve.core.roles.hypotheses import Criterion, n_holding
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.tables import head_table
+from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.roles.uncertainty.stability import few_texts
 
 EVERY: Final = 30.0
 """Seconds from one line about progress to the next, where standard error is a file."""

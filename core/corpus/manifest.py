@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from core.commands import write_whole
-from core.corpus.settings import FORMAT, CorpusSettings, check_format, versions
-from core.errors import AnalysisError, first_line
-from core.json_values import typed_json
+from attention_sieve.core.commands import write_whole
+from attention_sieve.core.corpus.settings import FORMAT, CorpusSettings, check_format, versions
+from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.json_values import typed_json
 
 MANIFEST: Final = "manifest.json"
 STATISTICS: Final = "statistics.safetensors"
@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> Manifest:
         return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
-            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m core corpus run"
+            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m attention_sieve corpus run"
         ) from None
     except (OSError, ValueError) as error:
         raise AnalysisError(

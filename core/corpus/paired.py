@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.commands import make_folder, write_whole
-from core.comparison.differences import ROUNDING
-from core.corpus.manifest import Shard, score_path
-from core.corpus.questions import ROLE_SCORES
-from core.corpus.results import Results
-from core.corpus.score_files import read_role_scores
-from core.corpus.statistics import (
+from attention_sieve.core.commands import make_folder, write_whole
+from attention_sieve.core.comparison.differences import ROUNDING
+from attention_sieve.core.corpus.manifest import Shard, score_path
+from attention_sieve.core.corpus.questions import ROLE_SCORES
+from attention_sieve.core.corpus.results import Results
+from attention_sieve.core.corpus.score_files import read_role_scores
+from attention_sieve.core.corpus.statistics import (
     Series,
     Statistics,
     merged_statistics,
@@ -22,12 +22,12 @@ from core.corpus.statistics import (
     statistics_of,
     write_statistics,
 )
-from core.corpus.strata import EVERYTHING
-from core.errors import AnalysisError
-from core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
-from core.roles.roles import ROLES
-from core.statistics.means import half_interval, ratio
-from core.statistics.sums import Sums
+from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.statistics.means import half_interval, ratio
+from attention_sieve.core.statistics.sums import Sums
 
 DIFFERENCES: Final = "differences"
 ON_REFERENCE: Final = "roles of the reference"
@@ -131,12 +131,14 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
     sums = file.read([EVERYTHING]).sums
     shapes = [sums[name].n.shape[1:] for name in (ROLE_SCORES, ON_REFERENCE) if name in sums]
     if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(ROLES):
-        raise AnalysisError(f"{path} is damaged (its heads differ). Compare again: python -m core corpus compare")
+        raise AnalysisError(
+            f"{path} is damaged (its heads differ). Compare again: python -m attention_sieve corpus compare"
+        )
     return _tested(sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0), settings)
 
 
 def _tested(differences: Sums, reference: Sums, settings: Criterion) -> Differences:
-    """As `core.comparison.differences.paired_tests`, from the sums."""
+    """As `attention_sieve.core.comparison.differences.paired_tests`, from the sums."""
     from scipy.special import stdtr
 
     std = np.sqrt(ratio(differences.squares, differences.n - 1))

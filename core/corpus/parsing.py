@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.commands import make_folder, write_whole
-from core.corpus.plan import LARGEST_SHARD, SHARD_SIZE, checked_inputs, corpus_texts, counted_names
-from core.corpus.texts.parsed import (
+from attention_sieve.core.commands import make_folder, write_whole
+from attention_sieve.core.corpus.plan import LARGEST_SHARD, SHARD_SIZE, checked_inputs, corpus_texts, counted_names
+from attention_sieve.core.corpus.texts.parsed import (
     PARSED_FOLDER,
     PARSING,
     UNPARSED_FOLDER,
@@ -18,10 +18,10 @@ from core.corpus.texts.parsed import (
     unparsed_path,
     write_parsing,
 )
-from core.corpus.texts.text_shards import read_texts, shards_of, write_texts
-from core.engines.work import Engine
-from core.errors import AnalysisError
-from core.texts.relations import dependencies, parser_name, with_tree
+from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
+from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.relations import dependencies, parser_name, with_tree
 
 PARSED_AT_ONCE: Final = 256
 """Texts whose trees are in memory at once."""
@@ -41,7 +41,7 @@ def parse_corpus(
 
     Args:
         folder: folder of the parsed texts, created if it does not exist.
-        texts, columns: as for `core.corpus.plan.corpus_texts`.
+        texts, columns: as for `attention_sieve.core.corpus.plan.corpus_texts`.
         engine: parses shards.
         shard_size: texts per shard.
         report: called with the number of parsed texts and of all texts.

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.commands import make_folder, write_whole
-from core.corpus.manifest import (
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.commands import make_folder, write_whole
+from attention_sieve.core.corpus.manifest import (
     FOLDERS,
     MANIFEST,
     InputFile,
@@ -19,12 +19,12 @@ from core.corpus.manifest import (
     text_path,
     write_manifest,
 )
-from core.corpus.settings import CorpusSettings, versions
-from core.corpus.strata import Names
-from core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
-from core.corpus.texts.parsed import read_parsed, read_parsing
-from core.corpus.texts.text_shards import shards_of, write_texts
-from core.errors import AnalysisError
+from attention_sieve.core.corpus.settings import CorpusSettings, versions
+from attention_sieve.core.corpus.strata import Names
+from attention_sieve.core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
+from attention_sieve.core.corpus.texts.parsed import read_parsed, read_parsing
+from attention_sieve.core.corpus.texts.text_shards import shards_of, write_texts
+from attention_sieve.core.errors import AnalysisError
 
 SHARD_SIZE: Final = 10_000
 LARGEST_SHARD: Final = 1_000_000
@@ -47,7 +47,8 @@ def plan(
         folder: folder of the results, created if it does not exist.
         files: files of the checkpoint.
         settings: settings of the corpus.
-        texts: as for `core.corpus.texts.inputs.read_inputs`, or a folder written by `core.corpus.parsing.parse_corpus`.
+        texts: as for `attention_sieve.core.corpus.texts.inputs.read_inputs`, or a folder written by
+            `attention_sieve.core.corpus.parsing.parse_corpus`.
         text_columns: likewise.
         shard_size: texts per shard.
         report: called with the number of texts written.
@@ -92,7 +93,8 @@ def tokenizer_sha256(files: CheckpointFiles) -> str:
 
 
 def corpus_texts(source: str, columns: tuple[str, ...] | None) -> Iterator[CorpusText]:
-    """Texts from `core.corpus.texts.inputs.read_inputs`, or with their trees from a folder of parsed texts.
+    """Texts from `attention_sieve.core.corpus.texts.inputs.read_inputs`, or with their trees from a folder of parsed
+    texts.
 
     Raises: AnalysisError for texts that cannot be read, and for a folder whose texts are not all parsed yet.
     """

@@ -8,26 +8,26 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.corpus.settings import CorpusSettings, QuestionName
-from core.corpus.statistics import TAUS, Series
-from core.passes.question import Question
-from core.relations.accuracy import DIRECTIONS, TextPredictions
-from core.relations.offsets import OFFSETS
-from core.relations.question import PARSED_PREDICTIONS
-from core.roles.hypotheses import clearly_above
-from core.roles.measures import TextMeasures, role_scores
-from core.roles.question import SCORES, SCORES_WITHOUT_PARSER
-from core.roles.roles import ROLES
-from core.statistics.histogram import SCORE_BINS, SHARE_BINS
-from core.surface.frequencies import FrequencyList, english_frequencies
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.labels import NEAR, RARE, offset_counts, rare_chance, rare_values
-from core.surface.labels import OFFSETS as NEAR_OFFSETS
-from core.surface.per_text import SHARES, SPREAD, TextSurface
-from core.surface.question import surface_question
-from core.surface.statistics import text_values
-from core.texts.relations import RELATIONS, ROOT, UNIVERSAL
-from core.texts.text import Text
+from attention_sieve.core.corpus.settings import CorpusSettings, QuestionName
+from attention_sieve.core.corpus.statistics import TAUS, Series
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.relations.accuracy import DIRECTIONS, TextPredictions
+from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.roles.hypotheses import clearly_above
+from attention_sieve.core.roles.measures import TextMeasures, role_scores
+from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS
+from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.labels import NEAR, RARE, offset_counts, rare_chance, rare_values
+from attention_sieve.core.surface.labels import OFFSETS as NEAR_OFFSETS
+from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextSurface
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import text_values
+from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
+from attention_sieve.core.texts.text import Text
 
 ROLE_SCORES: Final = "roles"
 ABOVE_UNIFORM: Final = "roles above uniform"

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Final
 
-from core.checkpoints.folders import program_folder
-from core.commands import write_whole
-from core.corpus.manifest import STATISTICS
-from core.json_values import typed_json
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.commands import write_whole
+from attention_sieve.core.corpus.manifest import STATISTICS
+from attention_sieve.core.json_values import typed_json
 
 MOST: Final = 8
 """Maximum number of remembered folders."""

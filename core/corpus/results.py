@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.corpus.manifest import STATISTICS, Manifest, read_manifest
-from core.corpus.questions import (
+from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, read_manifest
+from attention_sieve.core.corpus.questions import (
     ABOVE_UNIFORM,
     GREATEST,
     LAYER_NAMES,
@@ -29,22 +29,22 @@ from core.corpus.questions import (
     UNIFORM,
     cells_of,
 )
-from core.corpus.settings import CorpusSettings
-from core.corpus.statistics import HISTOGRAM, TAUS, WEALTH, Statistics, StatisticsFile, open_statistics
-from core.corpus.strata import EVERYTHING, Stratum
-from core.errors import AnalysisError, first_line
-from core.json_values import typed_json
-from core.relations.offsets import OFFSETS
-from core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
-from core.roles.measures import SYNTACTIC
-from core.roles.roles import ROLES
-from core.roles.uncertainty.anytime import tests_of_evidence
-from core.statistics.evidence import evidence_of
-from core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
-from core.statistics.means import half_interval, wilson
-from core.statistics.sums import Sums, with_zeros
-from core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
-from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.statistics import HISTOGRAM, TAUS, WEALTH, Statistics, StatisticsFile, open_statistics
+from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
+from attention_sieve.core.roles.measures import SYNTACTIC
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
+from attention_sieve.core.statistics.evidence import evidence_of
+from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
+from attention_sieve.core.statistics.means import half_interval, wilson
+from attention_sieve.core.statistics.sums import Sums, with_zeros
+from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
+from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
 
 N_AXES_OF_HEADS: Final = 3
 """Least number of axes of a series with heads: names, layers, heads."""
@@ -115,7 +115,9 @@ def _check(statistics: Statistics) -> None:
 
 
 def _damaged(file: StatisticsFile, error: ValueError) -> AnalysisError:
-    return AnalysisError(f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m core corpus merge")
+    return AnalysisError(
+        f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m attention_sieve corpus merge"
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def open_results(folder: Path) -> Results:
     if not (folder / STATISTICS).is_file():
         manifest = read_manifest(folder)
         raise AnalysisError(
-            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m core corpus "
+            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m attention_sieve corpus "
             "run"
         )
     file = open_statistics(folder / STATISTICS)
@@ -223,12 +225,13 @@ class Part:
         return self.sums(OUT_OF_REACH).total[TAUS.index(tau)].astype(int)
 
     def tests(self, settings: Criterion) -> HeadTests:
-        """The tests of all heads for all roles, as `core.roles.hypotheses.role_tests` on the scores themselves."""
+        """The tests of all heads for all roles, as `attention_sieve.core.roles.hypotheses.role_tests` on the scores
+        themselves."""
         scores, above = self.sums(ROLE_SCORES), self.sums(ABOVE_UNIFORM)
         return tests_of_moments(_moments(scores), _moments(above), ROLES, settings)
 
     def untested(self, tests: HeadTests) -> dict[str, str]:
-        """Roles that could not be tested, with the reason, as `core.roles.hypotheses.untested`."""
+        """Roles that could not be tested, with the reason, as `attention_sieve.core.roles.hypotheses.untested`."""
         reasons = untested(tests)
         if self.results.settings.parses:
             return reasons
@@ -256,7 +259,7 @@ class Part:
         return tests_of_evidence(_moments(scores), np.where(scores.n > 0, evidence, np.nan), ROLES, settings)
 
     def surface(self, alpha: float) -> HeadStatistics:
-        """Surface statistics of every head, as `core.surface.statistics.head_statistics`."""
+        """Surface statistics of every head, as `attention_sieve.core.surface.statistics.head_statistics`."""
         sums = self.sums(SURFACE)
         of_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
         sums = with_zeros(sums, np.where(of_keys, self.n_texts, 0))

@@ -10,12 +10,12 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from core.commands import write_whole
-from core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
-from core.corpus.shard import Record, Soundness, clear_unfinished, read_record, scorer, soundness
-from core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
-from core.engines.work import Engine
-from core.errors import AnalysisError
+from attention_sieve.core.commands import write_whole
+from attention_sieve.core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
+from attention_sieve.core.corpus.shard import Record, Soundness, clear_unfinished, read_record, scorer, soundness
+from attention_sieve.core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
+from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.errors import AnalysisError
 
 NAMED: Final = 10
 """Maximum number of shards that a message names."""

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.attention.settings import Head, head_name
-from core.corpus.questions import UNIFORM, Values
-from core.errors import AnalysisError, first_line
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.corpus.questions import UNIFORM, Values
+from attention_sieve.core.errors import AnalysisError, first_line
 
 ROW_GROUP: Final = 10_000
 N_AXES_OF_LAYERS: Final = 3

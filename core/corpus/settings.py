@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Literal, get_args
 
-from core.attention.settings import Head, Kind, PassSettings
-from core.errors import AnalysisError
-from core.json_values import typed_json
-from core.roles.measures import Direction, Scale, ScoreSettings
-from core.texts.relations import parser_name
-from core.texts.tokens import TooLong
+from attention_sieve.core.attention.settings import Head, Kind, PassSettings
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.roles.measures import Direction, Scale, ScoreSettings
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.tokens import TooLong
 
 FORMAT: Final = 1
 """Format of a results folder; higher numbers are from newer versions of the program."""

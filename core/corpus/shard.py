@@ -14,24 +14,24 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.commands import write_whole
-from core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
-from core.corpus.plan import sha256_of
-from core.corpus.questions import TOKENS, CorpusQuestion, Values, corpus_questions
-from core.corpus.score_files import write_scores
-from core.corpus.settings import CorpusSettings
-from core.corpus.statistics import Series, Statistics, statistics_of, write_statistics
-from core.corpus.strata import groups_of
-from core.corpus.texts.inputs import CorpusText
-from core.corpus.texts.text_shards import read_texts
-from core.errors import AnalysisError, NoTokens, TextTooLong
-from core.json_values import typed_json
-from core.passes.prepare import check_settings, prepare
-from core.passes.question import answer
-from core.passes.texts import PassText
-from core.statistics.histogram import SCORE_BINS
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.commands import write_whole
+from attention_sieve.core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
+from attention_sieve.core.corpus.plan import sha256_of
+from attention_sieve.core.corpus.questions import TOKENS, CorpusQuestion, Values, corpus_questions
+from attention_sieve.core.corpus.score_files import write_scores
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.statistics import Series, Statistics, statistics_of, write_statistics
+from attention_sieve.core.corpus.strata import groups_of
+from attention_sieve.core.corpus.texts.inputs import CorpusText
+from attention_sieve.core.corpus.texts.text_shards import read_texts
+from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.passes.prepare import check_settings, prepare
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.statistics.histogram import SCORE_BINS
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Soundness = Literal["missing", "done", "damaged", "foreign"]
@@ -60,7 +60,7 @@ class ShardScores:
     values: Values
     """Numbers of every text, NaN for those left out."""
     columns: Mapping[str, tuple[str, ...]]
-    """As in `core.corpus.questions.CorpusQuestion`."""
+    """As in `attention_sieve.core.corpus.questions.CorpusQuestion`."""
     statistics: Statistics
     n_too_long: int
     n_without_token: int
@@ -75,7 +75,7 @@ def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
 
     Raises: AnalysisError if the checkpoint cannot be loaded here, or has other files here.
     """
-    from core.checkpoints.threads import use_threads  # imports torch
+    from attention_sieve.core.checkpoints.threads import use_threads  # imports torch
 
     settings = manifest.settings
     use_threads(settings.n_threads)

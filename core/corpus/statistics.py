@@ -13,14 +13,14 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from core.corpus.settings import FORMAT, check_format
-from core.corpus.strata import EVERYTHING, Stratum, StratumKind
-from core.errors import AnalysisError, first_line
-from core.json_values import parse_json, typed_json
-from core.roles.hypotheses import clearly_above
-from core.statistics.evidence import STAKES, log_wealth
-from core.statistics.histogram import BINS, Bins, counts_of
-from core.statistics.sums import Sums, merged, no_sums, sums_of
+from attention_sieve.core.corpus.settings import FORMAT, check_format
+from attention_sieve.core.corpus.strata import EVERYTHING, Stratum, StratumKind
+from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.json_values import parse_json, typed_json
+from attention_sieve.core.roles.hypotheses import clearly_above
+from attention_sieve.core.statistics.evidence import STAKES, log_wealth
+from attention_sieve.core.statistics.histogram import BINS, Bins, counts_of
+from attention_sieve.core.statistics.sums import Sums, merged, no_sums, sums_of
 
 TAUS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Thresholds for which bets are kept; one more is placed against uniform attention on each text."""
@@ -70,7 +70,7 @@ def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, .
 
     Args:
         series: series by name.
-        groups: rows of the texts that belong to the same strata, from `core.corpus.strata.groups_of`.
+        groups: rows of the texts that belong to the same strata, from `attention_sieve.core.corpus.strata.groups_of`.
 
     Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.
     """

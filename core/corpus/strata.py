@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Int
 
-from core.corpus.texts.inputs import CorpusText
-from core.errors import AnalysisError
+from attention_sieve.core.corpus.texts.inputs import CorpusText
+from attention_sieve.core.errors import AnalysisError
 
 StratumKind = Literal["all", "data set", "language", "length"]
 STRATUM_KINDS: Final[tuple[StratumKind, ...]] = ("all", "data set", "language", "length")

@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.attention.settings import Head
-from core.descriptions.facts import KeyControl, RelationFact
-from core.relations.accuracy import DIRECTIONS, TextPredictions, joined_of
-from core.relations.cases import NO_RELATION, Cases, cases_of
-from core.relations.offsets import best_offset, is_at_offset
-from core.statistics.cases import N_HALVES, judge
-from core.statistics.documents import document_numbers
-from core.statistics.key_matched import Joined, key_matched
-from core.texts.relations import ROOT
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
+from attention_sieve.core.relations.accuracy import DIRECTIONS, TextPredictions, joined_of
+from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
+from attention_sieve.core.relations.offsets import best_offset, is_at_offset
+from attention_sieve.core.statistics.cases import N_HALVES, judge
+from attention_sieve.core.statistics.documents import document_numbers
+from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.texts.relations import ROOT
 
 LEAST_CASES: Final = 20
 """Minimum number of cases of a relation in each half of the texts for heads to be evaluated on it."""

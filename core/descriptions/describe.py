@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head
-from core.descriptions.best_relations import best_relations
-from core.descriptions.facts import (
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.best_relations import best_relations
+from attention_sieve.core.descriptions.facts import (
     Fact,
     HeadDescription,
     MentionFact,
@@ -20,12 +20,12 @@ from core.descriptions.facts import (
     SpreadFact,
     Target,
 )
-from core.descriptions.mentions import ReadMentions, followed_mentions
-from core.relations.accuracy import TextPredictions
-from core.statistics.means import half_interval, moments
-from core.surface.key_kinds import PUNCTUATION
-from core.surface.per_text import SHARES, TextSurface
-from core.surface.statistics import head_statistics
+from attention_sieve.core.descriptions.mentions import ReadMentions, followed_mentions
+from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.statistics.means import half_interval, moments
+from attention_sieve.core.surface.key_kinds import PUNCTUATION
+from attention_sieve.core.surface.per_text import SHARES, TextSurface
+from attention_sieve.core.surface.statistics import head_statistics
 
 MOSTLY: Final = 0.5
 """Share of a head's attention, or of the cases of a relation, above which a head mostly does this."""

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.attention.settings import Head
-from core.descriptions.facts import Fact, HeadDescription, MentionFact, RelationFact, ShareFact, Target
-from core.descriptions.mentions import ReadMentions
-from core.relations.accuracy import DIRECTIONS, TextPredictions
-from core.surface.per_text import SHARES, TextSurface
-from core.texts.text import Text
-from core.texts.words import Words
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.facts import Fact, HeadDescription, MentionFact, RelationFact, ShareFact, Target
+from attention_sieve.core.descriptions.mentions import ReadMentions
+from attention_sieve.core.relations.accuracy import DIRECTIONS, TextPredictions
+from attention_sieve.core.surface.per_text import SHARES, TextSurface
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import Words
 
 N_EXAMPLES: Final = 3
 MOST_LINKS: Final = 3

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from core.attention.settings import Head
-from core.relations.accuracy import Direction
-from core.statistics.key_matched import KeyMatched
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.relations.accuracy import Direction
+from attention_sieve.core.statistics.key_matched import KeyMatched
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
 """Key attended to: at an offset from the query, or of a kind of token."""
@@ -43,7 +43,8 @@ class KeyControl:
     """For "the first is not above the second": one-sided, times the number of heads; NaN for one text or document."""
     beats: bool
     from_everywhere: bool
-    """As in core.statistics.key_matched.KeyMatched; both are False where there are too few cases to decide."""
+    """As in attention_sieve.core.statistics.key_matched.KeyMatched; both are False where there are too few cases to
+    decide."""
 
     @classmethod
     def of(cls, control: KeyMatched, head: tuple[int, ...]) -> "KeyControl":

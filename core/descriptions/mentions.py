@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Head
-from core.coreference.accuracy import MentionChoices, cases_of, joined_of, right_choices
-from core.coreference.mentions import MentionText
-from core.descriptions.facts import KeyControl, MentionFact
-from core.statistics.cases import N_HALVES, judge
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.coreference.accuracy import MentionChoices, cases_of, joined_of, right_choices
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.descriptions.facts import KeyControl, MentionFact
+from attention_sieve.core.statistics.cases import N_HALVES, judge
 
 LEAST_MENTIONS: Final = 20
 """Minimum number of mentions that refer back in each half of the documents for heads to be evaluated on them."""

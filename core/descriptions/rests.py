@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head
-from core.descriptions.examples import N_EXAMPLES
-from core.descriptions.facts import HeadDescription, ShareFact, Target
-from core.passes.texts import PassText, TextAttention
-from core.surface.key_kinds import key_kinds
-from core.surface.per_text import KEY_KINDS, SHARES, TextSurface
-from core.texts.text import Text
-from core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.examples import N_EXAMPLES
+from attention_sieve.core.descriptions.facts import HeadDescription, ShareFact, Target
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.surface.key_kinds import key_kinds
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, TextSurface
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
 
 RESTS: Final[tuple[Target, ...]] = ("cls", "sep", "punctuation", "first", "self")
 """Targets that links between words cannot show."""

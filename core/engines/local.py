@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
-from core.errors import AnalysisError
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
+from attention_sieve.core.errors import AnalysisError
 
 PATIENCE: Final = 5.0
 """Seconds within which a process has to end after it is terminated."""
@@ -22,7 +22,7 @@ PATIENCE: Final = 5.0
 def run_local(
     begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
 ) -> Iterator[Outcome[Result]]:
-    """Run tasks as specified by `core.engines.work.Engine`.
+    """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     Args:
         begin: see there.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
-from core.errors import AnalysisError, first_line
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
+from attention_sieve.core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
@@ -26,7 +26,7 @@ def run_on_ray(
     n_threads: int = 1,
     n_gpus_each: int = 0,
 ) -> Iterator[Outcome[Result]]:
-    """Run tasks as specified by `core.engines.work.Engine`.
+    """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     All machines of a cluster must have the same files under the same paths, and this program's packages.
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from core.engines.local import run_local
-from core.engines.on_ray import run_on_ray
-from core.engines.work import Do, Engine, Outcome
-from core.errors import AnalysisError
+from attention_sieve.core.engines.local import run_local
+from attention_sieve.core.engines.on_ray import run_on_ray
+from attention_sieve.core.engines.work import Do, Engine, Outcome
+from attention_sieve.core.errors import AnalysisError
 
 ENGINES: Final = ("local", "ray")
 MOST_WORKERS: Final = 10_000
@@ -71,7 +71,7 @@ def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) ->
     """
     gpus: tuple[int, ...] = ()
     if device == "cuda":
-        from core.checkpoints.threads import n_cuda_devices  # imports torch
+        from attention_sieve.core.checkpoints.threads import n_cuda_devices  # imports torch
 
         gpus = tuple(range(n_cuda_devices()))
     n_workers = arguments.workers or len(gpus) or max(1, (os.cpu_count() or 1) // n_threads)

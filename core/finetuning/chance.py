@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from core.checkpoints.saved_runs import Progress
-from core.statistics.means import correlation_interval, wilson
+from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.statistics.means import correlation_interval, wilson
 
 ALPHA: Final = 0.05
 """The interval of a result covers 1 - ALPHA."""

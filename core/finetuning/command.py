@@ -1,4 +1,5 @@
-"""The commands `python -m core finetune` and `python -m core sample-checkpoint`: fine-tune a checkpoint."""
+"""The commands `python -m attention_sieve finetune` and `python -m attention_sieve sample-checkpoint`: fine-tune a
+checkpoint."""
 
 import argparse
 import sys
@@ -10,17 +11,22 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.checkpoints.folders import checkpoints_folder, program_folder
-from core.checkpoints.saved_runs import Progress, read_progress
-from core.commands import INTERRUPTED, read_bytes
-from core.finetuning.chance import NOT_ABOVE, against_chance
-from core.finetuning.data import TrainingData, read_training_data
-from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
-from core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from core.finetuning.settings import TrainingSettings, default_settings
-from core.options import add_checkpoint_option, add_device_option, add_labelled_options, add_output_option
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress
+from attention_sieve.core.commands import INTERRUPTED, read_bytes
+from attention_sieve.core.finetuning.chance import NOT_ABOVE, against_chance
+from attention_sieve.core.finetuning.data import TrainingData, read_training_data
+from attention_sieve.core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
+from attention_sieve.core.finetuning.movie_reviews import COLUMNS, movie_reviews
+from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.core.options import (
+    add_checkpoint_option,
+    add_device_option,
+    add_labelled_options,
+    add_output_option,
+)
 
 SETTINGS: Final = tuple(field.name for field in fields(TrainingSettings))
 BY_NUMBER: Final = ("epochs", "batch_size", "held_out")
@@ -107,7 +113,7 @@ def _train(
     settings: TrainingSettings,
     device: str,
 ) -> None:
-    from core.finetuning.finetune import finetune as train
+    from attention_sieve.core.finetuning.finetune import finetune as train
 
     with tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar:
         progress = train(files, data, settings, journal, held_out=held_out, device=device, on_step=_shown_in(bar))

@@ -14,8 +14,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool
 
-from core.errors import TextError, shortened
-from core.texts.text import MAX_BYTES, Text, read_columns, read_labelled
+from attention_sieve.core.errors import TextError, shortened
+from attention_sieve.core.texts.text import MAX_BYTES, Text, read_columns, read_labelled
 
 Task = Literal["classes", "regression"]
 MAX_LABELLED: Final = 100_000

@@ -1,4 +1,4 @@
-"""Fine-tuning a checkpoint on labelled texts; core.finetuning.loop has the loop itself."""
+"""Fine-tuning a checkpoint on labelled texts; attention_sieve.core.finetuning.loop has the loop itself."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,21 +22,21 @@ from transformers import (
     set_seed,
 )
 
-from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.checks.files import HUB_FILES
-from core.checkpoints.checks.soundness import own_memory
-from core.checkpoints.find import choose_device, load_checkpoint
-from core.checkpoints.fingerprints import held_still
-from core.checkpoints.load import ONE_AT_A_TIME
-from core.checkpoints.memory import is_out_of_memory
-from core.checkpoints.saved_runs import HeldOut, Progress, Validation, read_progress, saved_checkpoints
-from core.checkpoints.slicing import class_without_heads
-from core.errors import AnalysisError, CheckpointError
-from core.finetuning.data import TrainingData, held_out_texts
-from core.finetuning.journal import Journal, WrongText, record_result
-from core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
-from core.finetuning.settings import TrainingSettings
-from core.texts.tokens import tokenize
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checks.files import HUB_FILES
+from attention_sieve.core.checkpoints.checks.soundness import own_memory
+from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
+from attention_sieve.core.checkpoints.fingerprints import held_still
+from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
+from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, read_progress, saved_checkpoints
+from attention_sieve.core.checkpoints.slicing import class_without_heads
+from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
+from attention_sieve.core.finetuning.journal import Journal, WrongText, record_result
+from attention_sieve.core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
+from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.texts.tokens import tokenize
 
 OF_A_HEAD: Final = "pooler"
 """Weights that are named like the body but belong to the head, so that a checkpoint without a head may lack them."""

@@ -15,12 +15,12 @@ from typing import Any, Final
 import psutil
 from safetensors import SafetensorError
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, Validation, read_progress
-from core.errors import AnalysisError
-from core.finetuning.data import TrainingData
-from core.finetuning.settings import TrainingSettings
-from core.json_values import parse_json
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, Validation, read_progress
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import TrainingData
+from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.json_values import parse_json
 
 RECORD: Final = "training.json"
 PACKAGES: Final = ("torch", "transformers", "accelerate", "safetensors", "tokenizers", "numpy")

@@ -23,11 +23,11 @@ from transformers import (
 )
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
-from core.checkpoints.removed_heads import RemovedHeads, write_removed
-from core.checkpoints.saved_runs import HeldOut, saved_checkpoints
-from core.errors import AnalysisError
-from core.finetuning.journal import Journal, saving_in
-from core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
+from attention_sieve.core.checkpoints.removed_heads import RemovedHeads, write_removed
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, saved_checkpoints
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import Journal, saving_in
+from attention_sieve.core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
 
 RESUME: Final = "resume.safetensors"
 """State of optimizer, schedule and random numbers; saved with the last checkpoint only."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 REQUIREMENT: Final = "vaderSentiment==2.5"
 ARCHIVE: Final = "vaderSentiment-2.5.tar.gz"

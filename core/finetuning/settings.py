@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import Final
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 WARM_UP: Final = 0.1
 """Share of the steps with increasing learning rate (warm-up); it then decreases to 0."""

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.importance.effects import Draws
-from core.importance.measures import Measure
-from core.importance.verdicts import ALPHA
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import Measure
+from attention_sieve.core.importance.verdicts import ALPHA
 
 NO_ORDER: Final = (
     "The metric is the same whichever head is switched off, so ablation puts the heads in no order that other "

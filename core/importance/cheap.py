@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from core.errors import AnalysisError
-from core.importance.measures import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.measures import (
     Measure,
     attributions,
     confidence,
@@ -19,11 +19,11 @@ from core.importance.measures import (
     output_measures,
     relevance,
 )
-from core.importance.per_text import RULES, Rule
-from core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
-from core.passes.metric import Metric
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.question import surface_question
+from attention_sieve.core.importance.per_text import RULES, Rule
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.question import surface_question
 
 Ask = Callable[..., Sequence[Any]]
 """ask(question, doing, labelled=False) -> results in the order of the texts: `doing` describes the computation to the

@@ -1,4 +1,4 @@
-"""The commands `python -m core ablate` and `importance`: how much each head matters for a metric."""
+"""The commands `python -m attention_sieve ablate` and `importance`: how much each head matters for a metric."""
 
 import argparse
 import inspect
@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.commands import TABLES, check_output, write_table
-from core.errors import AnalysisError, quoted
-from core.importance.agreement import NO_ORDER, Agreement, agreements
-from core.importance.cheap import allowed_measures, ways_to_measures
-from core.importance.effects import CORPORA, Draws, Effects, KeptAlone, effects, halves, kept_alone
-from core.importance.material import (
+from attention_sieve.core.commands import TABLES, check_output, write_table
+from attention_sieve.core.errors import AnalysisError, quoted
+from attention_sieve.core.importance.agreement import NO_ORDER, Agreement, agreements
+from attention_sieve.core.importance.cheap import allowed_measures, ways_to_measures
+from attention_sieve.core.importance.effects import CORPORA, Draws, Effects, KeptAlone, effects, halves, kept_alone
+from attention_sieve.core.importance.material import (
     Material,
     ablation_outcomes,
     add_metric_options,
@@ -25,12 +25,12 @@ from core.importance.material import (
     read_material,
     results_of,
 )
-from core.importance.measures import ABLATION, Measure, damage
-from core.importance.per_text import RULES, Rule
-from core.importance.question import REPLACEMENTS, mean_outputs
-from core.importance.verdicts import NEEDS, RESAMPLES, verdict_facts, without_verdict
-from core.options import add_correction_option, add_output_option
-from core.passes.question import Question
+from attention_sieve.core.importance.measures import ABLATION, Measure, damage
+from attention_sieve.core.importance.per_text import RULES, Rule
+from attention_sieve.core.importance.question import REPLACEMENTS, mean_outputs
+from attention_sieve.core.importance.verdicts import NEEDS, RESAMPLES, verdict_facts, without_verdict
+from attention_sieve.core.options import add_correction_option, add_output_option
+from attention_sieve.core.passes.question import Question
 
 FEWEST_RESAMPLES: Final = 100
 MOST_RESAMPLES: Final = 100_000
@@ -200,7 +200,7 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
         return results_of(material, question, material.labelled if labelled else material.texts, doing)
 
     def projections() -> Float[np.ndarray, "layer channel_out head channel"]:
-        from core.importance.passes.projections import output_projections
+        from attention_sieve.core.importance.passes.projections import output_projections
 
         shortest = min(material.prepared.values(), key=lambda text: text.n_tokens)
         return output_projections(material.checkpoint, shortest)

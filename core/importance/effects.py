@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.errors import AnalysisError
-from core.importance.metrics import Score, TextOutcomes
-from core.importance.verdicts import RESAMPLES, changes, verdicts
-from core.statistics.documents import document_numbers
-from core.statistics.means import Correction, adjusted
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.metrics import Score, TextOutcomes
+from attention_sieve.core.importance.verdicts import RESAMPLES, changes, verdicts
+from attention_sieve.core.statistics.documents import document_numbers
+from attention_sieve.core.statistics.means import Correction, adjusted
 
 CORPORA: Final = 1_000
 FEWEST_TEXTS: Final = 2

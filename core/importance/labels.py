@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, ColumnsNeeded, TextError
-from core.finetuning.data import TrainingData, column_names, read_training_data
-from core.texts.tables import KNOWN_COLUMNS
-from core.texts.text import Text
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
+from attention_sieve.core.finetuning.data import TrainingData, column_names, read_training_data
+from attention_sieve.core.texts.tables import KNOWN_COLUMNS
+from attention_sieve.core.texts.text import Text
 
 SHOWN_CLASSES = 5
 

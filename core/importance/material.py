@@ -7,18 +7,23 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.commands import answers, checkpoint_facts, loaded, prepared_texts, read_bytes, read_texts
-from core.importance.labels import check_label_column, read_labels
-from core.importance.metrics import SCORE_NAMES, Score, ScoreName, TextOutcomes, label_score, mean_score
-from core.importance.per_text import LabelledText, TextOutputs
-from core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_question
-from core.options import TEXTS_HELP, add_checkpoint_options, add_random_weights_option, add_texts_options
-from core.passes.metric import METRICS, Metric
-from core.passes.question import Item, Question, Result
-from core.passes.texts import PassText
-from core.texts.text import Text, texts_sha256
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.commands import answers, checkpoint_facts, loaded, prepared_texts, read_bytes, read_texts
+from attention_sieve.core.importance.labels import check_label_column, read_labels
+from attention_sieve.core.importance.metrics import SCORE_NAMES, Score, ScoreName, TextOutcomes, label_score, mean_score
+from attention_sieve.core.importance.per_text import LabelledText, TextOutputs
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_question
+from attention_sieve.core.options import (
+    TEXTS_HELP,
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+)
+from attention_sieve.core.passes.metric import METRICS, Metric
+from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text, texts_sha256
 
 LABEL_SCORES: Final = SCORE_NAMES["labels"]
 
@@ -77,7 +82,7 @@ def read_material(arguments: argparse.Namespace) -> Material:
 
     Raises: AnalysisError if these do not fit together.
     """
-    from core.passes.readout import check_metric
+    from attention_sieve.core.passes.readout import check_metric
 
     check_label_column(arguments.metric, arguments.label_column)
     texts = () if arguments.metric == "labels" else read_texts(arguments.texts, arguments.text_columns)

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.importance.metrics import Score, TextOutcomes
-from core.importance.per_text import TextOutputs, TextRelevance, TextSlopes
-from core.statistics.means import ratio
+from attention_sieve.core.importance.metrics import Score, TextOutcomes
+from attention_sieve.core.importance.per_text import TextOutputs, TextRelevance, TextSlopes
+from attention_sieve.core.statistics.means import ratio
 
 Weights = Float[np.ndarray, "corpus text"]
 Values = Float[np.ndarray, "corpus layer head"]

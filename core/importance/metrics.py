@@ -11,9 +11,9 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.errors import AnalysisError
-from core.passes.metric import Metric
-from core.statistics.means import ratio
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.statistics.means import ratio
 
 ScoreName = Literal["change", "loss", "accuracy", "matthews", "f1", "pearson"]
 SCORE_NAMES: Final[dict[Metric, tuple[ScoreName, ...]]] = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head
+from attention_sieve.core.attention.settings import Head
 
 
 def each_off(n_layers: int, n_heads: int) -> Float[np.ndarray, "gating layer head"]:

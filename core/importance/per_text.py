@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.texts.text import Text
 
 Rule = Literal["conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1"]
 """How relevance is propagated through attention. "conservative": attention weights are constants. "halved": each factor

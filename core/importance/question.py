@@ -9,14 +9,14 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.metrics import TextOutcomes
-from core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
-from core.passes.metric import Metric
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
 
 Replace = Literal["zero", "mean"]
 REPLACEMENTS: Final[tuple[Replace, ...]] = ("zero", "mean")
@@ -55,7 +55,7 @@ def ablation_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextOutcomes]]]:
-        from core.importance.passes.sweep import Sweep, sweep, with_targets
+        from attention_sieve.core.importance.passes.sweep import Sweep, sweep, with_targets
 
         ablation = Sweep(metric=metric, alone=alone, replacements=None if means is None else means.values)
         return sweep(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, ablation)
@@ -74,7 +74,7 @@ def ablation_question(
 def _head_outputs(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextOutputs]]]:
-    from core.importance.passes.head_outputs import head_outputs
+    from attention_sieve.core.importance.passes.head_outputs import head_outputs
 
     return head_outputs(checkpoint, prepared, settings)
 
@@ -104,8 +104,8 @@ def gated_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
-        from core.importance.passes.gated import gated
-        from core.importance.passes.sweep import with_targets
+        from attention_sieve.core.importance.passes.gated import gated
+        from attention_sieve.core.importance.passes.sweep import with_targets
 
         return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
 
@@ -127,7 +127,7 @@ def vectors_question(
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating channel"]]]]:
-        from core.importance.passes.gated import gated_vectors
+        from attention_sieve.core.importance.passes.gated import gated_vectors
 
         return gated_vectors(checkpoint, prepared, settings, gatings)
 
@@ -148,8 +148,8 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
     def compute(
         checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSlopes]]]:
-        from core.importance.passes.gradients import head_slopes
-        from core.importance.passes.sweep import with_targets
+        from attention_sieve.core.importance.passes.gradients import head_slopes
+        from attention_sieve.core.importance.passes.sweep import with_targets
 
         texts = with_targets(checkpoint, metric, [item.text for item in items], prepared)
         return head_slopes(checkpoint, texts, [item.label for item in items], settings, metric)
@@ -181,8 +181,8 @@ def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextRelevance]]]:
-        from core.importance.passes.relevance import head_relevance
-        from core.importance.passes.sweep import with_targets
+        from attention_sieve.core.importance.passes.relevance import head_relevance
+        from attention_sieve.core.importance.passes.sweep import with_targets
 
         return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, rule)
 

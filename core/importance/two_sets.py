@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.importance.agreement import correlation, rank_correlation
-from core.importance.effects import FEWEST_TEXTS, Draws, halves
-from core.importance.measures import Measure
-from core.importance.verdicts import ALPHA
+from attention_sieve.core.importance.agreement import correlation, rank_correlation
+from attention_sieve.core.importance.effects import FEWEST_TEXTS, Draws, halves
+from attention_sieve.core.importance.measures import Measure
+from attention_sieve.core.importance.verdicts import ALPHA
 
 Change = Float[np.ndarray, "layer head"]
 CHUNK = 50

@@ -1,4 +1,4 @@
-"""The command `python -m core attention`: maps of attention as files for other programs."""
+"""The command `python -m attention_sieve attention`: maps of attention as files for other programs."""
 
 import argparse
 import json
@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float16
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.commands import (
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.commands import (
     check_name,
     check_output,
     checkpoint_facts,
@@ -26,10 +26,15 @@ from core.commands import (
     write,
     write_whole,
 )
-from core.errors import AnalysisError
-from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
-from core.passes.texts import PassText
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_texts_options,
+)
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
 
 CONFIRMED_ABOVE: Final = 10**9
 """Bytes above which maps are written only after confirmation."""
@@ -128,8 +133,8 @@ def _maps(
     checkpoint: Checkpoint, prepared: Mapping[int, PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, Maps]]]:
     """The index and the maps of every text, batch by batch."""
-    from core.passes.collect import collect
-    from core.passes.whole_maps import MapCollector
+    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.whole_maps import MapCollector
 
     indices = list(prepared)
     for batch in collect(checkpoint, list(prepared.values()), settings, MapCollector):

@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.errors import AnalysisError
-from core.passes.texts import PassText
-from core.texts.tokens import TokenizedText
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import TokenizedText
 
 BATCH_TOKENS: Final = {"cpu": 1024, "mps": 4096, "cuda": 16384}
 """Tokens per batch, padding included, by device: small batches fit into a CPU's cache."""

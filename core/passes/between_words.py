@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observers import Tile
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import to_device
-from core.texts.words import FIRST_WORD, FromWord, WordMap
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.texts.words import FIRST_WORD, FromWord, WordMap
 
 Reduce = Callable[[int, Float[Tensor, "text head word key_word"]], Mapping[str, Tensor]]
 """Maps a layer and its attention between words to named arrays whose first axis is the text."""

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from core.attention.observed import observe
-from core.attention.observers import Observer
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Observer
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches
+from attention_sieve.core.passes.texts import PassText
 
 Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result")

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 MASKED_SHARE: Final = 0.15
 """Share of the non-special tokens that are masked; at least one token."""

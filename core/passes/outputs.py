@@ -11,12 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import observe
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import gates, model_inputs
-from core.passes.texts import PassText
-from core.texts.tokens import SPECIAL
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import gates, model_inputs
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import SPECIAL
 
 MOST_LIKELY: Final = 5
 """Number of tokens reported from each of the two distributions."""

@@ -3,21 +3,21 @@
     Text -> PassText -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
 Left of the bar costs a forward pass, depends on checkpoint, texts and pass settings only, and stands here. Right of it
-is instant: `core.roles.measures.role_scores`, `core.roles.hypotheses.role_tests`, and what `core.roles.roles` reads off
-the tests.
+is instant: `attention_sieve.core.roles.measures.role_scores`, `attention_sieve.core.roles.hypotheses.role_tests`, and
+what `attention_sieve.core.roles.roles` reads off the tests.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from core.attention.settings import Kind, PassSettings, Window
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, PairNeeded, TextTooLong
-from core.passes.texts import PassText
-from core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
-from core.texts.text import Text
-from core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
+from attention_sieve.core.attention.settings import Kind, PassSettings, Window
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError, PairNeeded, TextTooLong
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
 REST_OF_SENTENCE: Final = 1000
 """Characters after a truncation point that are still parsed."""

@@ -1,19 +1,19 @@
 """The common form of all analyses: a question about the heads of a checkpoint, answered for one item at a time.
 
 An item is a text, possibly with additions such as its words or mentions. Commands answer a question for files (`answer`
-below), pages for the corpus (`cache.inference`), and the cache stores the answers to any question.
+below), pages for the corpus (`attention_sieve.cache.inference`), and the cache stores the answers to any question.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from core.attention.settings import ONE_STACK, TWO_STACKS, Kind, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.arrays import Arrays
-from core.passes.texts import PassText
-from core.texts.text import Text, text_fields
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text, text_fields
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -64,7 +64,8 @@ def answer(
         checkpoint: loaded.
         question: the question to answer.
         items: one or more.
-        prepared: text of each item that is not left out, by the item's index; from `core.passes.prepare.prepare_all`.
+        prepared: text of each item that is not left out, by the item's index; from
+            `attention_sieve.core.passes.prepare.prepare_all`.
         settings: which attention, and which heads are off.
 
     Yields: index among the items and result, batch by batch, in any order.

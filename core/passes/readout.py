@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from core.attention.settings import Kind
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.batches import model_inputs, to_device
-from core.passes.masked_tokens import masked_tokens
-from core.passes.metric import Metric
-from core.passes.texts import PassText
+from attention_sieve.core.attention.settings import Kind
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.batches import model_inputs, to_device
+from attention_sieve.core.passes.masked_tokens import masked_tokens
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.texts import PassText
 
 _NEEDED: Final[dict[Metric, tuple[tuple[str, ...], str]]] = {
     "lm": (("masked token", "next token"), "a language-model head, so it has no such loss"),

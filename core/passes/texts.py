@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Kind, Reach, Window
-from core.texts.relations import TokenPair
-from core.texts.tokens import TokenizedText
+from attention_sieve.core.attention.settings import Kind, Reach, Window
+from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.tokens import TokenizedText
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float16
 
-from core.attention.observers import MapObserver, Tile
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observers import MapObserver, Tile
+from attention_sieve.core.passes.texts import PassText
 
 
 class MapCollector:

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.errors import AnalysisError
-from core.relations.offsets import OFFSETS
-from core.texts.relations import ROOT, Dependencies
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.texts.relations import ROOT, Dependencies
 
 ROOT_CANDIDATE: Final = 0
 """Candidate for words without a head; word i of a text, counted from 0, is candidate i + 1."""

@@ -1,4 +1,5 @@
-"""The command `python -m core probe`: how well all heads together predict the syntactic head of each word."""
+"""The command `python -m attention_sieve probe`: how well all heads together predict the syntactic head of each
+word."""
 
 import argparse
 import json
@@ -12,10 +13,10 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.checkpoints.find import load_checkpoint, randomly_initialised
-from core.commands import (
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
+from attention_sieve.core.commands import (
     TABLES,
     check_output,
     checkpoint_facts,
@@ -26,13 +27,13 @@ from core.commands import (
     write,
     write_table,
 )
-from core.options import add_checkpoint_options, add_output_option, add_texts_options
-from core.passes.prepare import check_settings, queries_text
-from core.passes.texts import PassText
-from core.probing.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore
-from core.probing.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from core.probing.probe import ProbeSettings, Training, offset_scores, uas
-from core.probing.texts import (
+from attention_sieve.core.options import add_checkpoint_options, add_output_option, add_texts_options
+from attention_sieve.core.passes.prepare import check_settings, queries_text
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore
+from attention_sieve.core.probing.features import check_kind, embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.probing.probe import ProbeSettings, Training, offset_scores, uas
+from attention_sieve.core.probing.texts import (
     ProbeText,
     attention_bytes,
     check_fits,
@@ -43,9 +44,9 @@ from core.probing.texts import (
     probe_texts,
     split,
 )
-from core.probing.word_vectors import WordVectors, no_vectors, vectors_from_file
-from core.texts.relations import Dependencies, dependencies
-from core.texts.text import SUFFIXES, Text, texts_sha256
+from attention_sieve.core.probing.word_vectors import WordVectors, no_vectors, vectors_from_file
+from attention_sieve.core.texts.relations import Dependencies, dependencies
+from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
@@ -242,8 +243,8 @@ def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
 def _trained(
     train: Sequence[ProbeText], test: Sequence[ProbeText], vectors: WordVectors, settings: ProbeSettings
 ) -> _Trained:
-    from core.probing.training import predicted_heads
-    from core.probing.training import train as trained
+    from attention_sieve.core.probing.training import predicted_heads
+    from attention_sieve.core.probing.training import train as trained
 
     with tqdm(unit="text", disable=not sys.stderr.isatty()) as bar:
         for training in trained(train, vectors.table, settings):

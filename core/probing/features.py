@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from core.attention.settings import Kind, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.texts import PassText
-from core.probing.texts import PassedWords
-from core.probing.word_vectors import WordVectors, looked_up
-from core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.attention.settings import Kind, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing.texts import PassedWords
+from attention_sieve.core.probing.word_vectors import WordVectors, looked_up
+from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
 
 Pieces = tuple[tuple[int, ...], ...]
 """Token ids of each word of a text."""
@@ -41,8 +41,8 @@ def word_attention_maps(
         words: of each.
         settings: which attention, and which heads are off.
     """
-    from core.passes.between_words import WordCollector
-    from core.passes.collect import collect
+    from attention_sieve.core.passes.between_words import WordCollector
+    from attention_sieve.core.passes.collect import collect
 
     # Without truncated words, as the cost grows with the square of the number of words.
     maps = {

@@ -10,10 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.checkpoints.find import LARGEST_SEED
-from core.errors import AnalysisError
-from core.probing.attachment import RIGHT_BRANCHING, AttachmentScore, at_offset, attachment_score, best_offset
-from core.probing.texts import ProbeText
+from attention_sieve.core.checkpoints.find import LARGEST_SEED
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing.attachment import (
+    RIGHT_BRANCHING,
+    AttachmentScore,
+    at_offset,
+    attachment_score,
+    best_offset,
+)
+from attention_sieve.core.probing.texts import ProbeText
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import EveryTextTooLong
-from core.passes.prepare import prepare_all
-from core.probing.attachment import AttachmentScore
-from core.probing.features import Pieces, embedded_words, word_attention_maps, word_pieces
-from core.probing.probe import ProbeSettings, Training, offset_scores, uas
-from core.probing.texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
-from core.probing.word_vectors import WordVectors, no_vectors
-from core.texts.relations import Dependencies
-from core.texts.text import Text
-from core.texts.tokens import TooLong
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import EveryTextTooLong
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.probing.attachment import AttachmentScore
+from attention_sieve.core.probing.features import Pieces, embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.probing.probe import ProbeSettings, Training, offset_scores, uas
+from attention_sieve.core.probing.texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
+from attention_sieve.core.probing.word_vectors import WordVectors, no_vectors
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
 
 TURN: Final = 8_000
 """Characters of the texts of one turn, during which other requests wait: about a second's work."""
@@ -196,7 +196,7 @@ class _Work:
         self._table, self._rows = embedded.table, dict(zip(passed.pieces, embedded.rows))
 
     def _train(self, kind: ProbeKind, passed: _Passed) -> None:
-        from core.probing.training import train
+        from attention_sieve.core.probing.training import train
 
         question, (table, rows) = self._question, self._vectors(kind, passed)
         trees = dict(enumerate(question.trees))
@@ -225,7 +225,7 @@ class _Work:
         return empty.table, dict(zip(passed.pieces, empty.rows))
 
     def _score(self, kind: ProbeKind, training: Training, test: Sequence[ProbeText], table: np.ndarray) -> None:
-        from core.probing.training import predicted_heads
+        from attention_sieve.core.probing.training import predicted_heads
 
         if self._results is None:
             raise RuntimeError("A probe was trained before its texts were there.")

@@ -1,6 +1,7 @@
 """Training and test texts of a probe, and checks of their number and size; does not import torch.
 
-A word's candidates are numbered as in core.probing.attachment: ROOT_CANDIDATE, then the words of the text from 1.
+A word's candidates are numbered as in attention_sieve.core.probing.attachment: ROOT_CANDIDATE, then the words of the
+text from 1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +11,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float16, Int
 
-from core.errors import AnalysisError
-from core.probing.attachment import LEAST_TEXTS, NO_CANDIDATE, ROOT_CANDIDATE, counts, root_first
-from core.texts.relations import Dependencies
-from core.texts.words import FIRST_WORD
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing.attachment import LEAST_TEXTS, NO_CANDIDATE, ROOT_CANDIDATE, counts, root_first
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.words import FIRST_WORD
 
 FEW_WORDS: Final = 5_000
 """Minimum number of training words for a meaningful probe."""
@@ -28,7 +29,7 @@ class PassedWords:
     """The words of one text that have tokens, and the attention between them; truncated words are left out."""
 
     attention: Float16[np.ndarray, "layer head axis axis"]
-    """From and to CLS_WORD, OTHER_SPECIAL and these words, as in core.texts.words.WordMap."""
+    """From and to CLS_WORD, OTHER_SPECIAL and these words, as in attention_sieve.core.texts.words.WordMap."""
     places: Int[np.ndarray, " passed"]
     """Index of these words among all words of the text, sorted."""
 

@@ -10,12 +10,12 @@ from jaxtyping import Float, Float32, Int
 from torch import Tensor
 from torch.nn import functional
 
-from core.errors import AnalysisError
-from core.probing.attachment import LEAST_TEXTS, NO_CANDIDATE
-from core.probing.probe import Epoch, Probe, ProbeSettings, Training
-from core.probing.texts import ProbeText
-from core.probing.word_vectors import UNKNOWN
-from core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing.attachment import LEAST_TEXTS, NO_CANDIDATE
+from attention_sieve.core.probing.probe import Epoch, Probe, ProbeSettings, Training
+from attention_sieve.core.probing.texts import ProbeText
+from attention_sieve.core.probing.word_vectors import UNKNOWN
+from attention_sieve.core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
 
 REPORT_TEXTS: Final = 100
 """Training texts between two progress reports."""

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import numpy as np
 from jaxtyping import Float32, Int
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 UNKNOWN: Final = 0
 """Row of words without a vector; all zeros."""

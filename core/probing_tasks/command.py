@@ -1,4 +1,5 @@
-"""The commands `python -m core probe-tasks` and `reconstruct`: probes of single heads, and of several together."""
+"""The commands `python -m attention_sieve probe-tasks` and `reconstruct`: probes of single heads, and of several
+together."""
 
 import argparse
 import sys
@@ -9,24 +10,39 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import PassSettings, head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.commands import TABLES, check_output, checkpoint_facts, loaded, prepared_texts, progress_bar, write_table
-from core.options import (
+from attention_sieve.core.attention.settings import PassSettings, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.commands import (
+    TABLES,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    write_table,
+)
+from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
     add_text_columns_option,
     add_too_long_option,
 )
-from core.passes.texts import PassText
-from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.files.labelled import LABEL_COLUMN, PART_COLUMNS
-from core.probing_tasks.read_task import read_task
-from core.probing_tasks.reconstruction import gain, reconstruct
-from core.probing_tasks.report import TaskReport, code_lengths, corrected, selectivity, task_report, texts_of
-from core.probing_tasks.task import Task, check_task
-from core.probing_tasks.vectors import POOLINGS, Pooling, Vectors, usual_pooling
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.files.folders import read_tasks
+from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN, PART_COLUMNS
+from attention_sieve.core.probing_tasks.read_task import read_task
+from attention_sieve.core.probing_tasks.reconstruction import gain, reconstruct
+from attention_sieve.core.probing_tasks.report import (
+    TaskReport,
+    code_lengths,
+    corrected,
+    selectivity,
+    task_report,
+    texts_of,
+)
+from attention_sieve.core.probing_tasks.task import Task, check_task
+from attention_sieve.core.probing_tasks.vectors import POOLINGS, Pooling, Vectors, usual_pooling
 
 BY_LAYER_AND_HEAD: Final = ["layer", "head"]
 

@@ -11,13 +11,13 @@ from uuid import uuid4
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError
-from core.json_values import parse_json
-from core.probing_tasks.vectors import Pooling, TextVectors, Vectors
-from core.texts.text import Text, texts_sha256
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.probing_tasks.vectors import Pooling, TextVectors, Vectors
+from attention_sieve.core.texts.text import Text, texts_sha256
 
 MOST_BYTES: Final = 4 << 30
 """Limit of all files together; the least recently read ones are deleted first."""

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from core.probing_tasks.task import PARTS, Task
+from attention_sieve.core.probing_tasks.task import PARTS, Task
 
 N_BINS: Final = 5
 """Bins over which the labels of a regression are distributed, as for sentence similarity in the paper. The probe's loss

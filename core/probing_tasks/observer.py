@@ -8,13 +8,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from core.attention.observed import check_heads_are_seen, observe
-from core.attention.settings import Kind, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
-from core.passes.texts import PassText
-from core.probing_tasks.vectors import Pooling, TextVectors, check_pooling, places_to_read
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.settings import Kind, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.vectors import Pooling, TextVectors, check_pooling, places_to_read
 
 HIDDEN_STATES: Final = {"decoder": "decoder_hidden_states", "cross": "decoder_hidden_states"}
 

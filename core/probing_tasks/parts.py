@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Final
 
-from core.probing_tasks.task import PARTS
+from attention_sieve.core.probing_tasks.task import PARTS
 
 SHARES: Final = (4, 1, 1)
 """Relative sizes of PARTS; SentEval has 10, 1 and 1, but ten times as many rows."""

@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import Arrays
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.probing_tasks.vectors import Pooling, TextVectors
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.vectors import Pooling, TextVectors
+from attention_sieve.core.texts.text import Text
 
 
 @cache
@@ -21,7 +21,7 @@ def vectors_question(pooling: Pooling) -> Question[Text, TextVectors]:
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextVectors]]]:
-        from core.probing_tasks.observer import text_vectors
+        from attention_sieve.core.probing_tasks.observer import text_vectors
 
         return text_vectors(checkpoint, prepared, settings, pooling)
 

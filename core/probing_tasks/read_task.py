@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.question import answer
-from core.passes.texts import PassText
-from core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
-from core.probing_tasks.question import vectors_question
-from core.probing_tasks.report import texts_of
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import Pooling, TextVectors, Vectors
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
+from attention_sieve.core.probing_tasks.question import vectors_question
+from attention_sieve.core.probing_tasks.report import texts_of
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import Pooling, TextVectors, Vectors
 
 Batch = Sequence[tuple[int, TextVectors]]
 """Index and vectors of each text of a batch."""

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.errors import AnalysisError
-from core.probing_tasks.labels import labels_of, score
-from core.probing_tasks.report import ALPHA, TaskReport, features_of, interval
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import Vectors
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.labels import labels_of, score
+from attention_sieve.core.probing_tasks.report import ALPHA, TaskReport, features_of, interval
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import Vectors
 
 EVERY: Final = 2
 """Every number of heads is tried up to this many layers' heads; beyond that, numbers grow by GROWTH."""
@@ -84,7 +84,7 @@ def reconstruct(
     """Probe the concatenated vectors of the best n heads for growing n.
 
     Args:
-        task, vectors: as for `core.probing_tasks.report.task_report`.
+        task, vectors: as for `attention_sieve.core.probing_tasks.report.task_report`.
         report: on both; heads are ranked by its scores on the validation part, ties by index.
         steps: numbers of heads, ascending; None for `usual_steps`.
         alpha: intervals cover 1 - alpha.
@@ -92,7 +92,7 @@ def reconstruct(
     Raises: AnalysisError for a number of heads that the checkpoint does not have.
     Source: Jo and Myaeng 2020.
     """
-    from core.probing_tasks.probes.probe import growing
+    from attention_sieve.core.probing_tasks.probes.probe import growing
 
     labels, ranked = labels_of(task), ranking(report)
     counts = tuple(usual_steps(len(ranked), vectors.shape[1]) if steps is None else steps)

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.errors import AnalysisError
-from core.probing_tasks.labels import Baseline, Labels, labels_of, score
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import Vectors, pair_features
-from core.statistics.cases import beats_by_chance
-from core.statistics.means import Correction, adjusted, half_interval, moments, wilson
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.labels import Baseline, Labels, labels_of, score
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import Vectors, pair_features
+from attention_sieve.core.statistics.cases import beats_by_chance
+from attention_sieve.core.statistics.means import Correction, adjusted, half_interval, moments, wilson
+from attention_sieve.core.texts.text import Text
 
 LAYER: Final = -1
 """Marks the output of a whole layer, in place of a head's index."""
@@ -141,14 +141,14 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
     """Probe every head and every layer for a task.
 
     Args:
-        task: that `core.probing_tasks.task.check_task` accepts.
+        task: that `attention_sieve.core.probing_tasks.task.check_task` accepts.
         vectors: of `texts_of(task)`.
         alpha: intervals cover 1 - alpha.
 
     Source: Jo and Myaeng 2020. Their classifier is trained by RMSprop until the validation accuracy
     stops increasing; here the penalised loss is minimised.
     """
-    from core.probing_tasks.probes.baselines import baselines
+    from attention_sieve.core.probing_tasks.probes.baselines import baselines
 
     labels = labels_of(task)
     layer, head = places(vectors.shape)
@@ -219,7 +219,7 @@ def code_lengths(task: Task, vectors: Vectors, seed: int = 0) -> tuple[Float[np.
         task, vectors: as for `task_report`; a task of classes.
         seed: of the order of the rows.
     """
-    from core.probing_tasks.probes.code_length import code_length
+    from attention_sieve.core.probing_tasks.probes.code_length import code_length
 
     labels, bits = labels_of(task), np.full(len(places(vectors.shape)[0]), np.nan)
     uniform = np.nan
@@ -280,7 +280,7 @@ def _probed(
     task: Task, vectors: Vectors, labels: Labels
 ) -> tuple[Float[np.ndarray, "2 place"], Float[np.ndarray, "place test"], int]:
     """Strength and validation score of each place, its predictions, and the number of probes that did not converge."""
-    from core.probing_tasks.probes.probe import probe
+    from attention_sieve.core.probing_tasks.probes.probe import probe
 
     n_places = len(places(vectors.shape)[0])
     strength_and_validation, predicted = np.full((2, n_places), np.nan), np.full((n_places, len(labels.test)), np.nan)

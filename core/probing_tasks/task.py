@@ -10,9 +10,9 @@ from functools import cached_property
 from math import isfinite
 from typing import Final
 
-from core.errors import AnalysisError
-from core.finetuning.data import NUMBER
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import NUMBER
+from attention_sieve.core.texts.text import Text
 
 PARTS: Final = ("train", "validation", "test")
 """For fitting; for selecting strengths and heads; for testing."""

@@ -1,4 +1,5 @@
-"""The commands `python -m core tasks` and `python -m core sample-tasks`: probing tasks created from trees."""
+"""The commands `python -m attention_sieve tasks` and `python -m attention_sieve sample-tasks`: probing tasks created
+from trees."""
 
 import argparse
 import json
@@ -7,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from core.checkpoints.folders import program_folder
-from core.commands import check_name, make_folder, read_bytes, read_texts, write
-from core.errors import AnalysisError
-from core.finetuning.data import unpacked
-from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
-from core.options import add_output_option, add_text_columns_option, random_seed
-from core.probing_tasks.files.folders import ABOUT
-from core.probing_tasks.files.senteval import write_senteval
-from core.probing_tasks.from_trees.make import MOST_ROWS, MadeTask, make_tasks
-from core.probing_tasks.from_trees.sentences import Sentence, conllu_sentences, parsed_sentences
-from core.probing_tasks.task import PARTS, Task, check_task
-from core.texts.relations import parser_name
-from core.texts.text import SUFFIXES, Text
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.commands import check_name, make_folder, read_bytes, read_texts, write
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import unpacked
+from attention_sieve.core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
+from attention_sieve.core.options import add_output_option, add_text_columns_option, random_seed
+from attention_sieve.core.probing_tasks.files.folders import ABOUT
+from attention_sieve.core.probing_tasks.files.senteval import write_senteval
+from attention_sieve.core.probing_tasks.from_trees.make import MOST_ROWS, MadeTask, make_tasks
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence, conllu_sentences, parsed_sentences
+from attention_sieve.core.probing_tasks.task import PARTS, Task, check_task
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.text import SUFFIXES, Text
 
 TREES: Final = (".conllu", ".conllu.gz")
 SAMPLE: Final = "movie-snippets"

@@ -7,10 +7,10 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.attention.settings import Kind
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.texts import PassText
+from attention_sieve.core.attention.settings import Kind
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText
 
 Pooling = Literal["cls", "last", "mean"]
 POOLINGS: Final[tuple[Pooling, ...]] = ("cls", "last", "mean")

@@ -10,13 +10,13 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.relations.cases import NO_RELATION, Cases, cases_of
-from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
-from core.statistics.cases import judge
-from core.statistics.documents import document_numbers
-from core.statistics.key_matched import Joined, KeyMatched
-from core.statistics.overlap import Overlap, overlap
-from core.texts.relations import RELATIONS, ROOT, Dependencies
+from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
+from attention_sieve.core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
+from attention_sieve.core.statistics.cases import judge
+from attention_sieve.core.statistics.documents import document_numbers
+from attention_sieve.core.statistics.key_matched import Joined, KeyMatched
+from attention_sieve.core.statistics.overlap import Overlap, overlap
+from attention_sieve.core.texts.relations import RELATIONS, ROOT, Dependencies
 
 Direction = Literal["dependent-to-head", "head-to-dependent"]
 DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
@@ -62,7 +62,7 @@ class ParsingSettings:
 AS_IN_PAPER: Final = ParsingSettings()
 AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUTHORS_OFFSETS)
 """As in Clark's code, which also takes the attention from a word to be that of its first token
-(`core.relations.observer`)."""
+(`attention_sieve.core.relations.observer`)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,8 +74,8 @@ class WordPredictions:
     attention to, or from, another word, such as the first word in a causal model or a single word. REMOVED for a head
     that was removed from the checkpoint."""
     has_tokens: Bool[np.ndarray, " word"]
-    """As in core.texts.words.WordMap: False for truncated words, and for words of characters unknown to the
-    tokenizer."""
+    """As in attention_sieve.core.texts.words.WordMap: False for truncated words, and for words of characters unknown to
+    the tokenizer."""
     to_head: Float[np.ndarray, "layer head word"]
     """Attention from each word to its syntactic head, 0 to 1; NaN for a root, where one of the two has no tokens, where
     the word cannot see its head, and for a head that was removed."""
@@ -98,7 +98,7 @@ class TextPredictions(WordPredictions):
 
     dependencies: Dependencies
     document: str | None = None
-    """As in core.texts.text.Text."""
+    """As in attention_sieve.core.texts.text.Text."""
 
     @classmethod
     def of(
@@ -131,7 +131,7 @@ class RelationAccuracy:
     high: Float[np.ndarray, "direction layer head"]
     """Interval by document, or Wilson's if none is known."""
     design_effect: Float[np.ndarray, "direction layer head"]
-    """As in core.statistics.cases.Judgement: of the variance of `accuracy`."""
+    """As in attention_sieve.core.statistics.cases.Judgement: of the variance of `accuracy`."""
     p_values: Float[np.ndarray, "direction layer head"]
     """p-values against the baseline, corrected for the number of heads and directions."""
     key_matched: KeyMatched
@@ -173,16 +173,17 @@ def relation_accuracies(
     with each other; a head that attends to no other word is wrong.
 
     Whether a head beats the baseline is tested on the same cases, one-sided. If documents are known, these are the
-    units of tests and intervals (`core.statistics.documents`), and halves are drawn by document; a text without one
-    counts as a document of its own. If none is known, cases count as independent: intervals are Wilson's, and the test
-    is McNemar's exact one, by which half of the cases that only one of the two gets right are expected to be the head's
-    by chance. p-values are multiplied by the number of heads and directions (Bonferroni): valid for any dependence
-    between heads, and for any head selected afterwards, such as the best, whose p-value need not be the smallest. There
-    is no correction for the number of relations, and the baseline's offset is chosen on the same cases, in its favour.
+    units of tests and intervals (`attention_sieve.core.statistics.documents`), and halves are drawn by document; a text
+    without one counts as a document of its own. If none is known, cases count as independent: intervals are Wilson's,
+    and the test is McNemar's exact one, by which half of the cases that only one of the two gets right are expected to
+    be the head's by chance. p-values are multiplied by the number of heads and directions (Bonferroni): valid for any
+    dependence between heads, and for any head selected afterwards, such as the best, whose p-value need not be the
+    smallest. There is no correction for the number of relations, and the baseline's offset is chosen on the same cases,
+    in its favour.
 
-    The best head is named among those that also beat a second control (`core.statistics.key_matched`): they give the
-    right word more attention from the word that the relation joins to it than the text's other words give it. Its units
-    are documents, or texts if no document is known. A case read at a clitic is not compared.
+    The best head is named among those that also beat a second control (`attention_sieve.core.statistics.key_matched`):
+    they give the right word more attention from the word that the relation joins to it than the text's other words give
+    it. Its units are documents, or texts if no document is known. A case read at a clitic is not compared.
 
     Args:
         texts: predictions under one checkpoint.

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.passes.arrays import REMOVED
-from core.texts.relations import ROOT, ROOT_RELATION, Dependencies
+from attention_sieve.core.passes.arrays import REMOVED
+from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies
 
 NO_RELATION: Final = ("punct", ROOT_RELATION)
 """Relations that are not evaluated."""

@@ -1,4 +1,4 @@
-"""The command `python -m core parse-heads`: how well each head finds the heads of words."""
+"""The command `python -m attention_sieve parse-heads`: how well each head finds the heads of words."""
 
 import argparse
 import math
@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 import numpy as np
 import pandas as pd
 
-from core.commands import (
+from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
@@ -20,16 +20,16 @@ from core.commands import (
     read_texts,
     write_table,
 )
-from core.errors import AnalysisError
-from core.options import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import (
     add_alpha_option,
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
     add_texts_options,
 )
-from core.passes.prepare import queries_text
-from core.relations.accuracy import (
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.relations.accuracy import (
     AS_IN_CODE,
     AS_IN_PAPER,
     DIRECTIONS,
@@ -43,12 +43,12 @@ from core.relations.accuracy import (
     beats_baseline,
     relation_accuracies,
 )
-from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS
-from core.relations.question import ParsedText, prediction_question
-from core.statistics.documents import documents_fact, documents_note, n_documents
-from core.texts.relations import dependencies, relations_source
-from core.texts.text import Text, texts_sha256
-from core.texts.words import FromWord
+from attention_sieve.core.relations.offsets import AUTHORS_OFFSETS, OFFSETS
+from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.statistics.documents import documents_fact, documents_note, n_documents
+from attention_sieve.core.texts.relations import dependencies, relations_source
+from attention_sieve.core.texts.text import Text, texts_sha256
+from attention_sieve.core.texts.words import FromWord
 
 LEAST_CASES: Final = 100
 """Minimum number of cases of a relation that is written; as in the authors' table."""

@@ -9,15 +9,15 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import REMOVED
-from core.passes.batches import to_device
-from core.passes.between_words import FromWord, WordCollector
-from core.passes.collect import collect
-from core.passes.texts import PassText
-from core.relations.accuracy import WordPredictions
-from core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import REMOVED
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.between_words import FromWord, WordCollector
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.relations.accuracy import WordPredictions
+from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
 
 NO_WORD: Final = -1
 """In place of a head among the words with tokens, for a word without one."""
@@ -52,10 +52,10 @@ def predictions(
     Args:
         checkpoint: loaded.
         texts: prepared for the kind of attention in the settings.
-        trees: of each text's queries (`core.passes.prepare.queries_text`).
+        trees: of each text's queries (`attention_sieve.core.passes.prepare.queries_text`).
         settings: which attention, and which heads are off.
         from_word: how attention from several tokens of a word is aggregated.
-        batch_tokens: as in `core.passes.collect.collect`.
+        batch_tokens: as in `attention_sieve.core.passes.collect.collect`.
 
     Yields: index of the text and its predictions; not in input order.
     Source: Clark et al. 2019, section 4.2; attention from a word is the mean over its tokens, as in the paper; their

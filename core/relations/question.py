@@ -9,16 +9,16 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from core.attention.settings import ONE_STACK, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import Arrays, array_to_text, text_to_array
-from core.passes.prepare import trees
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.relations.accuracy import TextPredictions, WordPredictions
-from core.texts.relations import Dependencies, parser_name
-from core.texts.text import Text, text_fields
-from core.texts.words import FromWord, Words
+from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
+from attention_sieve.core.passes.prepare import trees
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.relations.accuracy import TextPredictions, WordPredictions
+from attention_sieve.core.texts.relations import Dependencies, parser_name
+from attention_sieve.core.texts.text import Text, text_fields
+from attention_sieve.core.texts.words import FromWord, Words
 
 KINDS: Final = (*ONE_STACK, "encoder", "decoder")
 WHY_NOT: Final = (
@@ -35,9 +35,10 @@ class ParsedText:
     text: Text
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
-    """As in core.texts.words.Words, of what the queries of the attention read (core.passes.prepare.queries_text)."""
+    """As in attention_sieve.core.texts.words.Words, of what the queries of the attention read
+    (attention_sieve.core.passes.prepare.queries_text)."""
     head_of_word: tuple[int, ...]
-    """As in core.texts.relations.Dependencies.heads."""
+    """As in attention_sieve.core.texts.relations.Dependencies.heads."""
 
     @classmethod
     def of(cls, text: Text, tree: Dependencies) -> "ParsedText":
@@ -63,7 +64,7 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
     def compute(
         checkpoint: Checkpoint, items: Sequence[ParsedText], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, WordPredictions]]]:
-        from core.relations.observer import predictions
+        from attention_sieve.core.relations.observer import predictions
 
         return predictions(checkpoint, prepared, items, settings, from_word=from_word)
 
@@ -100,7 +101,7 @@ def _unpack(arrays: Arrays) -> WordPredictions:
 def _compute_parsed(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextPredictions]]]:
-    from core.relations.observer import predictions
+    from attention_sieve.core.relations.observer import predictions
 
     parsed = [
         tree

@@ -1,4 +1,5 @@
-"""The commands `python -m core score` and `python -m core roles`: sieve bias scores of texts, and tests for roles."""
+"""The commands `python -m attention_sieve score` and `python -m attention_sieve roles`: sieve bias scores of texts, and
+tests for roles."""
 
 import argparse
 import sys
@@ -9,10 +10,10 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import load_checkpoint
-from core.commands import (
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.commands import (
     CSV,
     PARQUET,
     answers,
@@ -23,8 +24,8 @@ from core.commands import (
     read_texts,
     write,
 )
-from core.errors import AnalysisError
-from core.options import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import (
     add_alpha_option,
     add_checkpoint_options,
     add_correction_option,
@@ -32,14 +33,14 @@ from core.options import (
     add_random_weights_option,
     add_texts_options,
 )
-from core.passes.prepare import prepare_all
-from core.roles.controls import RoleCounts, control_passes, role_counts
-from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
-from core.roles.matched_pairs import MatchedTests, matched_tests
-from core.roles.measures import SYNTACTIC, USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
-from core.roles.question import MATCHED_PAIRS, scores_question
-from core.roles.roles import BY_NAME, ROLES, known_roles
-from core.roles.tables import (
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.roles.controls import RoleCounts, control_passes, role_counts
+from attention_sieve.core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
+from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
+from attention_sieve.core.roles.measures import SYNTACTIC, USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import MATCHED_PAIRS, scores_question
+from attention_sieve.core.roles.roles import BY_NAME, ROLES, known_roles
+from attention_sieve.core.roles.tables import (
     ScoreTable,
     counts_by_control,
     counts_table,
@@ -48,9 +49,9 @@ from core.roles.tables import (
     read_score_table,
     score_table,
 )
-from core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
-from core.roles.uncertainty.stability import few_texts, resamples, stability
-from core.texts.text import Text, texts_sha256
+from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
+from attention_sieve.core.roles.uncertainty.stability import few_texts, resamples, stability
+from attention_sieve.core.texts.text import Text, texts_sha256
 
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 

@@ -11,14 +11,14 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Int
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import randomly_initialised
-from core.passes.question import Question
-from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import RoleScores, TextMeasures
-from core.roles.question import permuted_keys_question, scores_question
-from core.roles.roles import ROLES
-from core.texts.text import Text
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
+from attention_sieve.core.roles.measures import RoleScores, TextMeasures
+from attention_sieve.core.roles.question import permuted_keys_question, scores_question
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)

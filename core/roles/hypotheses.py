@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.errors import AnalysisError
-from core.roles.roles import BY_NAME, LACKS
-from core.statistics.means import Correction, adjusted, half_interval, moments, ratio, rejects
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.roles import BY_NAME, LACKS
+from attention_sieve.core.statistics.means import Correction, adjusted, half_interval, moments, ratio, rejects
 
 Method = Literal["test", "mean"]
 Rule = Literal["role", "paper"]
@@ -95,7 +95,7 @@ class HeadTests:
     """p_role after the correction over its family, in [0, 1]."""
     low: Float[np.ndarray, "role layer head"]
     """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts. Student's;
-    `core.roles.uncertainty.intervals` has better ones for syntactic roles."""
+    `attention_sieve.core.roles.uncertainty.intervals` has better ones for syntactic roles."""
     high: Float[np.ndarray, "role layer head"]
     """Upper end of that interval."""
     holds: Bool[np.ndarray, "role layer head"]
@@ -141,7 +141,7 @@ def role_tests(
 
 
 Moments = tuple[Int[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]
-"""Count, mean and sum of squared deviations, as of `core.statistics.means.moments`."""
+"""Count, mean and sum of squared deviations, as of `attention_sieve.core.statistics.means.moments`."""
 
 
 def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
@@ -207,7 +207,7 @@ def one_sided(
     """The test from the number of values, their mean, and the sum of their squared deviations from it.
 
     Args:
-        texts, mean, squares: as of `core.statistics.means.moments`.
+        texts, mean, squares: as of `attention_sieve.core.statistics.means.moments`.
         threshold: of the mean.
         ddof: of the standard deviation.
         within: range of p-values to compute; lower ones become 0 and higher ones 1, which saves most of the time.

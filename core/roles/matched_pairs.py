@@ -13,14 +13,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
-from core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, Direction, mean_of_known
-from core.roles.pair_sieves import oriented
-from core.roles.roles import DIRECTIONS
-from core.statistics.means import moments
-from core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
-from core.texts.text import Text
-from core.texts.tokens import TokenizedText
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
+from attention_sieve.core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, Direction, mean_of_known
+from attention_sieve.core.roles.pair_sieves import oriented
+from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.statistics.means import moments
+from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TokenizedText
 
 N_MATCHED: Final = 2 * len(SYNTACTIC_MEASURES)
 """Scores of a text: of pairs that a relation joins, by SYNTACTIC_MEASURES, then of pairs that none joins."""

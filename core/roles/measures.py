@@ -13,9 +13,9 @@ from typing import Final, Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.errors import AnalysisError
-from core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role
-from core.statistics.means import moments
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role
+from attention_sieve.core.statistics.means import moments
 
 Direction = Literal["dependent-to-head", "head-to-dependent", "both"]
 Scale = Literal["score", "share"]
@@ -33,7 +33,7 @@ class RoleSet:
     """
 
     names: tuple[str, ...]
-    """Of `core.roles.roles.BY_NAME`, in its order."""
+    """Of `attention_sieve.core.roles.roles.BY_NAME`, in its order."""
 
     @cached_property
     def records(self) -> tuple[Role, ...]:

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from core.attention.observers import Tile
-from core.passes.batches import to_device
-from core.roles.matched_pairs import N_MATCHED, MatchedSieves, TextMatches
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.roles.matched_pairs import N_MATCHED, MatchedSieves, TextMatches
 
 
 class EntryWeights:

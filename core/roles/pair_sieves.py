@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.passes.texts import PassText
-from core.roles.measures import RoleSet
-from core.roles.roles import DIRECTIONS, Pairs, Role
-from core.texts.relations import TokenPair
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import RoleSet
+from attention_sieve.core.roles.roles import DIRECTIONS, Pairs, Role
+from attention_sieve.core.texts.relations import TokenPair
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

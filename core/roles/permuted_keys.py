@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from core.attention.observers import Observer, Tile
-from core.attention.settings import Reach, live_keys
-from core.checkpoints.checkpoint import AttentionLayers
-from core.passes.batches import to_device
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observers import Observer, Tile
+from attention_sieve.core.attention.settings import Reach, live_keys
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.texts import PassText
 
 POSITION_BITS: Final = 20
 """Bits for a token's position in a text, so that every entry of a text's attention has its own number."""

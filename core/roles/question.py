@@ -5,20 +5,20 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from core.attention.settings import PassSettings, live_keys
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.passes.arrays import Arrays
-from core.passes.prepare import trees, with_relations
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
-from core.roles.measures import USUAL, RoleSet, TextMeasures
-from core.roles.roles import ROLES
-from core.texts.relations import parser_name
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings, live_keys
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.prepare import trees, with_relations
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
+from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
-    from core.attention.observers import Observer
+    from attention_sieve.core.attention.observers import Observer
 
 CHUNK: Final = 64
 """Minimum number of texts that are parsed and passed before the next are parsed, so that a stopped command keeps what
@@ -42,8 +42,8 @@ def _compute(
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
     """Measures of batches of texts of similar length, which are parsed in chunks; keys are permuted if there is a
     seed."""
-    from core.passes.batches import BATCH_TOKENS, plan_batches
-    from core.roles.scores import score_batch
+    from attention_sieve.core.passes.batches import BATCH_TOKENS, plan_batches
+    from attention_sieve.core.roles.scores import score_batch
 
     attention = checkpoint.attentions[settings.kind]
     batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
@@ -63,7 +63,7 @@ def _permuted(
     scores: "Observer", texts: Sequence[PassText], attention: AttentionLayers, seed: int
 ) -> "tuple[Observer]":
     """The only observer of a pass with permuted keys."""
-    from core.roles.permuted_keys import PermutedKeys
+    from attention_sieve.core.roles.permuted_keys import PermutedKeys
 
     return (PermutedKeys(scores, texts, attention, seed),)
 
@@ -137,7 +137,7 @@ def scores_question(names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasur
 
 
 SCORES: Final = scores_question()
-"""The same of the usual roles; `core.roles.measures.role_scores` makes them scores by role."""
+"""The same of the usual roles; `attention_sieve.core.roles.measures.role_scores` makes them scores by role."""
 
 SCORES_WITHOUT_PARSER: Final = replace(
     SCORES, name="scores, without relations", depends_on=text_alone, compute=partial(_compute, parses=False)
@@ -170,8 +170,8 @@ def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
 def _compare_pairs(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextMatches]]]:
-    from core.passes.collect import collect
-    from core.roles.observer import MatchedObserver
+    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.roles.observer import MatchedObserver
 
     attention, none = checkpoint.attentions[settings.kind], MatchedPairs(related=(), unrelated={})
     parsed = zip(prepared, trees(prepared, texts), strict=True)

@@ -1,7 +1,7 @@
 """The roles that a head can have: one record each, from which everything about them follows, and who holds which.
 
-A new role is one record here, one `Look` in `dashboard.figures.appearance`, and a test: its scores, references, columns
-in files, picture over the arcs and sentences on pages derive from these.
+A new role is one record here, one `Look` in `attention_sieve.dashboard.figures.appearance`, and a test: its scores,
+references, columns in files, picture over the arcs and sentences on pages derive from these.
 """
 
 from collections import defaultdict
@@ -12,10 +12,10 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.errors import AnalysisError, quoted
-from core.passes.texts import PassText
-from core.texts.relations import RELATIONS, TokenPair
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.errors import AnalysisError, quoted
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.relations import RELATIONS, TokenPair
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 LOCAL_RADIUS: Final = 2
 DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")

@@ -10,16 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import observe
-from core.attention.observers import MapObserver, Observer, Tile
-from core.attention.settings import PassSettings, Window
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.passes.batches import gates, model_inputs, to_device
-from core.passes.texts import PassText, TextAttention
-from core.roles.measures import USUAL, RoleSet, TextMeasures
-from core.roles.observer import EntryWeights
-from core.roles.roles import Band
-from core.roles.sieves import BatchSieves, batch_sieves
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import MapObserver, Observer, Tile
+from attention_sieve.core.attention.settings import PassSettings, Window
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.passes.batches import gates, model_inputs, to_device
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
+from attention_sieve.core.roles.observer import EntryWeights
+from attention_sieve.core.roles.roles import Band
+from attention_sieve.core.roles.sieves import BatchSieves, batch_sieves
 
 OVERVIEW_BLOCKS: Final = 128
 """Maximum number of blocks along the longer axis of an overview."""

@@ -16,12 +16,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import UNLIMITED, Reach, Window, live_keys
-from core.passes.texts import PassText
-from core.roles.measures import USUAL, RoleSet
-from core.roles.pair_sieves import oriented, pair_sieves
-from core.roles.references import row_references
-from core.roles.roles import BY_NAME, DIRECTIONS, Band, Keys, KeySet, Pairs, Role
+from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window, live_keys
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import USUAL, RoleSet
+from attention_sieve.core.roles.pair_sieves import oriented, pair_sieves
+from attention_sieve.core.roles.references import row_references
+from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, Band, Keys, KeySet, Pairs, Role
 
 
 @dataclass(frozen=True)

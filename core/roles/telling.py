@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from core.attention.settings import Head, highest_head
-from core.passes.texts import TextAttention
-from core.roles.roles import DIRECTIONS
-from core.roles.sieves import sieve_cells
-from core.texts.tokens import SPECIAL
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.tokens import SPECIAL
 
 
 def telling_head(text_attention: TextAttention) -> Head:

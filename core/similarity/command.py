@@ -1,4 +1,4 @@
-"""The command `python -m core distances`: how far apart all heads of a checkpoint attend."""
+"""The command `python -m attention_sieve distances`: how far apart all heads of a checkpoint attend."""
 
 import argparse
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.commands import (
+from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
@@ -16,10 +16,15 @@ from core.commands import (
     read_texts,
     write_table,
 )
-from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
-from core.similarity.distances import ROWS, DistanceSettings, HeadDistances, head_distances
-from core.similarity.question import distance_question
-from core.texts.text import texts_sha256
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_texts_options,
+)
+from attention_sieve.core.similarity.distances import ROWS, DistanceSettings, HeadDistances, head_distances
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.texts.text import texts_sha256
 
 
 def add_command(commands: Any) -> None:

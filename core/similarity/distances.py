@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.spatial.distance import squareform
 
-from core.attention.settings import Head
-from core.errors import AnalysisError
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
 
 ROWS: Final = 128
 """Maximum number of sampled queries per text; the paper's texts are no longer."""

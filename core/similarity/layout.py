@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from core.attention.settings import Head
-from core.similarity.distances import Distances, present_heads
-from core.similarity.leaf_order import best_leaf_order
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.similarity.distances import Distances, present_heads
+from attention_sieve.core.similarity.leaf_order import best_leaf_order
 
 MOST_LEAVES: Final = 160
 """Maximum number of leaves of a legible dendrogram; with more heads, the closest are merged into one leaf."""

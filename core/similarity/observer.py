@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observers import Tile
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.passes.batches import BATCH_TOKENS, to_device
-from core.passes.collect import collect
-from core.passes.texts import PassText
-from core.pauses import pause
-from core.similarity.distances import (
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.passes.batches import BATCH_TOKENS, to_device
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.similarity.distances import (
     FLOOR,
     MAP_ENTRIES,
     MOST,

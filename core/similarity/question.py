@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import Arrays
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.similarity.distances import DistanceSettings, TextDistances
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.similarity.distances import DistanceSettings, TextDistances
+from attention_sieve.core.texts.text import Text
 
 
 @cache
@@ -21,7 +21,7 @@ def distance_question(settings: DistanceSettings) -> Question[Text, TextDistance
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextDistances]]]:
-        from core.similarity.observer import text_distances
+        from attention_sieve.core.similarity.observer import text_distances
 
         return text_distances(checkpoint, prepared, pass_settings, settings)
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.means import Correction, adjusted, ratio
+from attention_sieve.core.statistics.means import Correction, adjusted, ratio
 
 ALPHA: Final = 0.05
 """Intervals cover 1 - ALPHA."""

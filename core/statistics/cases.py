@@ -10,9 +10,15 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.documents import above_zero, design_effect, document_means, document_sums, share_interval
-from core.statistics.key_matched import Joined, KeyMatched, key_matched
-from core.statistics.means import ratio, wilson
+from attention_sieve.core.statistics.documents import (
+    above_zero,
+    design_effect,
+    document_means,
+    document_sums,
+    share_interval,
+)
+from attention_sieve.core.statistics.key_matched import Joined, KeyMatched, key_matched
+from attention_sieve.core.statistics.means import ratio, wilson
 
 N_HALVES: Final = 2
 
@@ -49,13 +55,13 @@ class Judgement:
     """Share of the cases that a head gets right, 0 to 1; NaN for a group without cases."""
     low: Float[np.ndarray, "group *head"]
     high: Float[np.ndarray, "group *head"]
-    """Wilson interval; with documents as units `core.statistics.documents.share_interval`."""
+    """Wilson interval; with documents as units `attention_sieve.core.statistics.documents.share_interval`."""
     baselines: Float[np.ndarray, "baseline group"]
     """Share of the cases that each baseline gets right."""
     p_values: Float[np.ndarray, "baseline group *head"]
-    """p-values of `beats_by_chance`, or with documents as units of `core.statistics.documents.above_zero` for the
-    difference to the baseline; times the number of heads (Bonferroni): valid for any dependence between heads, and for
-    any head selected afterwards, such as the best."""
+    """p-values of `beats_by_chance`, or with documents as units of
+    `attention_sieve.core.statistics.documents.above_zero` for the difference to the baseline; times the number of heads
+    (Bonferroni): valid for any dependence between heads, and for any head selected afterwards, such as the best."""
     n_documents: Int[np.ndarray, " group"] | None
     """Documents with cases; None where cases count as independent."""
     design_effect: Float[np.ndarray, "group *head"]

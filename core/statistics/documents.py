@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.means import ratio, wilson
+from attention_sieve.core.statistics.means import ratio, wilson
 
 LEAST_DOCUMENTS: Final = 2
 """Minimum number of documents for a variance between documents."""

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.errors import AnalysisError
-from core.statistics.means import moments, ratio, refuse_infinite
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.statistics.means import moments, ratio, refuse_infinite
 
 STAKES: Final = tuple(np.linspace(0.01, 0.95, 13).tolist())
 """Shares of the wealth staked on each text; one game is played with each, and the evidence is their mean wealth. High

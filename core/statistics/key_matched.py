@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.documents import above_zero, document_means, document_sums
-from core.statistics.means import ratio
+from attention_sieve.core.statistics.documents import above_zero, document_means, document_sums
+from attention_sieve.core.statistics.means import ratio
 
 LEAST_TIMES: Final = 2
 """How many times as much attention as from other words the right word has to get for a head to beat the control. With

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 Correction = Literal["bh", "holm", "none"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.statistics.means import ratio, refuse_infinite
+from attention_sieve.core.statistics.means import ratio, refuse_infinite
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from core.surface.statistics import HeadStatistics
+from attention_sieve.core.surface.statistics import HeadStatistics
 
 BEHAVIOURS: Final = ("next", "previous", "broad", "cls", "sep", "punctuation")
 """Labels of a head; if several apply, the last one is used."""

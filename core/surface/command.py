@@ -1,4 +1,4 @@
-"""The command `python -m core surface`: what each head looks at."""
+"""The command `python -m attention_sieve surface`: what each head looks at."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.commands import (
+from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
@@ -21,13 +21,18 @@ from core.commands import (
     read_texts,
     write_table,
 )
-from core.options import add_checkpoint_options, add_output_option, add_random_weights_option, add_texts_options
-from core.surface.frequencies import FREQUENCY_SUFFIXES, FrequencyList, frequencies_of, read_frequencies
-from core.surface.key_kinds import PUNCTUATION, SurfaceSettings
-from core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
-from core.surface.per_text import TextGradients, TextSurface
-from core.surface.question import surface_question
-from core.surface.statistics import (
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_texts_options,
+)
+from attention_sieve.core.surface.frequencies import FREQUENCY_SUFFIXES, FrequencyList, frequencies_of, read_frequencies
+from attention_sieve.core.surface.key_kinds import PUNCTUATION, SurfaceSettings
+from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
+from attention_sieve.core.surface.per_text import TextGradients, TextSurface
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import (
     HeadStatistics,
     LayerStatistics,
     gradient_statistics,
@@ -35,7 +40,7 @@ from core.surface.statistics import (
     layer_statistics,
     uniform_entropy,
 )
-from core.texts.text import texts_sha256
+from attention_sieve.core.texts.text import texts_sha256
 
 COLUMNS: Final = ("statistic", "layer", "head", "mean", "low", "high", "texts", "offset", "holds")
 
@@ -98,7 +103,7 @@ def surface(arguments: argparse.Namespace) -> None:
             confidence interval
         texts: number of texts with such keys
     """
-    from core.surface.gradients import attention_gradients, check_gradients
+    from attention_sieve.core.surface.gradients import attention_gradients, check_gradients
 
     texts = read_texts(arguments.texts, arguments.text_columns)
     frequencies = _frequencies(arguments.frequencies) or frequencies_of(texts)

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Int
 
-from core.errors import TextError
-from core.texts.text import MAX_BYTES, Text
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.text import MAX_BYTES, Text
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 ENOUGH_WORDS: Final = 50_000
 """Minimum size of a corpus, in words, to use its own counts: in smaller ones, most words occur once or twice."""

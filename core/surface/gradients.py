@@ -11,15 +11,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from core.attention.observed import has_attention_interface, observe, tiles
-from core.attention.settings import PassSettings, live_keys
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.batches import BATCH_TOKENS, check_length, gates, model_inputs, plan_batches, to_device
-from core.passes.masked_tokens import masked_tokens
-from core.passes.texts import PassText
-from core.surface.key_kinds import PUNCTUATION, key_kinds
-from core.surface.per_text import KEY_KINDS, TextGradients
+from attention_sieve.core.attention.observed import has_attention_interface, observe, tiles
+from attention_sieve.core.attention.settings import PassSettings, live_keys
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, gates, model_inputs, plan_batches, to_device
+from attention_sieve.core.passes.masked_tokens import masked_tokens
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.surface.key_kinds import PUNCTUATION, key_kinds
+from attention_sieve.core.surface.per_text import KEY_KINDS, TextGradients
 
 
 def attention_gradients(

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import live_keys
-from core.checkpoints.checkpoint import AttentionLayers
-from core.passes.texts import PassText
-from core.surface.per_text import KEY_KINDS, SHARES, SPREAD
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.attention.settings import live_keys
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, SPREAD
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 PUNCTUATION: Final = (".", ",")
 """Tokens that count as punctuation by default. Source: Clark et al. 2019, section 3.2."""

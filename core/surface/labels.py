@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.means import moments, ratio
-from core.surface.per_text import TextSurface
+from attention_sieve.core.statistics.means import moments, ratio
+from attention_sieve.core.surface.per_text import TextSurface
 
 RARE: Final = ("on rarest", "on two rarest", "column rarest")
 """Statistics that need ranks of words."""

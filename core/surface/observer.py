@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import has_attention_interface
-from core.attention.observers import Tile
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import to_device
-from core.passes.texts import PassText
-from core.surface.frequencies import token_words
-from core.surface.key_kinds import (
+from attention_sieve.core.attention.observed import has_attention_interface
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.surface.frequencies import token_words
+from attention_sieve.core.surface.key_kinds import (
     MEASURES,
     NEIGHBOURS,
     SMOOTHED,
@@ -25,8 +25,8 @@ from core.surface.key_kinds import (
     row_weights,
     uniform_entropies,
 )
-from core.surface.per_text import SHARES, TextSurface
-from core.texts.tokens import SPECIAL
+from attention_sieve.core.surface.per_text import SHARES, TextSurface
+from attention_sieve.core.texts.tokens import SPECIAL
 
 HIDDEN: Final = -2.0
 """Added to the attention to special tokens and padding, to exclude them from the most attended keys."""
@@ -39,7 +39,7 @@ def surface_collector(
     checkpoint: Checkpoint,
     settings: SurfaceSettings = USUAL_SURFACE,
 ) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
-    """Factory of observers, for core.passes.collect.collect.
+    """Factory of observers, for attention_sieve.core.passes.collect.collect.
 
     Args:
         checkpoint: loaded.
@@ -49,7 +49,7 @@ def surface_collector(
 
 
 class SurfaceObserver:
-    """Accumulates every statistic of core.surface.per_text.TextSurface during the pass.
+    """Accumulates every statistic of attention_sieve.core.surface.per_text.TextSurface during the pass.
 
     Shares are means over the queries for which they are defined, of rows normalised to sum to 1: `self` over all
     queries, `previous` and `next` over those with such a key, the kinds of keys over all, `sep from sep` over the

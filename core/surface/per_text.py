@@ -1,6 +1,7 @@
 """Surface statistics of single texts: shares of attention by kind of key, entropy, confidence, most attended keys.
 
-Does not import torch. `core.surface.statistics` and `core.surface.labels` aggregate them over texts.
+Does not import torch. `attention_sieve.core.surface.statistics` and `attention_sieve.core.surface.labels` aggregate
+them over texts.
 """
 
 from dataclasses import dataclass
@@ -45,7 +46,8 @@ class TextSurface:
     output_agreement: Float[np.ndarray, " layer"]
     """The same of the cosine of their outputs; NaN if outputs of single heads cannot be observed."""
     key_words: tuple[str, ...] = ()
-    """Word that each key is part of, in lower case; empty for a special token. For core.surface.frequencies."""
+    """Word that each key is part of, in lower case; empty for a special token. For
+    attention_sieve.core.surface.frequencies."""
 
     @property
     def has_offsets(self) -> bool:

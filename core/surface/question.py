@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import Arrays, array_to_text, text_to_array
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.surface.key_kinds import PUNCTUATION, SurfaceSettings
-from core.surface.per_text import TextGradients, TextSurface
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.surface.key_kinds import PUNCTUATION, SurfaceSettings
+from attention_sieve.core.surface.per_text import TextGradients, TextSurface
+from attention_sieve.core.texts.text import Text
 
 _WORDS: Final = "key_words"
 _ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name != _WORDS)
@@ -28,8 +28,8 @@ def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSurface]]]:
-        from core.passes.collect import collect
-        from core.surface.observer import surface_collector
+        from attention_sieve.core.passes.collect import collect
+        from attention_sieve.core.surface.observer import surface_collector
 
         return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))
 
@@ -60,7 +60,7 @@ def _unpack_surface(arrays: Arrays) -> TextSurface:
 def _gradients(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextGradients]]]:
-    from core.surface.gradients import attention_gradients
+    from attention_sieve.core.surface.gradients import attention_gradients
 
     return attention_gradients(checkpoint, prepared, settings)
 

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.statistics.means import half_interval, moments, ratio
-from core.surface.labels import NEAR, RADIUS, offset_counts, rare_values
-from core.surface.per_text import KEY_KINDS, SHARES, SPREAD, TextGradients, TextSurface
+from attention_sieve.core.statistics.means import half_interval, moments, ratio
+from attention_sieve.core.surface.labels import NEAR, RADIUS, offset_counts, rare_values
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, SPREAD, TextGradients, TextSurface
 
 OF_KEYS: Final = (*KEY_KINDS, "sep from others")
 """Shares that are 0 for a text without such a key."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.errors import TextError
+from attention_sieve.core.errors import TextError
 
 N_COLUMNS: Final = 10
 MAX_NAME: Final = 100

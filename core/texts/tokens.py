@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.errors import NoTokens, TextTooLong, panics_caught
-from core.texts.text import Text
+from attention_sieve.core.errors import NoTokens, TextTooLong, panics_caught
+from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 FromWord = Literal["mean", "first"]
 """Attention from a word of several tokens: their mean (Clark et al.'s paper), or the first token (their code)."""

@@ -1,4 +1,4 @@
-"""The command `python -m core word-links`: which heads look from one word of a pattern to the other."""
+"""The command `python -m attention_sieve word-links`: which heads look from one word of a pattern to the other."""
 
 import argparse
 import sys
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.commands import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
@@ -19,21 +19,21 @@ from core.commands import (
     read_texts,
     write_table,
 )
-from core.errors import AnalysisError
-from core.options import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import (
     add_alpha_option,
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
     add_texts_options,
 )
-from core.passes.prepare import queries_text
-from core.statistics.documents import documents_fact, documents_note
-from core.texts.relations import dependencies, relations_source
-from core.texts.text import texts_sha256
-from core.word_links.on_corpus import PatternLinks, pattern_links
-from core.word_links.pattern import Pattern, PatternText
-from core.word_links.question import WORD_LINKS
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.statistics.documents import documents_fact, documents_note
+from attention_sieve.core.texts.relations import dependencies, relations_source
+from attention_sieve.core.texts.text import texts_sha256
+from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
+from attention_sieve.core.word_links.pattern import Pattern, PatternText
+from attention_sieve.core.word_links.question import WORD_LINKS
 
 
 def add_command(commands: Any) -> None:

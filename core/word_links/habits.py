@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import UNLIMITED, Reach, Window
-from core.passes.texts import PassText
-from core.texts.tokens import SPECIAL
-from core.word_links.on_text import TextWord, even_shares, words_on
+from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.on_text import TextWord, even_shares, words_on
 
 FURTHEST: Final = 12
 """Words further apart count as this far apart."""

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.settings import PassSettings, live_keys
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.passes.batches import to_device
-from core.passes.between_words import WordCollector
-from core.passes.collect import collect
-from core.passes.texts import PassText
-from core.texts.words import FIRST_WORD, WordMap, word_map
-from core.word_links.pattern import PatternAttention, PatternText, WordPair
+from attention_sieve.core.attention.settings import PassSettings, live_keys
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.between_words import WordCollector
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.words import FIRST_WORD, WordMap, word_map
+from attention_sieve.core.word_links.pattern import PatternAttention, PatternText, WordPair
 
 SHARES, COMPARED, OTHERS = range(3)
 Weights = list[tuple[int, WordPair, float]]

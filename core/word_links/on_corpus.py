@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.errors import AnalysisError
-from core.statistics.cases import N_HALVES
-from core.statistics.documents import (
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.statistics.cases import N_HALVES
+from attention_sieve.core.statistics.documents import (
     DocumentMeans,
     above_zero,
     document_means,
@@ -20,8 +20,8 @@ from core.statistics.documents import (
     document_sums,
     share_interval,
 )
-from core.statistics.means import Correction, adjusted
-from core.word_links.pattern import PatternAttention
+from attention_sieve.core.statistics.means import Correction, adjusted
+from attention_sieve.core.word_links.pattern import PatternAttention
 
 LEAST_GAIN: Final = 0.1
 """Minimum excess of a share over that of evenly spread attention, as a part of it: with enough texts, even a tiny
@@ -89,10 +89,10 @@ def pattern_links(
     """Means over texts, with intervals and tests.
 
     Documents are the units of intervals and tests where these are known, because texts of one document are similar
-    (core.statistics.documents); otherwise texts count as independent.
+    (attention_sieve.core.statistics.documents); otherwise texts count as independent.
 
     Args:
-        texts: results of `core.word_links.question.WORD_LINKS`.
+        texts: results of `attention_sieve.core.word_links.question.WORD_LINKS`.
         documents: name of each text's document, None for a text without one; None if no document is known.
         alpha: intervals cover 1 - alpha.
         correction: of the p-values over all heads.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import UNLIMITED, Head, Reach, live_keys
-from core.errors import AnalysisError
-from core.passes.texts import PassText, TextAttention
-from core.statistics.means import Correction, adjusted
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.word_links.chance import p_of_strongest, strongest_by_chance
+from attention_sieve.core.attention.settings import UNLIMITED, Head, Reach, live_keys
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.statistics.means import Correction, adjusted
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.word_links.chance import p_of_strongest, strongest_by_chance
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class WordLinks:
     n_links: Int[np.ndarray, " layer"]
     """Number of possible links, from a query word to a key word that it can attend to."""
     chance: Float[np.ndarray, " layer"]
-    """Expected share of the strongest link if attention is divided at random (core.word_links.chance); for a single
-    link, that of evenly spread attention; NaN as `shares`."""
+    """Expected share of the strongest link if attention is divided at random (attention_sieve.core.word_links.chance);
+    for a single link, that of evenly spread attention; NaN as `shares`."""
     p: Float[np.ndarray, "layer head"]
     """Probability of such a link if attention is divided at random, not corrected for the number of heads; NaN as
     `shares`."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.errors import AnalysisError
-from core.texts.relations import ROOT, UNIVERSAL, Dependencies
-from core.texts.text import Text
-from core.texts.words import Words
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import Words
 
 WordPair = tuple[int, int]
 """Indices of the attending word and the attended word among the words of a text."""
@@ -45,7 +45,7 @@ class PatternText:
     text: Text
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
-    """As in core.texts.words.Words."""
+    """As in attention_sieve.core.texts.words.Words."""
     pairs: tuple[WordPair, ...]
     """Pairs of the pattern."""
     others: tuple[WordPair, ...]
@@ -56,7 +56,7 @@ class PatternText:
         """A text with the pairs of a pattern; None if it has none.
 
         Args:
-            text: the text of the queries, as from core.passes.prepare.queries_text.
+            text: the text of the queries, as from attention_sieve.core.passes.prepare.queries_text.
             tree: its words and relations.
             pattern: the pattern.
         """

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head, highest_head
-from core.passes.texts import TextAttention
-from core.texts.text import Text
-from core.word_links.habits import WordAttention, word_attention
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.habits import WordAttention, word_attention
 
 LEAST_EXCESS: Final = 0.3
 """Least excess of a head that follows a pronoun. `benchmarks.findings.pronouns` prints how often some head reaches it

@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from core.attention.settings import ONE_STACK, PassSettings, Window
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.arrays import Arrays
-from core.passes.question import Question, text_alone, text_itself
-from core.passes.texts import PassText
-from core.texts.text import Text
-from core.word_links.habits import TextDistances, text_distances, word_attention
-from core.word_links.pattern import PatternAttention, PatternText
+from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import Arrays
+from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.habits import TextDistances, text_distances, word_attention
+from attention_sieve.core.word_links.pattern import PatternAttention, PatternText
 
 
 def _compute(
     checkpoint: Checkpoint, texts: Sequence[PatternText], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, PatternAttention]]]:
-    from core.word_links.observer import pattern_attention
+    from attention_sieve.core.word_links.observer import pattern_attention
 
     return pattern_attention(checkpoint, texts, prepared, settings)
 
@@ -62,8 +62,8 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
 def _distances(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextDistances]]]:
-    from core.passes.collect import collect
-    from core.passes.whole_maps import MapCollector
+    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.whole_maps import MapCollector
 
     layers = checkpoint.attentions[settings.kind]
     for batch in collect(checkpoint, prepared, settings, MapCollector):

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy.lib.stride_tricks import sliding_window_view
 
-from core.attention.settings import Head
-from core.passes.texts import TextAttention
-from core.word_links.habits import FURTHEST, Habits, WordAttention, word_attention
-from core.word_links.on_text import TextWord
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.word_links.habits import FURTHEST, Habits, WordAttention, word_attention
+from attention_sieve.core.word_links.on_text import TextWord
 
 STANDS_OUT: Final = 0.45
 """Least excess of a link that stands out: a choice of this project, far above random weights, whose greatest is 0.06 in

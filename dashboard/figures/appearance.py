@@ -14,7 +14,7 @@ class Look:
     """How one role is drawn. The letter stands in for the colour wherever colours cannot be told apart."""
 
     name: str
-    """The role as `core.roles.roles` names it."""
+    """The role as `attention_sieve.core.roles.roles` names it."""
     letter: str
     """One letter, different for every role."""
     color: str

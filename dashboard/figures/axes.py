@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS, SHAPES
-from dashboard.figures.figure import INK, of_kind
-from dashboard.figures.scales import HIGHEST_TAU
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS, SHAPES
+from attention_sieve.dashboard.figures.figure import INK, of_kind
+from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
 
 if TYPE_CHECKING:
     import altair as alt

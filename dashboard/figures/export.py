@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dashboard.figures.figure import INK, Figure
-from dashboard.figures.sheet import DARK, FONT, MARGIN, PAGE, PER_INCH, nested, sheet
+from attention_sieve.dashboard.figures.figure import INK, Figure
+from attention_sieve.dashboard.figures.sheet import DARK, FONT, MARGIN, PAGE, PER_INCH, nested, sheet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
-from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from dashboard.figures.roles.grid_svg import ABOVE, CELL, LEFT, SIGN, STEP, matrix_axes
-from dashboard.figures.sheet import DARK, Block, legend, room_for, sheet, square, text_width, write
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
+from attention_sieve.dashboard.figures.roles.grid_svg import ABOVE, CELL, LEFT, SIGN, STEP, matrix_axes
+from attention_sieve.dashboard.figures.sheet import DARK, Block, legend, room_for, sheet, square, text_width, write
 
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
-from dashboard.figures.axes import note, note_rows
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
+from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 
 if TYPE_CHECKING:
     import altair as alt

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from core.attention.settings import head_name
+from attention_sieve.core.attention.settings import head_name
 
 if TYPE_CHECKING:
     import altair as alt

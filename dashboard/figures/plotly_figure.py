@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.figure import Figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

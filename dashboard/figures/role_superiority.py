@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.statistics.by_role import ByRole
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import note, note_rows
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.core.statistics.by_role import ByRole
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
 
 ROW: Final = 48
 """Height of one role in pixels."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from core.roles.measures import Scale
+from attention_sieve.core.roles.measures import Scale
 
 HIGHEST_TAU: Final[dict[Scale, float]] = {"score": 10.0, "share": 1.0}
 """Largest tau that can be chosen."""

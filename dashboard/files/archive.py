@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from dashboard import wording
-from dashboard.figures.export import svg_png, table_csv, table_parquet
-from dashboard.files.provenance import models, texts
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.figures.export import svg_png, table_csv, table_parquet
+from attention_sieve.dashboard.files.provenance import models, texts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,12 +12,12 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from dashboard import wording
-from dashboard.figures.export import figure_svg
-from dashboard.figures.figure import Figure
-from dashboard.files.archive import Download, Picture, Table, archive, archive_name, file_name
-from dashboard.files.provenance import caption, titled
-from dashboard.plain import plain
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.files.archive import Download, Picture, Table, archive, archive_name, file_name
+from attention_sieve.dashboard.files.provenance import caption, titled
+from attention_sieve.dashboard.plain import plain
 
 if TYPE_CHECKING:
     import pandas as pd

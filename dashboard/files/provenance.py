@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from cache.engine import Engine
-from core.attention.settings import head_name
-from core.checkpoints.find import BUNDLED, BUNDLED_MODEL
-from core.roles.roles import ROLES
-from core.texts.relations import parser_name
-from core.texts.text import Text
-from dashboard import controls, wording
-from dashboard.state import Choice
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.state import Choice
 
 LONGEST_LINE: Final = 110
 LONGEST_QUOTE: Final = 60

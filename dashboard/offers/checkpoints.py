@@ -8,11 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.checkpoints.saved_runs import SavedRun, list_runs
-from core.errors import CheckpointError
-from dashboard.public import CHECKPOINTS, is_public
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs
+from attention_sieve.core.errors import CheckpointError
+from attention_sieve.dashboard.public import CHECKPOINTS, is_public
 
 DEPTH: Final = 2
 """Maximum depth of a checkpoint below a named folder: a run and its saved steps."""

@@ -5,9 +5,9 @@ from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
-from core.errors import FetchNeeded
-from dashboard import wording
+from attention_sieve.core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
+from attention_sieve.core.errors import FetchNeeded
+from attention_sieve.dashboard import wording
 
 _CONFIRMED: Final = "hub ids to fetch"
 _IS_SILENT: Final = "hub does not answer"

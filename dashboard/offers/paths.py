@@ -5,9 +5,9 @@ import re
 from pathlib import PureWindowsPath
 from typing import Final
 
-from core.checkpoints.folders import program_folder
-from dashboard.offers.results import named
-from dashboard.public import is_public
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.dashboard.offers.results import named
+from attention_sieve.dashboard.public import is_public
 
 _PATH: Final = re.compile(r"(?<![\w./:])(?:[A-Za-z]:\\|~?/(?=[^\s/]))[^\s\"'“”,;()]*")
 _log: Final = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from core.checkpoints.find import NETWORK_SHARE
-from core.errors import AnalysisError
-from dashboard.public import is_public
+from attention_sieve.core.checkpoints.find import NETWORK_SHARE
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.public import is_public
 
 if TYPE_CHECKING:
-    from core.corpus.results import Results
+    from attention_sieve.core.corpus.results import Results
 
 RESULTS: Final = "ATTENTION_SIEVE_RESULTS"
 OPTION: Final = "--results"
@@ -41,7 +41,7 @@ def _folder(entry: str) -> Path:
 
 def offered() -> dict[str, Path]:
     """Folders by displayed name: the folder name, or the whole path if two have the same name."""
-    from core.corpus.recent import recent_results  # imports pandas, which would delay a first visit
+    from attention_sieve.core.corpus.recent import recent_results  # imports pandas, which would delay a first visit
 
     folders = list(dict.fromkeys([*named(), *([] if is_public() else recent_results())]))
     names = [folder.name for folder in folders]
@@ -56,8 +56,8 @@ def open_offered(name: str) -> "Results":
     Raises: AnalysisError for a folder that is missing or has no results, a name that several folders have, and on a
         public server a folder that is not offered.
     """
-    from core.corpus.recent import remember_results
-    from core.corpus.results import open_results
+    from attention_sieve.core.corpus.recent import remember_results
+    from attention_sieve.core.corpus.results import open_results
 
     folders = offered()
     if name not in folders and (is_public() or NETWORK_SHARE.match(name)):

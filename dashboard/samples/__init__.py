@@ -4,10 +4,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from core.coreference.files import read_mentions
-from core.coreference.mentions import MentionText
-from core.errors import TextError
-from core.texts.text import Text, read_file
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.text import Text, read_file
 
 EXAMPLE = Text(("The old baker quietly closed her small shop because customers had slowly left.",))
 """The text on screen before a reader types one: it has a subject, an object, adjectives and adverbs."""
@@ -24,7 +24,7 @@ REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 """The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""
 
 MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
-"""Texts with mentions and what they refer to, in the form that `core.coreference.files` documents."""
+"""Texts with mentions and what they refer to, in the form that `attention_sieve.core.coreference.files` documents."""
 
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 

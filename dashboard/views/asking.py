@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from cache.answers import Answers
-from core.errors import EveryTextTooLong
-from core.passes.question import Item, Question, Result
-from core.texts.tokens import TooLong
-from dashboard import wording
-from dashboard.plain import plain, show_error
-from dashboard.progress import in_its_place, with_progress
-from dashboard.views.frame import Visit
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.errors import EveryTextTooLong
+from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.frame import Visit
 
 POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dashboard import state
-from dashboard.figures.figure import Figure
-from dashboard.figures.heads import CHOICE
-from dashboard.files.downloads import figure_downloads
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.heads import CHOICE
+from attention_sieve.dashboard.files.downloads import figure_downloads
 
 
 def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:

@@ -7,23 +7,23 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from cache.answers import Answers
-from cache.store.recent import Recent
-from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.matched_pairs import MatchedTests, matched_tests
-from core.roles.measures import RoleScores, Scale, ScoreSettings, TextMeasures, role_scores
-from core.roles.question import MATCHED_PAIRS, each_alone, scores_question
-from core.roles.uncertainty.anytime import roles_by_evidence
-from core.roles.uncertainty.intervals import with_syntactic_intervals
-from core.roles.uncertainty.stability import Resamples, resamples, stability
-from core.texts.text import Text
-from dashboard import wording
-from dashboard.files import provenance
-from dashboard.state import Choice
-from dashboard.views.asking import ask, kept
-from dashboard.views.evidence import ledger
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.frame import Visit
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
+from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
+from attention_sieve.core.roles.measures import RoleScores, Scale, ScoreSettings, TextMeasures, role_scores
+from attention_sieve.core.roles.question import MATCHED_PAIRS, each_alone, scores_question
+from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
+from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.asking import ask, kept
+from attention_sieve.dashboard.views.evidence import ledger
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.frame import Visit
 
 Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""

@@ -8,17 +8,17 @@ from typing import Final
 
 import streamlit as st
 
-from cache.engine import Engine
-from cache.inference import Inference
-from core.attention.settings import Head, Kind, PassSettings, head_name
-from core.errors import AnalysisError
-from core.texts.text import Text
-from dashboard import controls, drawer, state, wording
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.components.terms import sentence
-from dashboard.files.downloads import all_downloads, references_download
-from dashboard.plain import plain, show_error
-from dashboard.state import Choice
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls, drawer, state, wording
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.terms import sentence
+from attention_sieve.dashboard.files.downloads import all_downloads, references_download
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.state import Choice
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 PAGES_OF_RESULTS: Final = ("roles", "surface", "compare")

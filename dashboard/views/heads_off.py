@@ -9,23 +9,23 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, head_name
-from core.roles.hypotheses import HeadTests
-from core.roles.roles import shown_roles
-from core.texts.tokens import SPECIAL
-from dashboard import link, state, wording
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.files import provenance
-from dashboard.files.downloads import table_downloads
-from dashboard.state import Choice
-from dashboard.views.corpus import Corpus, corpus, kept_corpus
-from dashboard.views.frame import Visit
-from dashboard.views.layout import halves
-from dashboard.views.pickers import toggle
-from dashboard.views.text.on_screen import OnScreen, PassedText, waiting
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.dashboard import link, state, wording
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.text.on_screen import OnScreen, PassedText, waiting
 
 if TYPE_CHECKING:
-    from core.passes.outputs import HeadOutput
+    from attention_sieve.core.passes.outputs import HeadOutput
 
 GUESS: Final = "guess"
 """Key, and query parameter, of the position of the token that a language model has to predict."""

@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING
 
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import state
-from dashboard.views.frame import Visit
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.views.frame import Visit
 
 if TYPE_CHECKING:
-    from cache.engine import Engine
-    from core.passes.texts import TextAttention
-    from dashboard.views.corpus import Corpus
-    from dashboard.views.lessons.computation import Beside
-    from dashboard.views.lessons.plans import Part
+    from attention_sieve.cache.engine import Engine
+    from attention_sieve.core.passes.texts import TextAttention
+    from attention_sieve.dashboard.views.corpus import Corpus
+    from attention_sieve.dashboard.views.lessons.computation import Beside
+    from attention_sieve.dashboard.views.lessons.plans import Part
 
 
 def begin_first_lesson() -> None:
     """Go to the first step of the first lesson; a callback."""
-    from dashboard.views.lessons import course
+    from attention_sieve.dashboard.views.lessons import course
 
     course.enter(1, 0)
 
@@ -26,7 +26,7 @@ def shows(page: str, part: "Part") -> bool:
     """Whether a page shows one of its parts: outside of lessons every one, in a lesson if its step speaks of it."""
     if not state.lesson_is_on(page):
         return True
-    from dashboard.views.lessons import course
+    from attention_sieve.dashboard.views.lessons import course
 
     return part in course.step_now().speaks_of
 
@@ -45,14 +45,14 @@ def lesson_panel(
     Args:
         container: where to draw it.
         visit: what the page works with.
-        looked: see `dashboard.views.lessons.computation.StepInputs`.
+        looked: see `attention_sieve.dashboard.views.lessons.computation.StepInputs`.
         tested: see there.
         others: see there.
         typed: see there.
 
     Returns: what the step shows beside the grid.
     """
-    from dashboard.views.lessons.computation import StepInputs
-    from dashboard.views.lessons.panel import panel
+    from attention_sieve.dashboard.views.lessons.computation import StepInputs
+    from attention_sieve.dashboard.views.lessons.panel import panel
 
     return panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))

@@ -5,20 +5,20 @@ from contextlib import nullcontext
 
 from streamlit.delta_generator import DeltaGenerator
 
-from core.attention.settings import Head
-from dashboard import state
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.components.grid import role_grid
-from dashboard.components.grid.patterns import Patterns
-from dashboard.components.head_map import head_map
-from dashboard.components.terms.sieve_pictures import Sieves
-from dashboard.figures.figure import counted
-from dashboard.figures.head_map import HeadMap
-from dashboard.figures.head_map_svg import head_map_svg
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.grid_svg import grid_svg
-from dashboard.files import provenance
-from dashboard.files.downloads import drawing_downloads
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid import role_grid
+from attention_sieve.dashboard.components.grid.patterns import Patterns
+from attention_sieve.dashboard.components.head_map import head_map
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
 
 
 def show_head_map(

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.checkpoints.saved_runs import SavedRun
-from dashboard import controls, state
-from dashboard import wording as shared_wording
-from dashboard.plain import plain
-from dashboard.public import is_public
-from dashboard.state import Choice
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.state import Choice
 
 
 def other_checkpoints(

@@ -5,7 +5,7 @@ from typing import Literal, TypeVar
 
 import streamlit as st
 
-from dashboard import state
+from attention_sieve.dashboard import state
 
 Value = TypeVar("Value")
 

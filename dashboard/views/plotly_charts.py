@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import streamlit as st
 
-from dashboard.components.chart_clicks import chart_clicks
-from dashboard.figures.plotly_figure import PlotlyFigure
-from dashboard.files.downloads import figure_downloads
+from attention_sieve.dashboard.components.chart_clicks import chart_clicks
+from attention_sieve.dashboard.figures.plotly_figure import PlotlyFigure
+from attention_sieve.dashboard.files.downloads import figure_downloads
 
 NOT_A_NAME: Final = re.compile("[^a-zA-Z0-9]")
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import segno
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 HOST: Final = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 """A name, an IPv4 address, or an IPv6 address in brackets."""

@@ -12,9 +12,9 @@ from filelock import FileLock
 from playwright.sync_api import Error
 from steps import PATIENCE, settle, slow_down
 
+from attention_sieve.dashboard.views.text.stories import VISITED
 from benchmarks.shared.programs import chromium
 from benchmarks.shared.server import DASHBOARD, prepare, serve
-from dashboard.views.text.stories import VISITED
 
 ARGUMENTS = [
     "--headless",

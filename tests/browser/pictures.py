@@ -38,7 +38,12 @@ def store_folder():
     rows = [f"bundled,{path},{seed},skip" for path in files for seed in ("", 0)]
     table.write_text("\n".join(["checkpoint,data,random_weights,too_long", *rows]))
     probing = ["core", "trials", f"--table={table}", "--stages=heads"]
-    for module in (["dashboard.prepare"], ["core", "sample-checkpoint"], ["core", "sample-tasks"], probing):
+    for module in (
+        ["attention_sieve.dashboard.prepare"],
+        ["core", "sample-checkpoint"],
+        ["core", "sample-tasks"],
+        probing,
+    ):
         subprocess.run([sys.executable, "-m", *module], cwd=PICTURES.parents[1], env=environment, check=True)
     return folder
 

@@ -1,7 +1,7 @@
 import pytest
 
-from cache.inference import Inference
-from cache.store.store import Store
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cache.__main__ import main
-from cache.store.results_file import FORMAT
-from cache.store.store import Store
+from attention_sieve.cache.__main__ import main
+from attention_sieve.cache.store.results_file import FORMAT
+from attention_sieve.cache.store.store import Store
 
 ROOT = Path(__file__).parents[2]
 MEASURES = {"measures": np.zeros((16, 6, 12), np.float32), "n_tokens": np.array(7)}
@@ -236,9 +236,9 @@ def test_clear_lets_a_writer_have_its_turn(store, monkeypatch):
         store.put(f"new {len(turns)}", MEASURES)
         turns.append(store.warning)
 
-    monkeypatch.setattr("cache.store.results_file.AT_ONCE", 20)
+    monkeypatch.setattr("attention_sieve.cache.store.results_file.AT_ONCE", 20)
     store.put_many({f"old {i}": MEASURES for i in range(400)})
-    monkeypatch.setattr("cache.store.results_file.time.sleep", take_turn)
+    monkeypatch.setattr("attention_sieve.cache.store.results_file.time.sleep", take_turn)
     assert run(store, "clear", "--yes") == 0
     assert turns == [None] * 21  # 403 results, 20 at a time
     assert store.size()[0] == 21

@@ -13,18 +13,18 @@ from passing import SELF, measures_in
 from sessions import anew
 from small_checkpoints import edit_json, save
 
-from cache.engine import Engine
-from cache.inference import Inference
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.comparison.differences import paired_tests
-from core.comparison.in_step import compare_batch
-from core.errors import AnalysisError, CheckpointError, EveryTextTooLong
-from core.passes.prepare import prepare, with_relations
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import ROLES
-from core.texts.text import Text
-from dashboard.samples import read_sample
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.comparison.in_step import compare_batch
+from attention_sieve.core.errors import AnalysisError, CheckpointError, EveryTextTooLong
+from attention_sieve.core.passes.prepare import prepare, with_relations
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.samples import read_sample
 
 SECONDS = 120
 TEXTS = (
@@ -139,14 +139,14 @@ def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference
 
 
 def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines, monkeypatch):
-    from core.comparison.in_step import compare_batch
+    from attention_sieve.core.comparison.in_step import compare_batch
 
     def small_memory(a, b, texts_a, *rest):
         if len(texts_a) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return compare_batch(a, b, texts_a, *rest)
 
-    monkeypatch.setattr("core.comparison.in_step.compare_batch", small_memory)
+    monkeypatch.setattr("attention_sieve.core.comparison.in_step.compare_batch", small_memory)
     assert len(inference.comparison(engines, TEXTS).positions) == 4
     for engine in engines:
         assert "seed 2 now processes at most" in inference.notice(engine)
@@ -171,11 +171,11 @@ def test_a_kept_comparison_is_served_without_importing_torch(inference, engines)
     inference.close()
     script = (
         "import sys\n"
-        "from cache.inference import Inference\n"
-        "from cache.engine import Engine\n"
-        "from cache.store.store import Store\n"
-        "from core.checkpoints.find import find_checkpoint\n"
-        "from core.texts.text import Text\n"
+        "from attention_sieve.cache.inference import Inference\n"
+        "from attention_sieve.cache.engine import Engine\n"
+        "from attention_sieve.cache.store.store import Store\n"
+        "from attention_sieve.core.checkpoints.find import find_checkpoint\n"
+        "from attention_sieve.core.texts.text import Text\n"
         "from pathlib import Path\n"
         f"kept = Inference(Store(Path({str(inference.store.folder)!r})))\n"
         f"names = {[engine.files.name for engine in engines]!r}\n"
@@ -204,7 +204,7 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     assert found.names == ("bad", "good")
     np.testing.assert_allclose(found.values, expected, atol=1e-6)
     assert inference.prediction(engines[0], TEXTS[0]) is None
-    monkeypatch.setattr("core.passes.outputs.prediction", None)
+    monkeypatch.setattr("attention_sieve.core.passes.outputs.prediction", None)
     assert inference.prediction(engine, TEXTS[0]) is found
 
 

@@ -11,18 +11,18 @@ import transformers
 from passing import SELF
 from small_checkpoints import TOKENIZERS, config
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.keys import answer_key
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.coreference.files import read_mentions
-from core.coreference.question import choice_question
-from core.errors import AnalysisError
-from core.importance.nearest import each_off
-from core.importance.per_text import LabelledText
-from core.importance.question import (
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.keys import answer_key
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.nearest import each_off
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import (
     HEAD_OUTPUTS,
     MeanOutputs,
     ablation_question,
@@ -30,19 +30,19 @@ from core.importance.question import (
     slopes_question,
     vectors_question,
 )
-from core.passes.prepare import prepare_all
-from core.passes.question import Question, answer, text_alone
-from core.pauses import pausing
-from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
-from core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
-from core.similarity.distances import DistanceSettings
-from core.similarity.question import distance_question
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.question import GRADIENTS, surface_question
-from core.texts.relations import dependencies, parser_name
-from core.texts.text import Text
-from core.word_links.pattern import Pattern, PatternText
-from core.word_links.question import WORD_LINKS
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.question import Question, answer, text_alone
+from attention_sieve.core.pauses import pausing
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
+from attention_sieve.core.similarity.distances import DistanceSettings
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.question import GRADIENTS, surface_question
+from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.pattern import Pattern, PatternText
+from attention_sieve.core.word_links.question import WORD_LINKS
 
 TEXTS = (
     Text(("the cat sat on the mat, quickly.", "She drinks hot coffee.")),

@@ -9,20 +9,27 @@ from passing import look_at, measure, measures_in
 from sessions import anew
 from small_checkpoints import save
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving.models import Models
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.errors import AnalysisError, CheckpointError, EveryTextTooLong, NoTokens, PairNeeded, TextTooLong
-from core.passes.outputs import output_change
-from core.passes.prepare import prepare
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import ROLES
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import (
+    AnalysisError,
+    CheckpointError,
+    EveryTextTooLong,
+    NoTokens,
+    PairNeeded,
+    TextTooLong,
+)
+from attention_sieve.core.passes.outputs import output_change
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("The old gardener slowly watered her roses.",)),
@@ -69,9 +76,9 @@ def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
         raise AssertionError("the model was asked again")
 
     for name in ("load_checkpoint", "choose_device"):
-        monkeypatch.setattr(f"cache.serving.models.{name}", never)
+        monkeypatch.setattr(f"attention_sieve.cache.serving.models.{name}", never)
     for name in ("prepare", "with_relations"):
-        monkeypatch.setattr(f"cache.serving.batch.{name}", never)
+        monkeypatch.setattr(f"attention_sieve.cache.serving.batch.{name}", never)
     second = Inference(Store(tmp_path))
     np.testing.assert_array_equal(
         measures_in(second.ask(engine, SCORES, TEXTS[::-1]).results), measures_in(before.results[::-1])
@@ -177,7 +184,7 @@ def test_windows_beyond_the_end_of_a_long_text_are_one(inference, tmp_path):
 
 
 def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory_whatever_their_size(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr("cache.serving.looks.LOOKS_BYTES", 1)
+    monkeypatch.setattr("attention_sieve.cache.serving.looks.LOOKS_BYTES", 1)
     inference, text = Inference(Store(tmp_path / "store")), Text(("the cat sat",))
     asked = [PassSettings(), PassSettings(off=((0, 1),))]
     seen = [inference.look(engine, text, settings)[0] for settings in asked]
@@ -232,7 +239,7 @@ def test_what_switching_heads_off_changes_is_computed_once(inference, engine, mo
     expected = output_change(checkpoint, prepare(checkpoint, TEXTS[0], settings), settings)
     assert change.cosine == pytest.approx(expected.cosine, abs=1e-6)
     assert change.cosine < 1
-    monkeypatch.setattr("core.passes.outputs.output_change", None)
+    monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", None)
     assert inference.output_change(engine, TEXTS[0], settings) is change
 
 
@@ -335,7 +342,7 @@ def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference
         loads.append(args)
         raise CheckpointError("Broken. Save it again.")
 
-    monkeypatch.setattr("cache.serving.models.load_checkpoint", fails)
+    monkeypatch.setattr("attention_sieve.cache.serving.models.load_checkpoint", fails)
     for _ in range(3):
         inference.load_behind(engine)
         for thread in threading.enumerate():
@@ -350,12 +357,12 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
     inference.close()
     script = (
         "import sys\n"
-        "from cache.inference import Inference\n"
-        "from cache.engine import Engine\n"
-        "from cache.store.store import Store\n"
-        "from core.checkpoints.find import BUNDLED, find_checkpoint\n"
-        "from core.roles.question import SCORES\n"
-        "from core.texts.text import Text\n"
+        "from attention_sieve.cache.inference import Inference\n"
+        "from attention_sieve.cache.engine import Engine\n"
+        "from attention_sieve.cache.store.store import Store\n"
+        "from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint\n"
+        "from attention_sieve.core.roles.question import SCORES\n"
+        "from attention_sieve.core.texts.text import Text\n"
         "from pathlib import Path\n"
         f"texts = {TEXTS!r}\n"
         f"store = Store(Path({str(inference.store.folder)!r}))\n"
@@ -377,7 +384,7 @@ def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inferenc
         assert finish.wait(60)
         raise CheckpointError("never mind")
 
-    monkeypatch.setattr("cache.serving.models.load_checkpoint", slow_load)
+    monkeypatch.setattr("attention_sieve.cache.serving.models.load_checkpoint", slow_load)
     inference.load_behind(Engine(engine.files, dtype="float64"))
     assert loading.wait(60)
     answers = []

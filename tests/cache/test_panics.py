@@ -9,14 +9,14 @@ import sys
 import pytest
 import tokenizers
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import CheckpointError, panics_caught
-from core.roles.question import SCORES
-from core.texts.text import Text
-from core.texts.tokens import tokenize
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError, panics_caught
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
 
 GIVES_UP = {
     "pre_tokenizer": {

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from small_checkpoints import save
 
-from cache.engine import Engine
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, randomly_initialised
-from core.errors import AnalysisError, EveryTextTooLong
-from core.probing import run as probing
-from core.probing.probe import ProbeSettings
-from core.probing.run import ProbeKind, ProbeQuestion, train_probes
-from core.probing.word_vectors import vectors_from_lines
-from core.texts.relations import dependencies
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.probing import run as probing
+from attention_sieve.core.probing.probe import ProbeSettings
+from attention_sieve.core.probing.run import ProbeKind, ProbeQuestion, train_probes
+from attention_sieve.core.probing.word_vectors import vectors_from_lines
+from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.text import Text
 
 WAIT = 60.0
 

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from passing import look_at
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving import batch as batch_module
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError, EveryTextTooLong, TextTooLong
-from core.passes.batches import BATCH_TOKENS
-from core.passes.collect import collect
-from core.passes.question import Question
-from core.passes.whole_maps import MapCollector
-from core.texts.text import Text, text_fields
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving import batch as batch_module
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong, TextTooLong
+from attention_sieve.core.passes.batches import BATCH_TOKENS
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.passes.whole_maps import MapCollector
+from attention_sieve.core.texts.text import Text, text_fields
 
 TEXTS = (
     Text(("the cat sat on the mat",)),

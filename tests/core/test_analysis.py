@@ -8,14 +8,14 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS, config
 
-from core import analysis
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.coreference.files import read_mentions
-from core.errors import AnalysisError, TextTooLong
-from core.relations.question import prediction_question
-from core.roles.roles import ROLES
-from core.texts.text import Text, read_typed
+from attention_sieve.core import analysis
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.errors import AnalysisError, TextTooLong
+from attention_sieve.core.relations.question import prediction_question
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text, read_typed
 
 TEXTS = read_typed("The black cat quickly chased two birds on the mat.\nShe ran.\nWho sat on it? ||| A red dog sat.")
 

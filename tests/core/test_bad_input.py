@@ -13,12 +13,12 @@ from passing import look_at, measure
 from safetensors.torch import load_file, save_file
 from small_checkpoints import TOKENIZERS, edit_json, gpt2_tokenizer, wordpiece
 
-from core.checkpoints.checks.files import MAX_JSON_BYTES, MAX_LAYERS
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
-from core.roles.measures import USUAL
-from core.texts.text import MAX_CHARACTERS, Text, read_file, read_typed
-from core.texts.tokens import SPECIAL, tokenize
+from attention_sieve.core.checkpoints.checks.files import MAX_JSON_BYTES, MAX_LAYERS
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.texts.text import MAX_CHARACTERS, Text, read_file, read_typed
+from attention_sieve.core.texts.tokens import SPECIAL, tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
 FAMILY = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
@@ -256,7 +256,7 @@ def test_the_longest_line_is_measured_when_the_reader_lets_it_be_cut(bundled):
 
 
 def test_no_text_that_can_be_read_is_too_long_for_the_parser():
-    from core.texts.relations import _pipeline
+    from attention_sieve.core.texts.relations import _pipeline
 
     assert _pipeline().max_length >= MAX_CHARACTERS
 

@@ -12,15 +12,15 @@ from command_help import columns_in_help
 from passing import measure
 from small_checkpoints import save
 
-from core.__main__ import main
-from core.commands import TABLES, check_output
-from core.comparison.differences import paired_tests
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
-from core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
-from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
-from core.roles.uncertainty.stability import resamples, stability
-from core.texts.text import Text, read_typed
+from attention_sieve.__main__ import main
+from attention_sieve.core.commands import TABLES, check_output
+from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
+from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
+from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
+from attention_sieve.core.roles.uncertainty.stability import resamples, stability
+from attention_sieve.core.texts.text import Text, read_typed
 
 ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
@@ -403,7 +403,7 @@ def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
 
 
 def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts_file, capsys):
-    monkeypatch.setattr("core.commands.MAX_BYTES", 10)
+    monkeypatch.setattr("attention_sieve.core.commands.MAX_BYTES", 10)
     assert score(texts_file, tmp_path / "s.parquet") == 2
     assert "is larger than" in one_sentence(capsys)
 
@@ -515,7 +515,7 @@ def test_a_wrong_call_exits_with_two_and_shows_the_usage(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: python -m core")
+    assert capsys.readouterr().err.startswith("usage: python -m attention_sieve")
 
 
 class Terminal:
@@ -543,7 +543,7 @@ def test_progress_is_shown_on_a_terminal_only(texts_file, tmp_path, monkeypatch,
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "core", *map(str, arguments)],
+        [sys.executable, "-m", "attention_sieve", *map(str, arguments)],
         cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -609,7 +609,7 @@ def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may make a file")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, monkeypatch, capsys):
-    monkeypatch.setattr("core.similarity.command.loaded", pytest.fail)
+    monkeypatch.setattr("attention_sieve.core.similarity.command.loaded", pytest.fail)
     output = f"/proc/o.{suffix}"
     assert main(["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
     assert capsys.readouterr().err == f"{output} cannot be written (No such file or directory). Choose another place.\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from core.commands import check_output, make_folder, read_bytes, write, write_table, write_whole
-from core.errors import AnalysisError, TextError
-from core.texts.text import MAX_BYTES
+from attention_sieve.core.commands import check_output, make_folder, read_bytes, write, write_table, write_whole
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.texts.text import MAX_BYTES
 
 CODE = Path(__file__).parents[2] / "core"
 FULL = OSError(28, "No space left on device")
@@ -103,7 +103,7 @@ def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, sa
     # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there.
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, time; from pathlib import Path; import core.__main__ as main; from core.commands import write\n"
+        "import sys, time; from pathlib import Path; import attention_sieve.__main__ as main; from attention_sieve.core.commands import write\n"
         "def slow(path): path.write_text('half'); print('begun', flush=True); time.sleep(60)\n"
         "main.main = lambda: write(Path(sys.argv[1]), slow)\n"
         "sys.exit(main._entry())"
@@ -121,7 +121,7 @@ def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, sa
 def test_ctrl_c_after_the_work_changes_nothing(folders, tmp_path):
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import core.__main__ as main; sys.exit(main._entry())"
+        "import attention_sieve.__main__ as main; sys.exit(main._entry())"
     )
     arguments = ["remove", "--checkpoint", folders("bert"), "--heads", "0-1", "--output", tmp_path / "made"]
     command = [sys.executable, "-c", script, *map(str, arguments)]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from core.checkpoints.find import find_checkpoint
-from core.commands import check_output, make_folder
-from core.corpus.texts.inputs import input_files
-from core.errors import LONGEST_QUOTED, AnalysisError, quoted, shortened
-from core.texts.text import read_file
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.commands import check_output, make_folder
+from attention_sieve.core.corpus.texts.inputs import input_files
+from attention_sieve.core.errors import LONGEST_QUOTED, AnalysisError, quoted, shortened
+from attention_sieve.core.texts.text import read_file
 
 LONG = "a b " * 5_000
 """Blanks and all, as names of files, folders and columns may be."""

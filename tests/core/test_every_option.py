@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import core.__main__ as program
+import attention_sieve.__main__ as program
 
 ROOT = Path(program.__file__).parents[1]
 
@@ -88,7 +88,7 @@ def test_every_option_that_takes_a_name_refuses_a_very_long_one_in_a_short_line(
 def test_training_data_without_an_end_are_read_no_further_than_allowed(tmp_path):
     """Below a bound on memory, which a whole read would go beyond."""
     (tmp_path / "a.csv").symlink_to("/dev/zero")
-    command = ["-m", "core", "finetune", "--checkpoint", "bundled", "--data", str(tmp_path / "a.csv")]
+    command = ["-m", "attention_sieve", "finetune", "--checkpoint", "bundled", "--data", str(tmp_path / "a.csv")]
     options = ["--text-columns", "text", "--label-column", "label", "--output", str(tmp_path / "run")]
     bounded = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2); "
     start = f"{bounded}sys.argv[1:] = {[*command[2:], *options]!r}; runpy.run_module('core', run_name='__main__')"

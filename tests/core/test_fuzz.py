@@ -23,35 +23,35 @@ from hypothesis import HealthCheck, given
 from mutations import spoilt
 from pyarrow import parquet
 
-from cache.store.results_file import checksum_of, pack, unpack
-from core.checkpoints.checks.files import checked_config, n_saved
-from core.checkpoints.checks.tokenizer_files import check_tokenizer_files
-from core.checkpoints.removed_heads import REMOVED_HEADS, read_removed
-from core.checkpoints.saved_runs import PROGRESS, read_progress
-from core.coreference.files import read_mentions
-from core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
-from core.corpus.plan import corpus_texts
-from core.corpus.results import open_results
-from core.corpus.texts.inputs import read_inputs
-from core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path
-from core.errors import AnalysisError
-from core.finetuning.data import column_names, read_training_data
-from core.finetuning.journal import RECORD, read_record
-from core.importance.gates.history import HISTORY, read_history
-from core.options import heads
-from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.files.senteval import read_senteval
-from core.probing_tasks.trials.command import read_trials
-from core.probing_tasks.trials.progress import PROGRESS as TRIALS
-from core.probing_tasks.trials.progress import read_trials_progress
-from core.probing_tasks.trials.result import fingerprint_of, read_result
-from core.roles.hypotheses import Criterion
-from core.roles.tables import SCORE_COLUMNS, read_score_table
-from core.statistics.histogram import BINS
-from core.surface.frequencies import read_frequencies
-from core.texts.text import read_columns, read_file, read_labelled, read_typed
-from dashboard.components.arcs.look import NAMES, read_look
-from dashboard.figures.similar.space import read_camera
+from attention_sieve.cache.store.results_file import checksum_of, pack, unpack
+from attention_sieve.core.checkpoints.checks.files import checked_config, n_saved
+from attention_sieve.core.checkpoints.checks.tokenizer_files import check_tokenizer_files
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS, read_removed
+from attention_sieve.core.checkpoints.saved_runs import PROGRESS, read_progress
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
+from attention_sieve.core.corpus.plan import corpus_texts
+from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.corpus.texts.inputs import read_inputs
+from attention_sieve.core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import column_names, read_training_data
+from attention_sieve.core.finetuning.journal import RECORD, read_record
+from attention_sieve.core.importance.gates.history import HISTORY, read_history
+from attention_sieve.core.options import heads
+from attention_sieve.core.probing_tasks.files.folders import read_tasks
+from attention_sieve.core.probing_tasks.files.senteval import read_senteval
+from attention_sieve.core.probing_tasks.trials.command import read_trials
+from attention_sieve.core.probing_tasks.trials.progress import PROGRESS as TRIALS
+from attention_sieve.core.probing_tasks.trials.progress import read_trials_progress
+from attention_sieve.core.probing_tasks.trials.result import fingerprint_of, read_result
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.tables import SCORE_COLUMNS, read_score_table
+from attention_sieve.core.statistics.histogram import BINS
+from attention_sieve.core.surface.frequencies import read_frequencies
+from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
+from attention_sieve.dashboard.components.arcs.look import NAMES, read_look
+from attention_sieve.dashboard.figures.similar.space import read_camera
 
 N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "100"))
 IS_ALWAYS_THE_SAME = "ATTENTION_SIEVE_FUZZ" not in os.environ
@@ -298,7 +298,7 @@ def spoil(reader, samples, folder):
             said = str(error)
             assert "\n" not in said
             assert len(said) <= 1_000
-            assert re.search(r"[.?]$|: python -m core [a-z -]+$", said), said
+            assert re.search(r"[.?]$|: python -m attention_sieve [a-z -]+$", said), said
         assert time.process_time() - began < MOST_SECONDS
         assert len(content) < 10**6
         assert most_held() - held < MOST_KILOBYTES

@@ -7,7 +7,7 @@ import re
 import pytest
 from command_help import commands
 
-from core.__main__ import _parser
+from attention_sieve.__main__ import _parser
 
 CLIPPED = (
     "unless told",

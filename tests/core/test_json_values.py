@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from core.json_values import parse_json, typed_json
+from attention_sieve.core.json_values import parse_json, typed_json
 
 
 @pytest.mark.parametrize("content", ['{"a": [1, null]}', b'{"a": [1, null]}'])

@@ -10,9 +10,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from core.coreference.marked_texts import Marked, guessed_sentence_ends, marked_words, with_heads
-from core.errors import AnalysisError
-from core.texts.text import decoded, read_file
+from attention_sieve.core.coreference.marked_texts import Marked, guessed_sentence_ends, marked_words, with_heads
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import decoded, read_file
 
 MARK = b"\xef\xbb\xbf"
 TURNS = 5

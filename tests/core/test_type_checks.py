@@ -7,8 +7,8 @@ from beartype import beartype
 from beartype.roar import BeartypeCallHintParamViolation, BeartypeCallHintReturnViolation
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.statistics.means import half_interval
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.statistics.means import half_interval
 
 
 def test_axes_of_one_name_must_be_of_one_size():

@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from dashboard import controls
+from attention_sieve.dashboard import controls
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))

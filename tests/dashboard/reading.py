@@ -2,7 +2,7 @@
 
 import json
 
-from dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.plain import WORD_JOINER
 
 
 def sent(at, label):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from traces import traces
 
-from cache.store.recent import Recent
-from dashboard import controls, public
-from dashboard.forgetting import EVERY, forget
-from dashboard.views.importance import wording as importance_wording
-from dashboard.views.parsers.coreference import wording as coreference_wording
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.dashboard import controls, public
+from attention_sieve.dashboard.forgetting import EVERY, forget
+from attention_sieve.dashboard.views.importance import wording as importance_wording
+from attention_sieve.dashboard.views.parsers.coreference import wording as coreference_wording
 
 WORDS = " ".join(("porcelain", "violin"))  # this file, which Python keeps too, does not hold them side by side
 NURSES = ("old", "young", "tired", "kind")

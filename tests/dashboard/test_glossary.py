@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from reading import sent
 
-from core.roles.roles import COARSE_ROLES
-from dashboard.components.terms.sieve_pictures import MOST_TOKENS, Sieves
-from dashboard.glossary import TERMS, Piece, pieces
+from attention_sieve.core.roles.roles import COARSE_ROLES
+from attention_sieve.dashboard.components.terms.sieve_pictures import MOST_TOKENS, Sieves
+from attention_sieve.dashboard.glossary import TERMS, Piece, pieces
 
 
 def test_a_term_is_marked_where_it_stands_first():

@@ -10,9 +10,9 @@ import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from core.errors import AnalysisError
-from dashboard import packages
-from dashboard.packages import PUBLISHED, check_packages, folder_sha256
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import packages
+from attention_sieve.dashboard.packages import PUBLISHED, check_packages, folder_sha256
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoints.folders import checkpoints_folder
-from core.errors import AnalysisError, CheckpointError
-from core.texts.text import MAX_BYTES
-from dashboard import controls, public
-from dashboard.offers import checkpoints, results
-from dashboard.plain import WORD_JOINER
-from dashboard.views.finetune import programs
-from dashboard.views.finetune.folders import keep_file
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.texts.text import MAX_BYTES
+from attention_sieve.dashboard import controls, public
+from attention_sieve.dashboard.offers import checkpoints, results
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.finetune import programs
+from attention_sieve.dashboard.views.finetune.folders import keep_file
 
 APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
 

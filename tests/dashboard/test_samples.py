@@ -1,8 +1,8 @@
 import pytest
 import spacy
 
-from core.errors import TextError
-from dashboard.samples import EXAMPLE, read_sample
+from attention_sieve.core.errors import TextError
+from attention_sieve.dashboard.samples import EXAMPLE, read_sample
 
 RELATIONS = ("nsubj", "dobj", "amod", "advmod")
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageColor
 from starlette.requests import Request
 
-from dashboard import server
-from dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard import server
+from attention_sieve.dashboard.figures.appearance import LOOKS
 
 APP = Path(server.__file__).with_name("app.py").read_text("utf-8")
 

@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 
-from core.__main__ import _parser
+from attention_sieve.__main__ import _parser
 
 COLUMNS = re.compile(r" {4}([\w, ]+): ")
 

@@ -8,7 +8,7 @@ from naive import eager_maps
 
 def eager(checkpoint, text, settings):
     """Attention [layer head query key] of one prepared text; rows sum to 1."""
-    from core.passes.batches import model_inputs
+    from attention_sieve.core.passes.batches import model_inputs
 
     # PyTorch has no grouped product of float64 matrices for the experts of gpt_oss.
     dtype = "float32" if checkpoint.files.model_type == "gpt_oss" else "float64"

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError
 
 
 def begin(folder):

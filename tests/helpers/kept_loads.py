@@ -12,9 +12,9 @@ def load_bundled_once():
 
     Other checkpoints are loaded anew, since some tests change theirs.
     """
-    if (module := sys.modules.get("core.checkpoints.load")) is None:
+    if (module := sys.modules.get("attention_sieve.core.checkpoints.load")) is None:
         return
-    from core.checkpoints.find import BUNDLED
+    from attention_sieve.core.checkpoints.find import BUNDLED
 
     load_anew = module.load
 

@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.attention.settings import PassSettings, Window
-from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
-from core.passes.prepare import prepare, prepare_all, window_at, with_relations
-from core.passes.question import answer
-from core.passes.texts import PassText
-from core.roles.measures import USUAL, TextMeasures
-from core.roles.question import SCORES
-from core.roles.scores import score_batch
-from core.texts.tokens import tokenize
+from attention_sieve.core.attention.settings import PassSettings, Window
+from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from attention_sieve.core.passes.prepare import prepare, prepare_all, window_at, with_relations
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import USUAL, TextMeasures
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.texts.tokens import tokenize
 
 SELF = PassSettings()
 

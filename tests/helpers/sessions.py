@@ -1,7 +1,7 @@
 """Another session on the same results, for tests of what the store keeps."""
 
-from cache.inference import Inference
-from cache.store.store import Store
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
 
 
 def anew(inference, **limits):

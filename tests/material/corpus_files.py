@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
-from core.corpus.settings import CorpusSettings
-from core.corpus.statistics import Series, statistics_of, write_statistics
-from core.corpus.strata import EVERYTHING, Stratum
-from core.roles.roles import ROLES
-from core.statistics.histogram import SCORE_BINS
+from attention_sieve.core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.statistics import Series, statistics_of, write_statistics
+from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.statistics.histogram import SCORE_BINS
 
 
 def manifest():

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from core.__main__ import main
-from core.checkpoints.find import find_checkpoint
-from core.corpus.manifest import FOLDERS, MANIFEST, STATISTICS
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.corpus.manifest import FOLDERS, MANIFEST, STATISTICS
 
 SENTENCES = (
     "the black cat quickly chased two red birds",

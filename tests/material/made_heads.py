@@ -3,10 +3,10 @@
 import numpy as np
 from made_attention import along_no_tree
 
-from core.relations.accuracy import TextPredictions
-from core.surface.per_text import SHARES, TextSurface
-from core.texts.relations import Dependencies
-from core.texts.words import Words
+from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.surface.per_text import SHARES, TextSurface
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.words import Words
 
 ROOT = -1
 SHAPE = (2, 3)

@@ -4,10 +4,10 @@ import numpy as np
 from made_attention import to_no_antecedent
 from made_heads import FINDER, SHAPE
 
-from core.coreference.accuracy import MentionChoices
-from core.coreference.mentions import Mention, MentionText
-from core.descriptions.mentions import LEAST_MENTIONS, ReadMentions
-from core.texts.text import Text
+from attention_sieve.core.coreference.accuracy import MentionChoices
+from attention_sieve.core.coreference.mentions import Mention, MentionText
+from attention_sieve.core.descriptions.mentions import LEAST_MENTIONS, ReadMentions
+from attention_sieve.core.texts.text import Text
 
 WORDS = ("Ann", "saw", "Bo", "and", "she", "left")
 N_TEXTS = 4 * LEAST_MENTIONS

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from core.texts.relations import TokenPair
-from core.texts.tokens import TokenizedText
+from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.tokens import TokenizedText
 
 
 def text(n_first, n_second=0, *, marks=True):

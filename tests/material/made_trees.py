@@ -1,7 +1,7 @@
 """Sentences with trees, written by hand."""
 
-from core.probing_tasks.from_trees.sentences import Sentence
-from core.texts.relations import ROOT
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence
+from attention_sieve.core.texts.relations import ROOT
 
 
 def tree(written, document="a"):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from core.attention.settings import Window
-from core.passes.texts import PassText, TextAttention
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 TOKENS = ("[CLS]", "the", "ba", "##ker", "saw", "the", "shop", "[SEP]")
 WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, SPECIAL)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from core.probing_tasks.labels import labels_of
-from core.probing_tasks.task import PARTS, Example, Task
-from core.texts.text import Text
+from attention_sieve.core.probing_tasks.labels import labels_of
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.texts.text import Text
 
 SIZES = (400, 120, 150)
 """Examples of each part."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from safetensors import SafetensorError, safe_open
 
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.errors import CheckpointError, first_line, quoted
-from core.json_values import parse_json
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.errors import CheckpointError, first_line, quoted
+from attention_sieve.core.json_values import parse_json
 
 PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 TOKENIZER_FILES: Final = (

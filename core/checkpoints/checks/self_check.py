@@ -11,12 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from core.attention.masks import TileMask
-from core.attention.observed import ATTENTION_NAME, observe
-from core.attention.observers import Tile, current_pass
-from core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
-from core.checkpoints.checkpoint import AttentionLayers
-from core.errors import CheckpointError, first_line
+from attention_sieve.core.attention.masks import TileMask
+from attention_sieve.core.attention.observed import ATTENTION_NAME, observe
+from attention_sieve.core.attention.observers import Tile, current_pass
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.errors import CheckpointError, first_line
 
 ROW_SUM_TOLERANCE: Final = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
 """By number format; models that compute attention in their own code round in that format."""

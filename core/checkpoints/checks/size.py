@@ -8,8 +8,8 @@ import psutil
 import torch
 from safetensors import SafetensorError
 
-from core.checkpoints.checks.files import n_saved
-from core.errors import CheckpointError, first_line
+from attention_sieve.core.checkpoints.checks.files import n_saved
+from attention_sieve.core.errors import CheckpointError, first_line
 
 MOST_TIMES: Final = 4
 """Maximum ratio of a model's number of weights to that in its files. Tied weights are saved once, and a pooler or an

@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
-from core.errors import CheckpointError
+from attention_sieve.core.errors import CheckpointError
 
 LAYER_NUMBER: Final = re.compile(r"(?<=\.)\d{1,9}(?=\.)")
 

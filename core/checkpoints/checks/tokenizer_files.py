@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from core.checkpoints.checks.files import TOKENIZER_FILES
-from core.errors import CheckpointError, first_line
-from core.json_values import parse_json
+from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
+from attention_sieve.core.errors import CheckpointError, first_line
+from attention_sieve.core.json_values import parse_json
 
 MAX_ENTRIES: Final = 1_500_000
 """Maximum number of tokens in a vocabulary; the largest published ones have about a million."""

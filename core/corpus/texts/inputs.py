@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.corpus.texts.parquet_files import parquet_columns, parquet_rows
-from core.errors import AnalysisError, TextError, first_line, quoted, shortened
-from core.texts.conllu import sentences_of_lines
-from core.texts.json_files import from_object, parsed_json
-from core.texts.tables import KNOWN_COLUMNS
-from core.texts.text import MAX_CHARACTERS, Text, text_as_written, text_of, typed_lines
+from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
+from attention_sieve.core.errors import AnalysisError, TextError, first_line, quoted, shortened
+from attention_sieve.core.texts.conllu import sentences_of_lines
+from attention_sieve.core.texts.json_files import from_object, parsed_json
+from attention_sieve.core.texts.tables import KNOWN_COLUMNS
+from attention_sieve.core.texts.text import MAX_CHARACTERS, Text, text_as_written, text_of, typed_lines
 
 SUFFIXES: Final = (".txt", ".jsonl", ".parquet", ".conllu")
 HUB: Final = "hub:"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from core.errors import TextError, first_line, quoted
+from attention_sieve.core.errors import TextError, first_line, quoted
 
 BYTES_AT_ONCE: Final = 2**28
 """Decoded bytes that are in memory at once, unless a single row takes more."""

@@ -1,4 +1,4 @@
-"""Texts that were parsed beforehand, once for all checkpoints, by `python -m core corpus parse`.
+"""Texts that were parsed beforehand, once for all checkpoints, by `python -m attention_sieve corpus parse`.
 
 parsing.json             source of the texts, parser, and number of shards
 parsed/000000.parquet    texts with their trees
@@ -12,15 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from core.commands import write_whole
-from core.corpus.settings import check_format
-from core.corpus.texts.inputs import CorpusText
-from core.corpus.texts.text_shards import iter_texts
-from core.errors import AnalysisError, TextError, first_line
-from core.json_values import typed_json
-from core.texts.conllu import checked_tree
-from core.texts.text import Text, text_of
-from core.texts.words import word_starts
+from attention_sieve.core.commands import write_whole
+from attention_sieve.core.corpus.settings import check_format
+from attention_sieve.core.corpus.texts.inputs import CorpusText
+from attention_sieve.core.corpus.texts.text_shards import iter_texts
+from attention_sieve.core.errors import AnalysisError, TextError, first_line
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.texts.conllu import checked_tree
+from attention_sieve.core.texts.text import Text, text_of
+from attention_sieve.core.texts.words import word_starts
 
 PARSING: Final = "parsing.json"
 PARSED_FOLDER: Final = "parsed"
@@ -102,7 +102,7 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
     if n_parsed < parsing.n_shards:
         raise AnalysisError(
             f"{parsing.n_shards - n_parsed:,} of {parsing.n_shards:,} shards in {folder} are not parsed yet. Go on "
-            "with: python -m core corpus parse"
+            "with: python -m attention_sieve corpus parse"
         )
     for shard in parsing.shards():
         path = parsed_path(folder, shard)
@@ -112,7 +112,7 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
 
 
 def _check(text: Text, location: str) -> None:
-    """Raise TextError for a text, words or a tree that `python -m core corpus parse` cannot have written."""
+    """Raise TextError for a text, words or a tree that `python -m attention_sieve corpus parse` cannot have written."""
     try:
         _check_values(text, location)
     except (TypeError, AttributeError, ValueError) as error:

@@ -6,11 +6,11 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, TypeVar
 
-from core.corpus.texts.inputs import CorpusText
-from core.corpus.texts.parquet_files import parquet_columns, parquet_rows
-from core.errors import AnalysisError, TextError, first_line
-from core.json_values import typed_json
-from core.texts.text import Text
+from attention_sieve.core.corpus.texts.inputs import CorpusText
+from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
+from attention_sieve.core.errors import AnalysisError, TextError, first_line
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.texts.text import Text
 
 Value = TypeVar("Value")
 

@@ -1,4 +1,4 @@
-"""The command `python -m core gates`: train a gate for every head, so that needless heads close."""
+"""The command `python -m attention_sieve gates`: train a gate for every head, so that needless heads close."""
 
 import argparse
 import sys
@@ -11,16 +11,21 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from core.attention.settings import Head
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
-from core.commands import read_bytes, write
-from core.errors import quoted
-from core.finetuning.data import TrainingData, read_training_data
-from core.finetuning.journal import check_agrees, open_run, plan_of
-from core.importance.gates.settings import GateSettings, TrainedGates
-from core.options import add_attention_option, add_device_option, add_labelled_options, add_output_option
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
+from attention_sieve.core.commands import read_bytes, write
+from attention_sieve.core.errors import quoted
+from attention_sieve.core.finetuning.data import TrainingData, read_training_data
+from attention_sieve.core.finetuning.journal import check_agrees, open_run, plan_of
+from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
+from attention_sieve.core.options import (
+    add_attention_option,
+    add_device_option,
+    add_labelled_options,
+    add_output_option,
+)
 
 GATE_OPTIONS = (
     ("epochs", float, "number of epochs"),
@@ -123,7 +128,7 @@ def _train(
     folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, arguments: argparse.Namespace
 ) -> TrainedGates | None:
     """Train with one penalty, resume its run, or read its finished run; None if the run was stopped."""
-    from core.importance.gates.training import train_gates, trained_gates
+    from attention_sieve.core.importance.gates.training import train_gates, trained_gates
 
     plan, progress = plan_of(files, data, None, settings), read_progress(folder) if arguments.resume else None
     if progress is not None and progress.state == "finished":

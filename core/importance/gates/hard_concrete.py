@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.importance.gates.settings import STRETCH, TEMPERATURE, TrainedGates
+from attention_sieve.core.importance.gates.settings import STRETCH, TEMPERATURE, TrainedGates
 
 EDGE: Final = 1e-6
 """Noise, and the probabilities in the penalty, lie between this and 1 minus this."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.checkpoints.saved_runs import is_count
-from core.finetuning.journal import append_line, saving_in
-from core.json_values import json_lines
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.saved_runs import is_count
+from attention_sieve.core.finetuning.journal import append_line, saving_in
+from attention_sieve.core.json_values import json_lines
 
 HISTORY: Final = "gates.jsonl"
 

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Kind
-from core.errors import AnalysisError
-from core.finetuning.settings import TrainingSettings
+from attention_sieve.core.attention.settings import Kind
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.settings import TrainingSettings
 
 TEMPERATURE: Final = 0.33
 STRETCH: Final = (-0.1, 1.1)

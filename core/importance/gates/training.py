@@ -13,23 +13,23 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState
 
-from core.attention.observed import ATTENTION_NAME
-from core.attention.observers import Pass, current_pass
-from core.attention.settings import Head
-from core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles
-from core.checkpoints.find import load_checkpoint
-from core.checkpoints.saved_runs import Progress
-from core.checkpoints.slicing import attention_modules, scale_heads
-from core.errors import AnalysisError
-from core.finetuning.data import TrainingData
-from core.finetuning.finetune import finetune
-from core.finetuning.journal import Journal
-from core.finetuning.loop import PlainTrainer
-from core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
-from core.importance.gates.history import append_gates
-from core.importance.gates.settings import GateSettings, TrainedGates
-from core.importance.labels import class_indices
-from core.json_values import parse_json
+from attention_sieve.core.attention.observed import ATTENTION_NAME
+from attention_sieve.core.attention.observers import Pass, current_pass
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles
+from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.checkpoints.slicing import attention_modules, scale_heads
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import TrainingData
+from attention_sieve.core.finetuning.finetune import finetune
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.finetuning.loop import PlainTrainer
+from attention_sieve.core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
+from attention_sieve.core.importance.gates.history import append_gates
+from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
+from attention_sieve.core.importance.labels import class_indices
+from attention_sieve.core.json_values import parse_json
 
 LOG_ALPHA: Final = "head_gates.log_alpha"
 """Name of the gates in the weights of a saved step."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from core.importance.passes.backward_rules import BackwardRules
-from core.importance.per_text import Rule
+from attention_sieve.core.importance.passes.backward_rules import BackwardRules
+from attention_sieve.core.importance.per_text import Rule
 
 
 @dataclass(frozen=True)

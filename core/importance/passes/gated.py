@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import observe
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.passes.sweep import SWEEP_TOKENS
-from core.passes.batches import gates, plan_batches
-from core.passes.metric import Metric
-from core.passes.readout import Readout, check_metric, model_of
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.passes.sweep import SWEEP_TOKENS
+from attention_sieve.core.passes.batches import gates, plan_batches
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.texts import PassText
 
 Read = Callable[[Readout, Any, int], Float[Tensor, "copy text part"]]
 """Reads off the model's output, for a number of copies of a batch."""
@@ -32,7 +32,7 @@ def gated(
 
     Args:
         checkpoint: loaded.
-        texts: prepared; see `core.importance.passes.sweep.with_targets`.
+        texts: prepared; see `attention_sieve.core.importance.passes.sweep.with_targets`.
         settings: which attention is gated, and which heads are off throughout.
         metric: what is read off the output; for output, the change from all heads on.
         head_gates: gates of all heads; several gatings share a batch.

@@ -8,15 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import check_heads_are_seen, observe
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.passes.head_outputs import BY_ZERO, real_tokens
-from core.importance.per_text import TextSlopes, with_holes
-from core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
-from core.passes.metric import Metric
-from core.passes.readout import Readout, check_metric, model_of
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens
+from attention_sieve.core.importance.per_text import TextSlopes, with_holes
+from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.texts import PassText
 
 
 def head_slopes(
@@ -29,11 +29,11 @@ def head_slopes(
     """Product of each head's output and the gradient of a text's loss with respect to it, summed over tokens.
 
     Each text has its own loss, so nothing depends on the batch; for the metric output see
-    `core.passes.readout.Readout.losses`.
+    `attention_sieve.core.passes.readout.Readout.losses`.
 
     Args:
         checkpoint: loaded.
-        texts: prepared; see `core.importance.passes.sweep.with_targets`.
+        texts: prepared; see `attention_sieve.core.importance.passes.sweep.with_targets`.
         labels: class or value of each text; None for other metrics than labels.
         settings: which attention, and which heads are off; for these the product is 0.
         metric: determines the loss.

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import check_heads_are_seen, observe
-from core.attention.settings import Head, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.per_text import TextOutputs, with_holes
-from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.per_text import TextOutputs, with_holes
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from attention_sieve.core.passes.texts import PassText
 
 BY_ZERO: Final = "Replace heads by zero, or choose"
 """Advice where the outputs of heads cannot be observed."""

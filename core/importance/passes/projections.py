@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from core.attention.observed import check_heads_are_seen, observe
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from core.errors import AnalysisError
-from core.importance.passes.head_outputs import BY_ZERO
-from core.importance.passes.reuse import copy_sharing_weights
-from core.passes.batches import model_inputs
-from core.passes.readout import model_of
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.passes.head_outputs import BY_ZERO
+from attention_sieve.core.importance.passes.reuse import copy_sharing_weights
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.readout import model_of
+from attention_sieve.core.passes.texts import PassText
 
 
 def output_projections(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarray, "layer channel_out head channel"]:

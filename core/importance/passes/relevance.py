@@ -4,8 +4,8 @@ Under modified backward rules, gradient times input distributes a logit over the
 a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights
 ("conservative"), or a product whose two factors get half each ("halved", which loses the share of softmax's offset).
 Both rules are signed: a head may work against the prediction. The alpha-beta rules split relevance by sign instead
-(`core.importance.passes.alpha_beta`). Biases absorb some relevance; in a model without any, the relevances of the input
-sum to the logit. In gated feed-forward layers the gate is a constant.
+(`attention_sieve.core.importance.passes.alpha_beta`). Biases absorb some relevance; in a model without any, the
+relevances of the input sum to the logit. In gated feed-forward layers the gate is a constant.
 
 Layer-wise relevance propagation is patented for commercial use.
 """
@@ -21,20 +21,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from core.attention.observed import check_heads_are_seen
-from core.attention.observers import Backward
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
-from core.importance.passes.backward_rules import BackwardRules, scaled
-from core.importance.passes.gradients import with_head_outputs
-from core.importance.passes.head_outputs import BY_ZERO, real_tokens
-from core.importance.passes.reuse import copy_sharing_weights, outermost_layers
-from core.importance.per_text import Rule, TextRelevance, with_holes
-from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
-from core.passes.metric import Metric
-from core.passes.readout import Readout, check_metric, model_of
-from core.passes.texts import PassText
+from attention_sieve.core.attention.observed import check_heads_are_seen
+from attention_sieve.core.attention.observers import Backward
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
+from attention_sieve.core.importance.passes.backward_rules import BackwardRules, scaled
+from attention_sieve.core.importance.passes.gradients import with_head_outputs
+from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens
+from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
+from attention_sieve.core.importance.per_text import Rule, TextRelevance, with_holes
+from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, plan_batches
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.texts import PassText
 
 _ATTENTION: Final[dict[Rule, Backward]] = {
     "conservative": "constant", "halved": "halved", **dict.fromkeys(SHARES, "constant")
@@ -54,7 +54,7 @@ def head_relevance(
 
     Args:
         checkpoint: loaded.
-        texts: prepared; see `core.importance.passes.sweep.with_targets`.
+        texts: prepared; see `attention_sieve.core.importance.passes.sweep.with_targets`.
         settings: which attention, and which heads are off.
         metric: determines what is distributed: for labels the logit of the predicted class, for lm the largest logit of
             each predicted token (mean), for output the length of the text vector.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
-from core.attention.observers import Pass, current_pass
+from attention_sieve.core.attention.observers import Pass, current_pass
 
 
 def copy_sharing_weights(model: PreTrainedModel) -> PreTrainedModel:

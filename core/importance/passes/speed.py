@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 
 BATCH_SIZES: Final = (1, 4, 16, 64)
 """As in Michel et al. 2019, table 4."""

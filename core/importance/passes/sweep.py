@@ -14,19 +14,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import observe
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import CheckpointError
-from core.importance.metrics import TextOutcomes
-from core.importance.passes.reuse import LayerReuse
-from core.importance.per_text import with_holes
-from core.passes.batches import BATCH_TOKENS, gates, plan_batches
-from core.passes.metric import Metric
-from core.passes.prepare import prepare
-from core.passes.readout import Readout, check_metric, model_of
-from core.passes.texts import PassText
-from core.texts.text import Text
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.passes.reuse import LayerReuse
+from attention_sieve.core.importance.per_text import with_holes
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
 
 SWEEP_TOKENS: Final = {"cpu": BATCH_TOKENS["cpu"], "mps": BATCH_TOKENS["mps"], "cuda": 4 * BATCH_TOKENS["cuda"]}
 """Tokens of all copies in one forward pass, padding included, by device."""

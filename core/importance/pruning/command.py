@@ -1,4 +1,4 @@
-"""The command `python -m core prune`: a score against the share of heads removed, in several orders."""
+"""The command `python -m attention_sieve prune`: a score against the share of heads removed, in several orders."""
 
 import argparse
 import inspect
@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from core.attention.settings import Head
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.saved_runs import SavedRun, find_run
-from core.commands import TABLES, check_output, write_table
-from core.engines.options import add_engine_options, check_engine, counted, engine_of
-from core.engines.work import Engine
-from core.errors import AnalysisError
-from core.importance.command import cheap_measures
-from core.importance.material import (
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
+from attention_sieve.core.commands import TABLES, check_output, write_table
+from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
+from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.command import cheap_measures
+from attention_sieve.core.importance.material import (
     Material,
     ablation_outcomes,
     add_metric_options,
@@ -28,10 +28,17 @@ from core.importance.material import (
     read_material,
     results_of,
 )
-from core.importance.measures import damage
-from core.importance.per_text import RULES
-from core.importance.pruning.curves import STEPS, Curve, allowed_loss, curves_table, removable, removal_order
-from core.importance.pruning.orders import (
+from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.per_text import RULES
+from attention_sieve.core.importance.pruning.curves import (
+    STEPS,
+    Curve,
+    allowed_loss,
+    curves_table,
+    removable,
+    removal_order,
+)
+from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
     Ask,
     Pruning,
@@ -45,7 +52,7 @@ from core.importance.pruning.orders import (
     whole_greedy_order,
     whole_orders,
 )
-from core.importance.pruning.over_steps import (
+from attention_sieve.core.importance.pruning.over_steps import (
     SavedStep,
     StepCurve,
     beginning,
@@ -54,11 +61,11 @@ from core.importance.pruning.over_steps import (
     saved_steps,
     step_curves_table,
 )
-from core.importance.pruning.rows import CurveRows, CurveTrial
-from core.importance.verdicts import NEEDS
-from core.options import add_output_option
-from core.passes.question import Question
-from core.texts.text import Text
+from attention_sieve.core.importance.pruning.rows import CurveRows, CurveTrial
+from attention_sieve.core.importance.verdicts import NEEDS
+from attention_sieve.core.options import add_output_option
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.texts.text import Text
 
 WITHIN = 0.01
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from core.errors import AnalysisError
-from core.importance.effects import FEWEST_TEXTS, Draws
-from core.importance.metrics import Score
-from core.importance.verdicts import ALPHA, Changes, differing, pseudo_values, verdicts
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.effects import FEWEST_TEXTS, Draws
+from attention_sieve.core.importance.metrics import Score
+from attention_sieve.core.importance.verdicts import ALPHA, Changes, differing, pseudo_values, verdicts
 
 STEPS: Final = 10
 """Number of steps from all heads to none."""

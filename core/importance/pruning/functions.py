@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.importance.verdicts import ALPHA
+from attention_sieve.core.importance.verdicts import ALPHA
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import Head
-from core.importance.effects import Draws, halves
-from core.importance.measures import ABLATION, Measure, damage
-from core.importance.metrics import Score, TextOutcomes
-from core.importance.pruning.curves import (
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.importance.effects import Draws, halves
+from attention_sieve.core.importance.measures import ABLATION, Measure, damage
+from attention_sieve.core.importance.metrics import Score, TextOutcomes
+from attention_sieve.core.importance.pruning.curves import (
     RANDOM_ORDERS,
     Curve,
     curve,
@@ -26,10 +26,10 @@ from core.importance.pruning.curves import (
     random_importance,
     removal_order,
 )
-from core.importance.question import ablation_question, gated_question
-from core.passes.metric import Metric
-from core.passes.question import Question
-from core.texts.text import Text
+from attention_sieve.core.importance.question import ablation_question, gated_question
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.texts.text import Text
 
 REVERSE: Final = "reverse"
 RANDOM: Final = "random"

@@ -6,15 +6,15 @@ from typing import Final
 
 import pandas as pd
 
-from core.attention.settings import head_names
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.checks.files import checked_config
-from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.saved_runs import SavedRun
-from core.errors import AnalysisError
-from core.finetuning.journal import read_record
-from core.importance.pruning.curves import Curve, curves_table, relative
-from core.passes.metric import Metric
+from attention_sieve.core.attention.settings import head_names
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.checks.files import checked_config
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import read_record
+from attention_sieve.core.importance.pruning.curves import Curve, curves_table, relative
+from attention_sieve.core.passes.metric import Metric
 
 RELATIVE_COLUMNS: Final = ("relative", "relative_low", "relative_high")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.commands import make_folder, write
-from core.errors import AnalysisError
-from core.importance.pruning.curves import Curve
-from core.importance.pruning.orders import ByHalf, Order
+from attention_sieve.core.commands import make_folder, write
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.importance.pruning.orders import ByHalf, Order
 
 FORMAT: Final = 2
 NUMBERS: Final = ("score", "delta", "low", "high")

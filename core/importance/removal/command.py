@@ -1,13 +1,13 @@
-"""The command `python -m core remove`: save a checkpoint without some of its heads."""
+"""The command `python -m attention_sieve remove`: save a checkpoint without some of its heads."""
 
 import argparse
 from typing import Any
 
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.commands import check_name
-from core.importance.removal.exports import EXPORTS
-from core.options import add_attention_option, add_checkpoint_option, add_output_option, heads
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.commands import check_name
+from attention_sieve.core.importance.removal.exports import EXPORTS
+from attention_sieve.core.options import add_attention_option, add_checkpoint_option, add_output_option, heads
 
 
 def add_command(commands: Any) -> None:
@@ -41,7 +41,7 @@ def remove(arguments: argparse.Namespace) -> None:
     """Save a checkpoint without some of its heads, after checking that its output is the same as with them switched
     off.
     """
-    from core.importance.removal.remove import remove as remove_heads
+    from attention_sieve.core.importance.removal.remove import remove as remove_heads
 
     check_name(arguments.output)
     files = find_checkpoint(arguments.checkpoint)

@@ -9,18 +9,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import has_attention_interface, observe
-from core.attention.settings import Head, Kind, head_name
-from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.checks.files import TOKENIZER_FILES
-from core.checkpoints.checks.self_check import probe_inputs, real_rows
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.folders import UNFINISHED
-from core.checkpoints.load import load_every_weight
-from core.checkpoints.removed_heads import as_removed, write_removed
-from core.checkpoints.slicing import remove_heads, scale_heads
-from core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
-from core.importance.removal.exports import TOLERANCE, Export
+from attention_sieve.core.attention.observed import has_attention_interface, observe
+from attention_sieve.core.attention.settings import Head, Kind, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
+from attention_sieve.core.checkpoints.checks.self_check import probe_inputs, real_rows
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.folders import UNFINISHED
+from attention_sieve.core.checkpoints.load import load_every_weight
+from attention_sieve.core.checkpoints.removed_heads import as_removed, write_removed
+from attention_sieve.core.checkpoints.slicing import remove_heads, scale_heads
+from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
+from attention_sieve.core.importance.removal.exports import TOLERANCE, Export
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command `python -m core erase`: whether a model uses the concepts that its heads encode."""
+"""The command `python -m attention_sieve erase`: whether a model uses the concepts that its heads encode."""
 
 import argparse
 import sys
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import pandas as pd
 
-from core.attention.settings import Head, head_name
-from core.commands import loaded, write_table
-from core.errors import AnalysisError
-from core.options import heads
-from core.probing_tasks.command import add_task_command, facts_of, read_texts_of, tasks_of
-from core.probing_tasks.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
-from core.probing_tasks.reconstruction import ranking
-from core.probing_tasks.report import ALPHA, TaskReport, task_report
-from core.probing_tasks.vectors import usual_pooling
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.commands import loaded, write_table
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import heads
+from attention_sieve.core.probing_tasks.command import add_task_command, facts_of, read_texts_of, tasks_of
+from attention_sieve.core.probing_tasks.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
+from attention_sieve.core.probing_tasks.reconstruction import ranking
+from attention_sieve.core.probing_tasks.report import ALPHA, TaskReport, task_report
+from attention_sieve.core.probing_tasks.vectors import usual_pooling
 
 BEST: Final = 3
 """Default number of heads of each task from which the concept is erased."""

@@ -9,17 +9,17 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head, PassSettings, head_name
-from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
-from core.passes.metric import Metric
-from core.passes.texts import PassText
-from core.probing_tasks.erasure.eraser import Eraser, concept_eraser, random_eraser
-from core.probing_tasks.labels import Labels, labels_of, score
-from core.probing_tasks.report import ALPHA
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import Pooling, Vectors
-from core.statistics.means import adjusted, half_interval, moments
+from attention_sieve.core.attention.settings import Head, PassSettings, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.erasure.eraser import Eraser, concept_eraser, random_eraser
+from attention_sieve.core.probing_tasks.labels import Labels, labels_of, score
+from attention_sieve.core.probing_tasks.report import ALPHA
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import Pooling, Vectors
+from attention_sieve.core.statistics.means import adjusted, half_interval, moments
 
 FIRST_DRAWS: Final = math.ceil(1 / ALPHA)
 """Number of random draws after which an effect that is greater than all of theirs has p below ALPHA. A head that may be
@@ -170,7 +170,7 @@ def erase(
     Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.
     """
-    from core.probing_tasks.erasure.passes import erased_outcomes, least_effect, spread
+    from attention_sieve.core.probing_tasks.erasure.passes import erased_outcomes, least_effect, spread
 
     metric = metric or usual_metric(checkpoint)
     _check(checkpoint, task, vectors, heads, metric)
@@ -289,7 +289,7 @@ def _p(outcomes: Float[np.ndarray, "text state"]) -> float:
 
 def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: Labels) -> float:
     """Score on the test part of a probe trained on the vectors of one head."""
-    from core.probing_tasks.probes.probe import probe
+    from attention_sieve.core.probing_tasks.probes.probe import probe
 
     predicted = probe(vectors[:, None], labels).predicted
     return float(score(predicted, labels.gold[labels.test], labels.values is not None)[0])

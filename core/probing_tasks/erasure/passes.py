@@ -7,15 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import check_heads_are_seen, observe
-from core.attention.settings import Head, PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.batches import BATCH_TOKENS, gates, plan_batches
-from core.passes.metric import Metric
-from core.passes.readout import Readout, check_metric, model_of
-from core.passes.texts import PassText
-from core.probing_tasks.erasure.eraser import Eraser
-from core.probing_tasks.vectors import Pooling, places_to_read
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.readout import Readout, check_metric, model_of
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.probing_tasks.erasure.eraser import Eraser
+from attention_sieve.core.probing_tasks.vectors import Pooling, places_to_read
 
 _Replaced = Callable[[Float[Tensor, "row channel"]], Float[Tensor, "row channel"]]
 """Replacement of the vectors of a head."""

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.commands import read_bytes
-from core.errors import TextError, shortened
-from core.finetuning.data import unpacked
-from core.probing_tasks.files.labelled import LABEL_COLUMN, read_labelled_task
-from core.probing_tasks.files.senteval import is_senteval, read_senteval
-from core.probing_tasks.task import Task
-from core.texts.json_files import parsed_json
-from core.texts.json_values import as_list, value_at
-from core.texts.text import decoded
+from attention_sieve.core.commands import read_bytes
+from attention_sieve.core.errors import TextError, shortened
+from attention_sieve.core.finetuning.data import unpacked
+from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN, read_labelled_task
+from attention_sieve.core.probing_tasks.files.senteval import is_senteval, read_senteval
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.texts.json_files import parsed_json
+from attention_sieve.core.texts.json_values import as_list, value_at
+from attention_sieve.core.texts.text import decoded
 
 FILE_OF_A_TASK: Final = re.compile(r"(.+?)\.(txt|tsv|csv)(\.gz)?", re.IGNORECASE | re.DOTALL)
 MAX_FILES: Final = 100
@@ -87,7 +87,8 @@ def _read_task(
 
 
 def _sources(path: Path) -> dict[str, str]:
-    """Source of each task of a folder, by name, as written by `python -m core tasks`; empty without that file."""
+    """Source of each task of a folder, by name, as written by `python -m attention_sieve tasks`; empty without that
+    file."""
     if not path.is_file():
         return {}
     try:

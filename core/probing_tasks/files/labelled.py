@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Final
 
-from core.errors import TextError
-from core.finetuning.data import column_names, refuse_unlabelled, table_of
-from core.probing_tasks.files.senteval import MAX_ROWS, are_targets, checked_label
-from core.probing_tasks.parts import Cell, split_units
-from core.probing_tasks.task import PARTS, Example, Task
-from core.texts.text import Text, read_labelled, read_parted
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.finetuning.data import column_names, refuse_unlabelled, table_of
+from attention_sieve.core.probing_tasks.files.senteval import MAX_ROWS, are_targets, checked_label
+from attention_sieve.core.probing_tasks.parts import Cell, split_units
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.texts.text import Text, read_labelled, read_parted
 
 LABEL_COLUMN: Final = "label"
 PART_COLUMNS: Final = ("part", "split", "partition")
@@ -34,8 +34,8 @@ def read_labelled_task(
 ) -> Task:
     """Read a task from a labelled table.
 
-    Without a column of parts, rows are split in the proportions of `core.probing_tasks.parts.SHARES` within each class;
-    rows that share a sentence, also in pairs, go into the same part.
+    Without a column of parts, rows are split in the proportions of `attention_sieve.core.probing_tasks.parts.SHARES`
+    within each class; rows that share a sentence, also in pairs, go into the same part.
 
     Args:
         name: of the file: .csv or .tsv, also gzipped.

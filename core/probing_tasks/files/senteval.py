@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterator
 from typing import Final
 
-from core.errors import AnalysisError, TextError
-from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label, refuse_unlabelled
-from core.probing_tasks.task import PARTS, Example, Task
-from core.texts.text import decoded, text_of
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label, refuse_unlabelled
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.texts.text import decoded, text_of
 
 MAX_ROWS: Final = 200_000
 """Maximum number of rows; SentEval's files have 120,000."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from core.probing_tasks.from_trees.rows import Candidate
-from core.probing_tasks.from_trees.sentences import Sentence, is_punctuation
-from core.probing_tasks.from_trees.syntax import ORIGINAL, by_turns
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence, is_punctuation
+from attention_sieve.core.probing_tasks.from_trees.syntax import ORIGINAL, by_turns
 
 SUBJECTS: Final = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 LEAST_WORDS: Final = 2

@@ -6,15 +6,20 @@ from inspect import getdoc
 from random import Random
 from typing import Final
 
-from core.errors import AnalysisError
-from core.probing_tasks.from_trees.coordination_inversion import coordination_inversion
-from core.probing_tasks.from_trees.number_and_tense import object_number, subject_number, tense
-from core.probing_tasks.from_trees.odd_man_out import odd_man_out
-from core.probing_tasks.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
-from core.probing_tasks.from_trees.sentences import Sentence, n_documents, usable
-from core.probing_tasks.from_trees.surface import length, word_content
-from core.probing_tasks.from_trees.syntax import bigram_shift, top_relations, tree_depth, tree_depth_matched
-from core.probing_tasks.task import Task
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.from_trees.coordination_inversion import coordination_inversion
+from attention_sieve.core.probing_tasks.from_trees.number_and_tense import object_number, subject_number, tense
+from attention_sieve.core.probing_tasks.from_trees.odd_man_out import odd_man_out
+from attention_sieve.core.probing_tasks.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence, n_documents, usable
+from attention_sieve.core.probing_tasks.from_trees.surface import length, word_content
+from attention_sieve.core.probing_tasks.from_trees.syntax import (
+    bigram_shift,
+    top_relations,
+    tree_depth,
+    tree_depth_matched,
+)
+from attention_sieve.core.probing_tasks.task import Task
 
 MOST_ROWS: Final = 12_000
 """Default maximum number of rows of a task."""

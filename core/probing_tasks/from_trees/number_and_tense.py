@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from core.probing_tasks.from_trees.rows import Candidate, at_most_of_a_unit
-from core.probing_tasks.from_trees.sentences import Sentence
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate, at_most_of_a_unit
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence
 
 TENSES: Final = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}
 NUMBERS: Final = {"NN": "NN", "NNS": "NNS"}

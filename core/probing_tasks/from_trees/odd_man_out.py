@@ -8,10 +8,10 @@ from math import log2
 from random import Random
 from typing import Final
 
-from core.probing_tasks.from_trees.rows import Candidate
-from core.probing_tasks.from_trees.sentences import Sentence
-from core.probing_tasks.from_trees.syntax import ORIGINAL
-from core.probing_tasks.parts import split_units
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence
+from attention_sieve.core.probing_tasks.from_trees.syntax import ORIGINAL
+from attention_sieve.core.probing_tasks.parts import split_units
 
 REPLACED: Final = "C"
 """SentEval's label for a sentence with a replaced word."""

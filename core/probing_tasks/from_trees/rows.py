@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from core.probing_tasks.parts import SHARES, Cell, split_units
-from core.probing_tasks.task import PARTS, Example
-from core.texts.text import Text
+from attention_sieve.core.probing_tasks.parts import SHARES, Cell, split_units
+from attention_sieve.core.probing_tasks.task import PARTS, Example
+from attention_sieve.core.texts.text import Text
 
 LEAST_ROWS_OF_A_TASK: Final = 300
 """Minimum number of rows of all parts together, which leaves 50 for testing."""

@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final
 
-from core.errors import TextError
-from core.texts.conllu import WrittenText, read_conllu
-from core.texts.relations import ROOT, ROOT_RELATION, Dependencies, tagged_dependencies
-from core.texts.text import Text, decoded, text_of
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.conllu import WrittenText, read_conllu
+from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies, tagged_dependencies
+from attention_sieve.core.texts.text import Text, decoded, text_of
 
 MAX_SENTENCES: Final = 100_000
 LENGTHS: Final = range(5, 29)

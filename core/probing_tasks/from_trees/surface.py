@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final
 
-from core.probing_tasks.from_trees.rows import Candidate
-from core.probing_tasks.from_trees.sentences import Sentence
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence
 
 BINS: Final = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))
 """First and last length of each class of the length task, in words and punctuation marks."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from core.probing_tasks.from_trees.rows import Candidate, most_classes
-from core.probing_tasks.from_trees.sentences import Sentence, is_punctuation
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate, most_classes
+from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence, is_punctuation
 
 TOP_RELATIONS: Final = frozenset((
     "nsubj", "nsubjpass", "csubj", "csubjpass", "expl", "dobj", "iobj", "dative", "attr", "acomp", "oprd", "cop",

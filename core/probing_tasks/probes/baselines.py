@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.probing_tasks.labels import LENGTH, MAJORITY, WORDS, Baseline, Labels, score
-from core.probing_tasks.probes.probe import probe
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import pair_features
+from attention_sieve.core.probing_tasks.labels import LENGTH, MAJORITY, WORDS, Baseline, Labels, score
+from attention_sieve.core.probing_tasks.probes.probe import probe
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import pair_features
 
 MOST_WORDS: Final = 1_000
 """Number of words that are counted: the most frequent ones of the training part."""

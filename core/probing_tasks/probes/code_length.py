@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.probing_tasks.labels import STRENGTHS, Labels
-from core.probing_tasks.probes.probe import fit, turns_of
+from attention_sieve.core.probing_tasks.labels import STRENGTHS, Labels
+from attention_sieve.core.probing_tasks.probes.probe import fit, turns_of
 
 SHARES: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the rows at which blocks end."""

@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.checkpoints.threads import each_on_one_thread
-from core.probing_tasks.labels import FOLDS, STRENGTHS, Labels, score
-from core.probing_tasks.probes.solver import TOLERANCE, minimise
+from attention_sieve.core.checkpoints.threads import each_on_one_thread
+from attention_sieve.core.probing_tasks.labels import FOLDS, STRENGTHS, Labels, score
+from attention_sieve.core.probing_tasks.probes.solver import TOLERANCE, minimise
 
 ENTRIES: Final = 1 << 24
 """Limit of entries of features and logits in memory at once."""
@@ -34,7 +34,7 @@ class Fitted:
     scale: Float[Tensor, "vector 1 column"]
     """Mean and standard deviation of each column over the fitted rows, which standardise the features."""
     weights: Float[Tensor, "vector strength output column_and_one"]
-    """As in `core.probing_tasks.probes.solver.Solution`."""
+    """As in `attention_sieve.core.probing_tasks.probes.solver.Solution`."""
     loss: Float[Tensor, "vector strength"]
     """Mean cross-entropy in nats plus penalty, on the fitted rows."""
     gradient: Float[Tensor, "vector strength"]
@@ -86,7 +86,7 @@ def fit(
         features: of each row; every column is standardised to mean 0 and standard deviation 1 over these rows.
         targets: share of each class in the label of each row.
         strengths: one or more for each vector.
-        penalises_intercept: as for `core.probing_tasks.probes.solver.minimise`.
+        penalises_intercept: as for `attention_sieve.core.probing_tasks.probes.solver.minimise`.
         start: initial weights.
     """
     n_rows, n_vectors, n_columns = features.shape

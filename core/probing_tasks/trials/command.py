@@ -1,4 +1,4 @@
-"""The command `python -m core trials`: runs a table of trials."""
+"""The command `python -m attention_sieve trials`: runs a table of trials."""
 
 import argparse
 import sys
@@ -7,20 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from core.attention.settings import head_name
-from core.checkpoints.find import choose_device
-from core.commands import read_bytes
-from core.engines.options import add_engine_options, check_engine, counted, engine_of
-from core.errors import AnalysisError
-from core.json_values import parse_json
-from core.options import add_device_option, add_dtype_option
-from core.probing_tasks.trials.on_engine import run_on, trial_runner
-from core.probing_tasks.trials.progress import Reporter, TrialsProgress
-from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
-from core.probing_tasks.trials.run import Trials, run_table
-from core.probing_tasks.trials.trial import Trial, name_of, trial_of, trials_folder
-from core.texts.tables import read_table
-from core.texts.text import decoded
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.find import choose_device
+from attention_sieve.core.commands import read_bytes
+from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.options import add_device_option, add_dtype_option
+from attention_sieve.core.probing_tasks.trials.on_engine import run_on, trial_runner
+from attention_sieve.core.probing_tasks.trials.progress import Reporter, TrialsProgress
+from attention_sieve.core.probing_tasks.trials.result import STAGES, Stage, TrialResult
+from attention_sieve.core.probing_tasks.trials.run import Trials, run_table
+from attention_sieve.core.probing_tasks.trials.trial import Trial, name_of, trial_of, trials_folder
+from attention_sieve.core.texts.tables import read_table
+from attention_sieve.core.texts.text import decoded
 
 MOST_TRIALS: Final = 10_000
 TABLES: Final = (".csv", ".jsonl")

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.engines.work import Engine
-from core.probing_tasks.trials.progress import Reporter, Stopped
-from core.probing_tasks.trials.result import Stage, TrialResult
-from core.probing_tasks.trials.run import Trials
-from core.probing_tasks.trials.trial import Trial, n_texts_of, name_of
+from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.probing_tasks.trials.progress import Reporter, Stopped
+from attention_sieve.core.probing_tasks.trials.result import Stage, TrialResult
+from attention_sieve.core.probing_tasks.trials.run import Trials
+from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, name_of
 
 Run = Callable[[Trial], tuple[TrialResult, bool]]
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import psutil
 
-from core.checkpoints.saved_runs import STOP, State, is_running
-from core.errors import AnalysisError
-from core.json_values import typed_json
+from attention_sieve.core.checkpoints.saved_runs import STOP, State, is_running
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import typed_json
 
 PROGRESS: Final = "progress.json"
 EVERY: Final = 0.2

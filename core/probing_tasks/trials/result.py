@@ -10,13 +10,13 @@ from uuid import uuid4
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Kind, head_name
-from core.errors import AnalysisError
-from core.probing_tasks.labels import Baseline
-from core.probing_tasks.reconstruction import Gain, Reconstruction, gain, ranking
-from core.probing_tasks.report import Selectivity, TaskReport
-from core.probing_tasks.trials.trial import FORMAT, Trial, trial_of
-from core.probing_tasks.vectors import Pooling
+from attention_sieve.core.attention.settings import Kind, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.labels import Baseline
+from attention_sieve.core.probing_tasks.reconstruction import Gain, Reconstruction, gain, ranking
+from attention_sieve.core.probing_tasks.report import Selectivity, TaskReport
+from attention_sieve.core.probing_tasks.trials.trial import FORMAT, Trial, trial_of
+from attention_sieve.core.probing_tasks.vectors import Pooling
 
 Stage = Literal["heads", "controls", "together"]
 STAGES: Final[tuple[Stage, ...]] = ("heads", "controls", "together")

@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.find import load_checkpoint
-from core.errors import AnalysisError
-from core.passes.prepare import check_settings, prepare_all
-from core.probing_tasks.probes.solver import between_steps
-from core.probing_tasks.read_task import Batch, read_task
-from core.probing_tasks.reconstruction import ranking, reconstruct
-from core.probing_tasks.report import TaskReport, code_lengths, selectivity, task_report, texts_of
-from core.probing_tasks.task import Task, check_task
-from core.probing_tasks.trials.progress import Reporter, Stopped
-from core.probing_tasks.trials.result import STAGES, Stage, TrialResult, read_result, write_result
-from core.probing_tasks.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
-from core.probing_tasks.vectors import Pooling, Vectors, usual_pooling
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import check_settings, prepare_all
+from attention_sieve.core.probing_tasks.probes.solver import between_steps
+from attention_sieve.core.probing_tasks.read_task import Batch, read_task
+from attention_sieve.core.probing_tasks.reconstruction import ranking, reconstruct
+from attention_sieve.core.probing_tasks.report import TaskReport, code_lengths, selectivity, task_report, texts_of
+from attention_sieve.core.probing_tasks.task import Task, check_task
+from attention_sieve.core.probing_tasks.trials.progress import Reporter, Stopped
+from attention_sieve.core.probing_tasks.trials.result import STAGES, Stage, TrialResult, read_result, write_result
+from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
+from attention_sieve.core.probing_tasks.vectors import Pooling, Vectors, usual_pooling
 
 READING: Final = "Reading vectors"
 DOING: Final[dict[Stage, str]] = {

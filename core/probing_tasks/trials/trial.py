@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from core.attention.settings import ONE_STACK, TWO_STACKS, Kind
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import LARGEST_SEED, find_checkpoint, randomly_initialised
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError
-from core.probing_tasks.files.folders import read_tasks, task_name
-from core.probing_tasks.files.labelled import LABEL_COLUMN
-from core.probing_tasks.task import Task
-from core.probing_tasks.vectors import POOLINGS, Pooling
-from core.texts.tokens import TooLong
+from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import LARGEST_SEED, find_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.files.folders import read_tasks, task_name
+from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN
+from attention_sieve.core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.vectors import POOLINGS, Pooling
+from attention_sieve.core.texts.tokens import TooLong
 
 FORMAT: Final = 1
 """Version of the row format; rows of other versions are recomputed."""

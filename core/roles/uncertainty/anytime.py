@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, Moments
-from core.roles.measures import RoleScores
-from core.statistics.evidence import e_bh, evidence_path, log_evidence
-from core.statistics.means import moments, ratio, rejects
+from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, Moments
+from attention_sieve.core.roles.measures import RoleScores
+from attention_sieve.core.statistics.evidence import e_bh, evidence_path, log_evidence
+from attention_sieve.core.statistics.means import moments, ratio, rejects
 
 MOST_LOG_EVIDENCE: Final = 690.0
 """Larger evidence would be infinite in a file."""
@@ -34,7 +34,7 @@ def role_evidence(
 
     Returns: log of the evidence, NaN where no text takes part; log(20) is "20 : 1".
     Raises: AnalysisError for a negative score.
-    Source: this project; `core.statistics.evidence` names that of the method.
+    Source: this project; `attention_sieve.core.statistics.evidence` names that of the method.
     """
     return _by_rule(log_evidence, scores, settings, uniform)
 

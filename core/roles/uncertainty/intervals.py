@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import SYNTACTIC
-from core.statistics.means import half_interval, moments, ratio
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import SYNTACTIC
+from attention_sieve.core.statistics.means import half_interval, moments, ratio
 
 RESAMPLES: Final = 999
 """Number of resamples from which the quantiles of t are taken."""

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import RoleScores, Scale
-from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import RoleScores, Scale
+from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 
 TAUS: Final[dict[Scale, tuple[float, ...]]] = {
     "score": tuple(np.linspace(1, 5, 17).tolist()),

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided, one_sided
-from core.statistics.means import moments, ratio
+from attention_sieve.core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided, one_sided
+from attention_sieve.core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
 """Number of bootstrap resamples of the texts."""
@@ -57,7 +57,7 @@ def resamples(
     """Draw RESAMPLES bootstrap resamples, each of as many texts as there are.
 
     Args:
-        scores, uniform: as for `core.roles.hypotheses.role_tests`.
+        scores, uniform: as for `attention_sieve.core.roles.hypotheses.role_tests`.
         seed: of the draws.
     """
     n_texts = len(scores)

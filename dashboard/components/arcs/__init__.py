@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import head_name
-from dashboard.components.arcs.asked import AskedLink
-from dashboard.components.arcs.look import Look, read_look
-from dashboard.components.arcs.values import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.dashboard.components.arcs.asked import AskedLink
+from attention_sieve.dashboard.components.arcs.look import Look, read_look
+from attention_sieve.dashboard.components.arcs.values import (
     AS_USUAL,
     UNCHANGED,
     ArcStyle,
@@ -22,13 +22,13 @@ from dashboard.components.arcs.values import (
     Settings,
     Signs,
 )
-from dashboard.components.packing import as_text, base64_of, quantised
-from dashboard.components.selection import push
-from dashboard.components.terms import TERM_STYLE
-from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
-from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
-from dashboard.figures.text.sides import Side
-from dashboard.glossary import TERMS
+from attention_sieve.dashboard.components.packing import as_text, base64_of, quantised
+from attention_sieve.dashboard.components.selection import push
+from attention_sieve.dashboard.components.terms import TERM_STYLE
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
+from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
+from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.glossary import TERMS
 
 MOST_HEADS: Final = 12
 SIDES: Final = ("from", "to")

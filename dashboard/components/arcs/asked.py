@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.attention.settings import Head
+from attention_sieve.core.attention.settings import Head
 
 
 @dataclass(frozen=True, kw_only=True)

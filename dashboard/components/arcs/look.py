@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
-from core.roles.roles import BY_NAME
-from dashboard.figures.text.sides import Side
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.dashboard.figures.text.sides import Side
 
 LONGEST: Final = 100
 """Maximum length of a setting, in characters."""

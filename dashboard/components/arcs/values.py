@@ -7,9 +7,9 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool
 
-from core.attention.settings import Head
-from dashboard.components.arcs.asked import AskedLink
-from dashboard.components.arcs.look import Look
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.components.arcs.asked import AskedLink
+from attention_sieve.dashboard.components.arcs.look import Look
 
 AS_IT_WAS: Final = Look()
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.attention.settings import Head
-from dashboard.components.packing import as_text
-from dashboard.components.selection import push, selected
-from dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
-from dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.selection import push, selected
+from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 
 _HERE: Final = Path(__file__).parent
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.packing import as_text
 
 _HERE: Final = Path(__file__).parent
 _mount: Final = st.components.v2.component(

@@ -6,16 +6,16 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Head
-from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
-from dashboard.components.choosing import choose, chosen_heads, register
-from dashboard.components.grid.patterns import Patterns
-from dashboard.components.packing import base64_of
-from dashboard.components.terms.sieve_pictures import Sieves
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
-from dashboard.figures.scales import WORDS
-from dashboard.glossary import TERMS
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
+from attention_sieve.dashboard.components.choosing import choose, chosen_heads, register
+from attention_sieve.dashboard.components.grid.patterns import Patterns
+from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 

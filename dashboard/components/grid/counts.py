@@ -5,7 +5,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.attention.settings import Head
+from attention_sieve.core.attention.settings import Head
 
 _mount: Final = st.components.v2.component(
     "attention_sieve.counts",

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Head
-from dashboard.components.choosing import choose, register
-from dashboard.components.packing import base64_of
-from dashboard.figures.appearance import AMOUNT, LESS, MORE
-from dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.components.choosing import choose, register
+from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 
 _mount: Final = register("head_map", Path(__file__).parent)
 

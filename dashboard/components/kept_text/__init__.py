@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.components.packing import as_text
+from attention_sieve.dashboard.components.packing import as_text
 
 _mount: Final = st.components.v2.component(
     "attention_sieve.kept_text", js=(Path(__file__).parent / "kept_text.js").read_text("utf-8")

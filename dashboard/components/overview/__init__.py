@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float, Int, UInt16
 
-from core.attention.settings import Window, head_name
-from dashboard.components.packing import base64_of
-from dashboard.components.selection import push
+from attention_sieve.core.attention.settings import Window, head_name
+from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.selection import push
 
 MOST_HEADS: Final = 12
 MOST_BLOCKS: Final = 128

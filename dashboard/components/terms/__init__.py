@@ -7,8 +7,8 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import glossary
-from dashboard.components.packing import as_text
+from attention_sieve.dashboard import glossary
+from attention_sieve.dashboard.components.packing import as_text
 
 _HERE: Final = Path(__file__).parent
 TERM_SCRIPT: Final = _HERE / "term.js"

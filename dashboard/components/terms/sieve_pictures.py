@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool
 
-from dashboard.components.packing import base64_of
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import counted
-from dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
 MOST_TOKENS: Final = 32
 """Maximum number of queries and of keys in a picture."""

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import streamlit as st
 
-from dashboard.components.selection import push
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.combinations import code, exact_name, heads_phrase, ordered, total
+from attention_sieve.dashboard.components.selection import push
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.roles.combinations import code, exact_name, heads_phrase, ordered, total
 
 _FILES: Final = Path(__file__).parent
 _GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))

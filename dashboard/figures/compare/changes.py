@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import LAYER_AXIS, lane_scale, note, note_rows, role_colors
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.roles.layers import NARROWEST
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_scale, note, note_rows, role_colors
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.roles.layers import NARROWEST
 
 if TYPE_CHECKING:
     import altair as alt

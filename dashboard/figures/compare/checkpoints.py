@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import role_colors
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import role_colors
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
 
 if TYPE_CHECKING:
     import altair as alt

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import HEAD_COLORS, LOOKS, SHAPES
-from dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, SHAPES
+from attention_sieve.dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
 
 if TYPE_CHECKING:
     import altair as alt

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import Head, head_names
-from core.comparison.transitions import Transition
-from core.roles.roles import BY_NAME
-from dashboard.figures.appearance import HEAD_COLORS, LOOKS
-from dashboard.figures.axes import note
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.names import drawable
-from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.comparison.transitions import Transition
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
+from attention_sieve.dashboard.figures.axes import note
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -74,7 +74,7 @@ def heads_by_mark(transitions: Sequence[Transition]) -> dict[str, tuple[Head, ..
     """Heads of each mark that can be clicked, by the name that the mark sends.
 
     Args:
-        transitions: as `core.comparison.transitions` orders them.
+        transitions: as `attention_sieve.core.comparison.transitions` orders them.
 
     Returns: the bands in the given order, then the sets of roles under a, then those under b; heads in reading order.
     """

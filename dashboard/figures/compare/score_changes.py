@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.comparison.differences import PairedTests
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import (
     Ends,
     lettered_legend,
     note,
@@ -21,8 +21,8 @@ from dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.scales import WORDS
 
 NOTHING: Final = "No head has a score under both checkpoints."
 

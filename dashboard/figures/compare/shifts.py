@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.comparison.differences import LayerShift
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.comparison.differences import LayerShift
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import (
     Ends,
     lettered_legend,
     note,
@@ -22,8 +22,8 @@ from dashboard.figures.axes import (
     role_shapes,
     round_ends,
 )
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.scales import WORDS
 
 WIDTH: Final = 0.7
 """Part of a layer's place over which its marks are spread."""

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from dashboard.figures.axes import STEP_AXIS, steps_position
-from dashboard.figures.figure import INK, of_kind
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.axes import STEP_AXIS, steps_position
+from attention_sieve.dashboard.figures.figure import INK, of_kind
+from attention_sieve.dashboard.figures.names import drawable
 
 if TYPE_CHECKING:
     import altair as alt

@@ -8,14 +8,22 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS, SHAPES
-from dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
-from dashboard.figures.compare.shifts import NO_CHANGE, change_axis
-from dashboard.figures.compare.step_axis import FOCUS, Axis, across, apart_at, axis_of, focus_layers, lines
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.names import drawable
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS, SHAPES
+from attention_sieve.dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
+from attention_sieve.dashboard.figures.compare.shifts import NO_CHANGE, change_axis
+from attention_sieve.dashboard.figures.compare.step_axis import (
+    FOCUS,
+    Axis,
+    across,
+    apart_at,
+    axis_of,
+    focus_layers,
+    lines,
+)
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,10 +7,17 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.coreference.accuracy import BASELINES, GROUPS, NO_CHOICE, Candidates, CoreferenceScores, MentionChoices
-from core.coreference.mentions import MentionText
-from core.statistics.key_matched import KeyMatched
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.coreference.accuracy import (
+    BASELINES,
+    GROUPS,
+    NO_CHOICE,
+    Candidates,
+    CoreferenceScores,
+    MentionChoices,
+)
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.statistics.key_matched import KeyMatched
 
 RANDOM: Final = "random mention"
 DESIGN_EFFECT: Final = "design effect"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import pandas as pd
 
-from core.checkpoints.saved_runs import Progress
-from core.finetuning.chance import against_chance
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import round_ends, steps_position
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import round_ends, steps_position
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

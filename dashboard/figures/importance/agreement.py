@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from core.importance.agreement import Agreement
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import note, note_rows, places_axis
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.core.importance.agreement import Agreement
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import note, note_rows, places_axis
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

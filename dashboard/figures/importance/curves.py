@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from core.importance.pruning.curves import Curve
-from core.importance.pruning.orders import RANDOM
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import series_channel
-from dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, template
-from dashboard.figures.surface.head_dots import DASHES, MARKS
+from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.importance.pruning.orders import RANDOM
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 320
 _TWICE: Final = range(2 * len(HEAD_COLORS))

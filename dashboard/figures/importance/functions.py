@@ -6,11 +6,11 @@ from typing import Final
 
 import pandas as pd
 
-from core.importance.pruning.functions import KeptFunction
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import series_channel
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.surface.head_dots import DASHES, MARKS
+from attention_sieve.core.importance.pruning.functions import KeptFunction
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 260
 

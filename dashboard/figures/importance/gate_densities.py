@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import series_channel
-from dashboard.figures.figure import Figure, Spec, of_kind, template
-from dashboard.figures.surface.head_dots import DASHES, MARKS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import series_channel
+from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 240
 MOST: Final = len(HEAD_COLORS)

@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from core.importance.pruning.curves import Curve
-from core.importance.pruning.orders import RANDOM
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, percent, template
-from dashboard.figures.importance.curves import random_band
+from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.importance.pruning.orders import RANDOM
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.importance.curves import random_band
 
 HEIGHT: Final = 240
 ROOM: Final = 0.06

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import head_names
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.core.attention.settings import head_names
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 BINS: Final = 24
 HEIGHT: Final = 240

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from core.importance.pruning.curves import Curve, relative
-from core.importance.pruning.over_steps import StepCurve
-from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, percent, template
+from attention_sieve.core.importance.pruning.curves import Curve, relative
+from attention_sieve.core.importance.pruning.over_steps import StepCurve
+from attention_sieve.dashboard.figures.appearance import LESS, MORE
+from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, percent, template
 
 if TYPE_CHECKING:
     import altair as alt

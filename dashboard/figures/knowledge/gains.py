@@ -7,11 +7,11 @@ from typing import Final
 
 import pandas as pd
 
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import Ends, series_channel
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
-from dashboard.figures.knowledge.words import ACCURACY, score_ends
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_ends
+from attention_sieve.dashboard.figures.names import drawable
 
 ROW: Final = 44
 """Height of a task in pixels."""

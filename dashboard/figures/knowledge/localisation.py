@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import Ends, series_channel
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
-from dashboard.figures.names import drawable
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
+from attention_sieve.dashboard.figures.names import drawable
 
 HEIGHT: Final = 300
 DASHES: Final = ([1, 0], [6, 3], [2, 2])

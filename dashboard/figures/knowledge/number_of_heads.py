@@ -6,12 +6,12 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.probing_tasks.reconstruction import Reconstruction
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import Ends
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.knowledge.words import score_axis, score_ends, written
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.probing_tasks.reconstruction import Reconstruction
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import Ends
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
 
 HEIGHT: Final = 300
 

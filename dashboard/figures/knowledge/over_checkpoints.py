@@ -7,13 +7,13 @@ from typing import Final
 
 import pandas as pd
 
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import Ends, series_channel
-from dashboard.figures.compare.step_axis import Axis, across, apart_at, axis_of
-from dashboard.figures.figure import Figure, Spec, of_kind, template
-from dashboard.figures.knowledge.gains import Estimate
-from dashboard.figures.knowledge.words import score_axis, score_ends, written
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import Ends, series_channel
+from attention_sieve.dashboard.figures.compare.step_axis import Axis, across, apart_at, axis_of
+from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.knowledge.gains import Estimate
+from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
+from attention_sieve.dashboard.figures.names import drawable
 
 HEIGHT: Final = 280
 KINDS: Final = ("best head", "best layer", "best heads together")

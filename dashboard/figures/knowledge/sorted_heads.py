@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.probing_tasks.summary import sorted_in_layers
-from dashboard.figures.appearance import AMOUNT, LESS
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.probing_tasks.summary import sorted_in_layers
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 
 ROW: Final = 40
 """Height of a layer in pixels."""

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.appearance import LESS, MORE
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
 
 ROW: Final = 30
 """Height of a task in pixels."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from jaxtyping import Float
 
-from dashboard.figures.axes import Ends
+from attention_sieve.dashboard.figures.axes import Ends
 
 if TYPE_CHECKING:
     import altair as alt

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from core.probing.probe import Training
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import round_ends
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.core.probing.probe import Training
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import round_ends
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

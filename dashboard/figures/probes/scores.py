@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pandas as pd
 
-from core.probing.attachment import LEVEL, AttachmentScore
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.core.probing.attachment import LEVEL, AttachmentScore
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.relations.accuracy import ALL, Direction
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import note, note_rows
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, percent, template
-from dashboard.figures.names import drawable
-from dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.relations.accuracy import ALL, Direction
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, percent, template
+from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 
 if TYPE_CHECKING:
     import altair as alt
@@ -42,7 +42,7 @@ def relation_bars(
     """A bar for each relation's best head, on held-out texts, over a bar for the best fixed offset.
 
     Args:
-        table: from `dashboard.figures.relations.table`, most cases first.
+        table: from `attention_sieve.dashboard.figures.relations.table`, most cases first.
         best_of_halves: the heads of each row.
         alpha: the intervals cover 1 - alpha.
         control: name of the checkpoint whose best heads are in the column `control`; empty without one.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from core.relations.accuracy import Direction
+from attention_sieve.core.relations.accuracy import Direction
 
 DIRECTION_NAMES: Final[dict[Direction, str]] = {
     "dependent-to-head": "dep → head",

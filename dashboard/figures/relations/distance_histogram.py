@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from core.texts.relations import ROOT, Dependencies
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import note, note_rows
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.names import drawable
+from attention_sieve.core.texts.relations import ROOT, Dependencies
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import note, note_rows
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,12 +7,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from core.texts.relations import ROOT
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import INK
-from dashboard.figures.relations.sentences import NOWHERE, Sentence
-from dashboard.figures.sheet import DARK, FONT, Block, printable, sheet
-from dashboard.figures.text.arcs_svg import visible
+from attention_sieve.core.texts.relations import ROOT
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.figure import INK
+from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, Sentence
+from attention_sieve.dashboard.figures.sheet import DARK, FONT, Block, printable, sheet
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
 RIGHT_COLOR, WRONG_COLOR = HEAD_COLORS[:2]
 LETTER: Final = 8.2

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.texts.relations import ROOT, Dependencies
+from attention_sieve.core.texts.relations import ROOT, Dependencies
 
 NOWHERE: Final = int(np.iinfo(np.int64).min)
 """Stands for no prediction."""

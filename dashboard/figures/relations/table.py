@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.relations.accuracy import RelationAccuracy
-from dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.relations.accuracy import RelationAccuracy
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 
 COLUMNS: Final = (
     *("relation", "cases", "documents", "name", "way", "held_out", "low", "high", "design_effect", "best_on_all"),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS
 
 
 @dataclass(frozen=True)

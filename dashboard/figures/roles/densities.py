@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from core.roles.measures import Scale
+from attention_sieve.core.roles.measures import Scale
 
 Density = tuple[Float[np.ndarray, "place"], Float[np.ndarray, "place"]]
 """Evenly spaced positions on the scale of the figure, and the density there."""

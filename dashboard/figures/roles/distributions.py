@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import (
     LAYER_AXIS,
     Ends,
     note,
@@ -28,9 +28,9 @@ from dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, percent, template
-from dashboard.figures.roles.densities import outline
-from dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, percent, template
+from attention_sieve.dashboard.figures.roles.densities import outline
+from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt

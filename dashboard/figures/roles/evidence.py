@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
-from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
+from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
 
 HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6

@@ -7,14 +7,20 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from core.roles.measures import Scale
-from core.statistics.histogram import Bins, quantile
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import LAYER_AXIS, note_rows, score_ends
-from dashboard.figures.figure import Figure, counted
-from dashboard.figures.roles.densities import HALF_WIDTH
-from dashboard.figures.roles.distributions import SCORE_FIELDS, line, line_labels, places_spec, score_axis
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.statistics.histogram import Bins, quantile
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS, note_rows, score_ends
+from attention_sieve.dashboard.figures.figure import Figure, counted
+from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH
+from attention_sieve.dashboard.figures.roles.distributions import (
+    SCORE_FIELDS,
+    line,
+    line_labels,
+    places_spec,
+    score_axis,
+)
+from attention_sieve.dashboard.figures.scales import WORDS
 
 
 def densities_per_layer(

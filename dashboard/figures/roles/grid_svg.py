@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from core.attention.settings import Head, head_name
-from dashboard.figures.appearance import LOOKS, Look, head_color
-from dashboard.figures.roles.grid import FAINT, RoleGrid
-from dashboard.figures.scales import WORDS
-from dashboard.figures.sheet import DARK, PAGE, Block, legend, room_for, sheet, square, write
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.dashboard.figures.appearance import LOOKS, Look, head_color
+from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, legend, room_for, sheet, square, write
 
 CELL: Final = 44
 STEP: Final = 48

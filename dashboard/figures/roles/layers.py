@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from core.roles.hypotheses import HeadTests
-from core.roles.roles import heads_with_several, roles_per_layer, shown_roles
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.roles import heads_with_several, roles_per_layer, shown_roles
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import SCORE_TICKS
-from dashboard.figures.figure import Figure, counted
-from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
-from dashboard.figures.roles.densities import places_of
-from dashboard.figures.roles.distributions import LANE, head_reading, head_scores, head_title
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import SCORE_TICKS
+from attention_sieve.dashboard.figures.figure import Figure, counted
+from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
+from attention_sieve.dashboard.figures.roles.densities import places_of
+from attention_sieve.dashboard.figures.roles.distributions import LANE, head_reading, head_scores, head_title
+from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

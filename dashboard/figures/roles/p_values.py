@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import (
     Ends,
     note,
     note_rows,
@@ -22,8 +22,8 @@ from dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,13 +6,13 @@ from typing import Final
 
 import pandas as pd
 
-from core.attention.settings import Head, head_name
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import Scale
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.scales import WORDS
 
 ROW: Final = 24
 """Height of one part in pixels."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from core.roles.measures import Scale
-from core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_shapes
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.combinations import Combination, code, ordered, total
-from dashboard.figures.sheet import DARK, Block, sheet, square, write
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.roles.combinations import Combination, code, ordered, total
+from attention_sieve.dashboard.figures.sheet import DARK, Block, sheet, square, write
 
 GEOMETRY: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "components" / "venn" / "regions.json").read_text("utf-8")

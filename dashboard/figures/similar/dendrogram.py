@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import Head, head_name
-from core.similarity.layout import HeadTree, groups
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.heads import head_choice
-from dashboard.figures.similar.head_kinds import NOTHING, HeadKinds, Look, by_kind
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.similarity.layout import HeadTree, groups
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice
+from attention_sieve.dashboard.figures.similar.head_kinds import NOTHING, HeadKinds, Look, by_kind
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Int
 
-from core.surface.behaviours import BEHAVIOURS
-from dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
-from dashboard.figures.figure import GREY
+from attention_sieve.core.surface.behaviours import BEHAVIOURS
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
+from attention_sieve.dashboard.figures.figure import GREY
 
 NO_KIND: Final = "none of these"
 

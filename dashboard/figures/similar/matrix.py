@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import AMOUNT
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.appearance import AMOUNT
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 
 CELL: Final = 26
 """Height of a row in pixels."""

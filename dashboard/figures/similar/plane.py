@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from core.attention.settings import Head
-from core.similarity.layout import HeadPlane
-from dashboard.figures.appearance import AMOUNT, LESS, MORE
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.heads import head_choice, head_rows
-from dashboard.figures.similar.head_kinds import HeadKinds, Look, by_kind
-from dashboard.figures.similar.names import line_ends, name_places
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.similarity.layout import HeadPlane
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.dashboard.figures.similar.head_kinds import HeadKinds, Look, by_kind
+from attention_sieve.dashboard.figures.similar.names import line_ends, name_places
 
 if TYPE_CHECKING:
     import altair as alt

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.similarity.layout import HeadPlane
-from dashboard.figures.appearance import AMOUNT, HEXAGON, LESS, MORE, PENTAGON
-from dashboard.figures.figure import Figure
-from dashboard.figures.heads import head_rows
-from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading
-from dashboard.figures.similar.head_kinds import HeadKinds
-from dashboard.figures.similar.plane import MANY, MARGIN, heads_by_kind, heads_by_layer
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.similarity.layout import HeadPlane
+from attention_sieve.dashboard.figures.appearance import AMOUNT, HEXAGON, LESS, MORE, PENTAGON
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.heads import head_rows
+from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading
+from attention_sieve.dashboard.figures.similar.head_kinds import HeadKinds
+from attention_sieve.dashboard.figures.similar.plane import MANY, MARGIN, heads_by_kind, heads_by_layer
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.surface.statistics import HeadStatistics
-from dashboard.figures.axes import ValueAxis
-from dashboard.figures.figure import Figure
-from dashboard.figures.surface.head_dots import head_dots
-from dashboard.figures.surface.scatter import series_of
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.dashboard.figures.axes import ValueAxis
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.surface.head_dots import head_dots
+from attention_sieve.dashboard.figures.surface.scatter import series_of
 
 TITLES: Final = {"entropy": "Entropy of all queries", "cls entropy": "Entropy of the [CLS] query alone"}
 """Statistics and the titles of their panels."""

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head, head_name
-from dashboard.figures.appearance import Look
-from dashboard.figures.axes import LAYER_AXIS
-from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.heads import head_choice
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.dashboard.figures.appearance import Look
+from attention_sieve.dashboard.figures.axes import LAYER_AXIS
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice
 
 if TYPE_CHECKING:
     import altair as alt

@@ -9,10 +9,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, round_ends, series_channel, values_axis
-from dashboard.figures.figure import Figure, Spec, of_kind, template
-from dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import (
+    ValueAxis,
+    note,
+    note_rows,
+    places_axis,
+    round_ends,
+    series_channel,
+    values_axis,
+)
+from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
 
 GRADIENT: Final = "mean absolute gradient"
 AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)

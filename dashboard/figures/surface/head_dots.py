@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from core.attention.settings import Head, head_name, highest_head
-from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from dashboard.figures.heads import head_choice
+from attention_sieve.core.attention.settings import Head, head_name, highest_head
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice
 
 if TYPE_CHECKING:
     import altair as alt

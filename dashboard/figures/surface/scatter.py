@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.attention.settings import Head
-from core.surface.statistics import HeadStatistics
-from dashboard.figures.axes import ValueAxis
-from dashboard.figures.figure import Figure
-from dashboard.figures.surface.head_dots import Series, head_dots
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.dashboard.figures.axes import ValueAxis
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.surface.head_dots import Series, head_dots
 
 LABELS: Final = {
     "cls": "[CLS]",

@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import head_name
-from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
-from dashboard.figures.figure import percent
-from dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
-from dashboard.figures.text.sides import Side
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from attention_sieve.dashboard.figures.figure import percent
+from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
+from attention_sieve.dashboard.figures.text.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
 LEAST_DIFFERENCE: Final = 0.005

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

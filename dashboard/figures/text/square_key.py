@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
 CELL: Final = 22
 """Pixels of one field."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from core.attention.settings import head_name
-from core.word_links.on_corpus import PatternLinks
-from dashboard.figures.head_map import HeadMap, percents, round_bound
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.word_links.on_corpus import PatternLinks
+from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_bound
 
 
 def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, beats: str) -> HeadMap:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from core.attention.settings import head_name
-from core.word_links.on_text import WordLinks
-from dashboard.figures.head_map import HeadMap, percents, round_bound
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.word_links.on_text import WordLinks
+from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_bound
 
 
 def link_map(

@@ -9,32 +9,32 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from cache.engine import Engine
-from core.attention.settings import Head, head_name, head_names
-from core.passes.texts import PassText, TextAttention
-from core.roles.measures import Direction
-from core.roles.roles import DIRECTIONS
-from core.roles.sieves import sieve_cells
-from core.texts.text import Text
-from dashboard import state, wording
-from dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
-from dashboard.components.arcs.asked import AskedLink
-from dashboard.components.arcs.values import Asking, GridBeside, Overlay, Settings
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.components.grid.patterns import frame_of
-from dashboard.components.overview import attention_overview
-from dashboard.components.terms.sieve_pictures import Sieves
-from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
-from dashboard.figures.text.sides import Side
-from dashboard.files import provenance
-from dashboard.files.downloads import drawing_downloads
-from dashboard.state import Choice
-from dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
-from dashboard.views.frame import Visit
-from dashboard.views.pickers import one_of
-from dashboard.views.text.on_screen import OnScreen
-from dashboard.views.word_links import wording as words_wording
-from dashboard.views.word_links.choice import take_token
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import Head, head_name, head_names
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.roles.measures import Direction
+from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import state, wording
+from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
+from attention_sieve.dashboard.components.arcs.asked import AskedLink
+from attention_sieve.dashboard.components.arcs.values import Asking, GridBeside, Overlay, Settings
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid.patterns import frame_of
+from attention_sieve.dashboard.components.overview import attention_overview
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
+from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.text.on_screen import OnScreen
+from attention_sieve.dashboard.views.word_links import wording as words_wording
+from attention_sieve.dashboard.views.word_links.choice import take_token
 
 CROSS: Final = ("target", "source")
 """Names of queries and keys in cross-attention."""

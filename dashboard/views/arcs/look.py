@@ -5,10 +5,10 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import link, wording
-from dashboard.components.arcs import attention_arcs
-from dashboard.components.arcs.look import NAMES, Look, read_look
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard import link, wording
+from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.look import NAMES, Look, read_look
+from attention_sieve.dashboard.figures.text.sides import Side
 
 linked_arcs: Final = st.fragment(attention_arcs)
 """Arcs in a fragment: changing their settings reruns nothing else of the page."""

@@ -7,30 +7,30 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from cache.inference import Inference
-from core.attention.settings import Head, head_name
-from core.comparison.words import WordAttention, common_words, word_attention
-from core.errors import AnalysisError, TextTooLong
-from core.passes.texts import TextAttention, same_tokens
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, TooLong
-from dashboard import state
-from dashboard import wording as shared_wording
-from dashboard.components.arcs import MOST_HEADS
-from dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.figures.text.sides import Side
-from dashboard.plain import plain, show_error
-from dashboard.views.arcs.attention import attention_of, move_window, sides
-from dashboard.views.arcs.look import linked_arcs, look_at, take_look
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Focus, all_heads_on
-from dashboard.views.layout import thirds
-from dashboard.views.pickers import toggle
-from dashboard.views.text.on_screen import waiting
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.comparison.words import WordAttention, common_words, word_attention
+from attention_sieve.core.errors import AnalysisError, TextTooLong
+from attention_sieve.core.passes.texts import TextAttention, same_tokens
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, TooLong
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.arcs import MOST_HEADS
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window, sides
+from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Focus, all_heads_on
+from attention_sieve.dashboard.views.layout import thirds
+from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
-    from core.passes.outputs import Prediction
+    from attention_sieve.core.passes.outputs import Prediction
 
 GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""

@@ -5,25 +5,25 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from core.comparison.tables import comparison_table, role_change_table, transition_table
-from core.comparison.transitions import changes_per_layer, role_changes, transitions
-from dashboard import controls
-from dashboard import wording as shared_wording
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.compare.changes import roles_gained_and_lost
-from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.compare import wording
-from dashboard.views.compare.differences import FINER, differences, divergence, grids, which_heads
-from dashboard.views.compare.flow import flow
-from dashboard.views.compare.numbers import Focus, divergence_of_heads, paired, shift
-from dashboard.views.compare.runs import over_checkpoints
-from dashboard.views.compare.sureness import how_sure
-from dashboard.views.descriptions.sentences import with_sentences
-from dashboard.views.layout import halves
-from dashboard.views.pickers import from_list, some_of, toggle
+from attention_sieve.core.comparison.tables import comparison_table, role_change_table, transition_table
+from attention_sieve.core.comparison.transitions import changes_per_layer, role_changes, transitions
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.compare.changes import roles_gained_and_lost
+from attention_sieve.dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.differences import FINER, differences, divergence, grids, which_heads
+from attention_sieve.dashboard.views.compare.flow import flow
+from attention_sieve.dashboard.views.compare.numbers import Focus, divergence_of_heads, paired, shift
+from attention_sieve.dashboard.views.compare.runs import over_checkpoints
+from attention_sieve.dashboard.views.compare.sureness import how_sure
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 
 ROLE_WIDTH = 250
 """Width of the list of roles, in pixels."""

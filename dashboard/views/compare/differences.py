@@ -6,16 +6,16 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from core.comparison.differences import PairedTests
-from dashboard import wording as shared_wording
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.head_map import Detail, HeadMap, round_bound
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.plain import plain
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Focus, divergence_of_heads, paired
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map, show_role_grid
+from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Focus, divergence_of_heads, paired
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
 
 MOST_DIVERGENCE: Final = float(np.log(2))
 FINER: Final = "compare finer"

@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.comparison.transitions import Transition
-from dashboard import link, state
-from dashboard.figures.compare.flow import heads_by_mark, role_flow
-from dashboard.figures.figure import counted
-from dashboard.views import frame
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Focus
-from dashboard.views.plotly_charts import plotly_chart
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.comparison.transitions import Transition
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard.figures.compare.flow import heads_by_mark, role_flow
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Focus
+from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 
 TRANSITION: Final = "transition"
 """Key and query parameter of the chosen transition, by the name of its mark."""

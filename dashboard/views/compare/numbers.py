@@ -8,23 +8,23 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from cache.answers import Answers, ComparedCorpus
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.recent import Recent, new_number
-from core.attention.settings import Head, PassSettings
-from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
-from core.comparison.moved import head_moved_most, role_moved_most
-from core.finetuning.chance import AgainstChance
-from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.measures import RoleScores, TextMeasures, role_scores
-from core.roles.question import each_alone, scores_question
-from core.texts.text import Text
-from dashboard.files.provenance import comparison_facts
-from dashboard.progress import in_its_place, with_progress
-from dashboard.state import Choice, chosen_heads
-from dashboard.views.asking import policy
-from dashboard.views.descriptions.sentences import Sentences
+from attention_sieve.cache.answers import Answers, ComparedCorpus
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.recent import Recent, new_number
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
+from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
+from attention_sieve.core.finetuning.chance import AgainstChance
+from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
+from attention_sieve.core.roles.measures import RoleScores, TextMeasures, role_scores
+from attention_sieve.core.roles.question import each_alone, scores_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.files.provenance import comparison_facts
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.state import Choice, chosen_heads
+from attention_sieve.dashboard.views.asking import policy
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 
 SCORED_BYTES: Final = 256 * 2**20
 TESTED_BYTES: Final = 64 * 2**20

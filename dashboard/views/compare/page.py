@@ -7,37 +7,45 @@ from typing import Final
 
 import streamlit as st
 
-from cache.engine import Engine
-from cache.inference import Inference
-from core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
-from core.errors import AnalysisError, EveryTextTooLong
-from core.finetuning.chance import against_chance
-from core.finetuning.command import SAMPLE
-from core.roles.roles import shown_roles_of_all
-from core.texts.text import Text, read_typed, write_typed
-from dashboard import controls, state
-from dashboard import wording as shared_wording
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.offers.checkpoints import runs_here
-from dashboard.plain import plain, show_error
-from dashboard.public import is_public
-from dashboard.samples import REVIEW
-from dashboard.state import Choice
-from dashboard.views import frame
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.compare import results, wording
-from dashboard.views.compare.both_texts import same_head_in_both
-from dashboard.views.compare.numbers import Compared, Focus, Scored, Training, on_common_texts, scored, tested
-from dashboard.views.compare.summary import summary, what_changed_in_roles
-from dashboard.views.descriptions.sentences import Sentences, kept_sentences
-from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune.page import running_panel
-from dashboard.views.frame import Visit
-from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_panel, shows
-from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
-from dashboard.views.results.chosen import is_chosen
-from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.roles.roles import shown_roles_of_all
+from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.samples import REVIEW
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.compare import results, wording
+from attention_sieve.dashboard.views.compare.both_texts import same_head_in_both
+from attention_sieve.dashboard.views.compare.numbers import (
+    Compared,
+    Focus,
+    Scored,
+    Training,
+    on_common_texts,
+    scored,
+    tested,
+)
+from attention_sieve.dashboard.views.compare.summary import summary, what_changed_in_roles
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences, kept_sentences
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.page import running_panel
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.leading import lesson_panel, shows
+from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
+from attention_sieve.dashboard.views.results.chosen import is_chosen
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REVIEW_TYPED: Final = write_typed([REVIEW])
@@ -212,9 +220,9 @@ def _draw(
     if not first_screen_is_drawn():
         return
     # Charts and tables import pandas, which would delay the first pictures.
-    from dashboard.views.compare.changes import changes
-    from dashboard.views.compare.differences import grids
-    from dashboard.views.compare.shapes import unlike_shapes
+    from attention_sieve.dashboard.views.compare.changes import changes
+    from attention_sieve.dashboard.views.compare.differences import grids
+    from attention_sieve.dashboard.views.compare.shapes import unlike_shapes
 
     if is_in_lesson:
         if pair.same_shape and shows("compare", "grids"):

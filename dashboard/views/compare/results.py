@@ -7,34 +7,34 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head, highest_head
-from core.comparison.transitions import changed_heads, role_changes
-from core.corpus.paired import Differences, check_same_texts, read_differences
-from core.corpus.results import Results
-from core.corpus.strata import EVERYTHING
-from core.roles.hypotheses import HeadTests
-from core.roles.roles import ROLES, shown_roles_of_all
-from core.roles.tables import by_head
-from core.roles.uncertainty.stability import few_texts
-from dashboard import controls, state
-from dashboard import wording as shared_wording
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.parts import NOTHING
-from dashboard.files.downloads import table_downloads
-from dashboard.offers.results import offered, open_offered
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.compare import wording as compare_wording
-from dashboard.views.compare.sentence import what_changed
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map, show_role_grid
-from dashboard.views.pickers import from_list
-from dashboard.views.results import chosen as choosing
-from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened, busiest, decided, part_of
-from dashboard.views.roles import wording as role_wording
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.comparison.transitions import changed_heads, role_changes
+from attention_sieve.core.corpus.paired import Differences, check_same_texts, read_differences
+from attention_sieve.core.corpus.results import Results
+from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.roles import ROLES, shown_roles_of_all
+from attention_sieve.core.roles.tables import by_head
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.parts import NOTHING
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.offers.results import offered, open_offered
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.compare import wording as compare_wording
+from attention_sieve.dashboard.views.compare.sentence import what_changed
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
+from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.results import chosen as choosing
+from attention_sieve.dashboard.views.results import wording
+from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided, part_of
+from attention_sieve.dashboard.views.roles import wording as role_wording
 
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 
@@ -118,7 +118,7 @@ def _how_to_pair(a: Opened, b: Opened) -> None:
     else:
         st.info(wording.NOT_PAIRED)
         folders = [str(side.results.folder.resolve()) for side in (a, b)]
-        st.code(shlex.join(["python", "-m", "core", "corpus", "compare", *folders]), language=None)
+        st.code(shlex.join(["python", "-m", "attention_sieve", "corpus", "compare", *folders]), language=None)
 
 
 def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:

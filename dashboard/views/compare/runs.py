@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dashboard.figures.compare.checkpoints import role_small_multiples
-from dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
-from dashboard.views.charts import chart
-from dashboard.views.compare.numbers import Focus, shift
-from dashboard.views.layout import halves
+from attention_sieve.dashboard.figures.compare.checkpoints import role_small_multiples
+from attention_sieve.dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.compare.numbers import Focus, shift
+from attention_sieve.dashboard.views.layout import halves
 
 
 def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> None:

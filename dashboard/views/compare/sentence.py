@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.comparison.transitions import RoleChange
-from core.roles.roles import BY_NAME
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import counted
+from attention_sieve.core.comparison.transitions import RoleChange
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.figure import counted
 
 FEW: Final = 3
 """Up to this number of heads, their layers are not named."""

@@ -3,11 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from core.comparison.transitions import depths, shares_per_layer
-from dashboard.figures.compare.depths import overall_shares, roles_by_depth
-from dashboard.views.charts import chart
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Focus
+from attention_sieve.core.comparison.transitions import depths, shares_per_layer
+from attention_sieve.dashboard.figures.compare.depths import overall_shares, roles_by_depth
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Focus
 
 
 def unlike_shapes(focus: Focus) -> None:

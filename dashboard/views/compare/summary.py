@@ -3,13 +3,13 @@
 import numpy as np
 import streamlit as st
 
-from core.attention.settings import head_name
-from core.comparison.transitions import changed_heads, role_changes
-from dashboard import wording as shared_wording
-from dashboard.figures.appearance import LOOKS
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Focus, n_other_tokens, paired
-from dashboard.views.compare.sentence import what_changed
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.comparison.transitions import changed_heads, role_changes
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Focus, n_other_tokens, paired
+from attention_sieve.dashboard.views.compare.sentence import what_changed
 
 
 def what_changed_in_roles(focus: Focus) -> str:

@@ -7,13 +7,13 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool
 
-from cache.store.recent import Recent
-from core.comparison.transitions import changed_heads
-from core.roles.uncertainty.stability import CERTAIN, resamples, stability
-from dashboard.figures.compare.score_changes import score_change_scatter
-from dashboard.views.charts import chart
-from dashboard.views.compare import wording
-from dashboard.views.compare.numbers import Compared, Focus, divergence_of_heads, paired, shift
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.comparison.transitions import changed_heads
+from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
+from attention_sieve.dashboard.figures.compare.score_changes import score_change_scatter
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.compare.numbers import Compared, Focus, divergence_of_heads, paired, shift
 
 STABLE_BYTES: Final = 2**20
 _stable: Final[Recent[Hashable, Bool[np.ndarray, "role layer head"]]] = Recent(STABLE_BYTES)

@@ -4,18 +4,18 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from core.comparison.differences import ROUNDING
-from core.finetuning.chance import AgainstChance
-from core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
-from core.roles.measures import Scale
-from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
-from core.similarity.distances import MOST
-from dashboard.figures.figure import counted
-from dashboard.figures.scales import WORDS
-from dashboard.wording import CHOSEN_BEFORE
+from attention_sieve.core.comparison.differences import ROUNDING
+from attention_sieve.core.finetuning.chance import AgainstChance
+from attention_sieve.core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
+from attention_sieve.core.similarity.distances import MOST
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 if TYPE_CHECKING:
-    from core.passes.outputs import Unit
+    from attention_sieve.core.passes.outputs import Unit
 
 NUMBERS: Final = {
     "rounding": f"{ROUNDING['float32']:g}",

@@ -9,27 +9,27 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from cache.answers import Answers
-from cache.store.recent import Recent
-from core.attention.settings import Head
-from core.descriptions.describe import Known, describe_heads, with_roles
-from core.descriptions.facts import HeadDescription
-from core.descriptions.mentions import ReadMentions
-from core.passes.prepare import queries_text
-from core.relations.accuracy import TextPredictions
-from core.relations.question import PARSED_PREDICTIONS
-from core.roles.hypotheses import HeadTests, tests_of
-from core.roles.measures import USUAL, TextMeasures
-from core.roles.question import SCORES
-from core.roles.roles import coarse_roles
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.per_text import TextSurface
-from core.surface.question import surface_question
-from core.texts.text import Text
-from dashboard.progress import in_its_place
-from dashboard.views.asking import ask, kept
-from dashboard.views.descriptions.mentions import known_mentions
-from dashboard.views.frame import Visit
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
+from attention_sieve.core.descriptions.facts import HeadDescription
+from attention_sieve.core.descriptions.mentions import ReadMentions
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
+from attention_sieve.core.roles.measures import USUAL, TextMeasures
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import coarse_roles
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.per_text import TextSurface
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.asking import ask, kept
+from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
+from attention_sieve.dashboard.views.frame import Visit
 
 AskFunction = Callable[..., Answers | None]
 """`ask` or `kept`."""
@@ -54,7 +54,7 @@ class Described:
     mentions: ReadMentions | None
     """Other texts, with gold mentions; None if not computed."""
     first_token: Float[np.ndarray, "text layer head"] | None
-    """As in core.descriptions.describe.Known."""
+    """As in attention_sieve.core.descriptions.describe.Known."""
 
 
 _recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)

@@ -4,20 +4,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cache.serving.requests import Report
-from cache.store.recent import Recent
-from core.attention.settings import Head
-from core.descriptions.examples import Example
-from core.descriptions.facts import ShareFact
-from core.descriptions.rests import rests, telling_texts
-from core.errors import AnalysisError
-from core.texts.text import Text, write_typed
-from core.texts.words import Words, words_of
-from dashboard.components.marked_texts import Mark, MarkedText
-from dashboard.progress import in_its_place, with_progress
-from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import Described
-from dashboard.views.frame import Visit
+from attention_sieve.cache.serving.requests import Report
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.descriptions.examples import Example
+from attention_sieve.core.descriptions.facts import ShareFact
+from attention_sieve.core.descriptions.rests import rests, telling_texts
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import Text, write_typed
+from attention_sieve.core.texts.words import Words, words_of
+from attention_sieve.dashboard.components.marked_texts import Mark, MarkedText
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.descriptions.known import Described
+from attention_sieve.dashboard.views.frame import Visit
 
 BOLD: Final[Mark] = "strong"
 LINED: Final[Mark] = "lined"

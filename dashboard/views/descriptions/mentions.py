@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cache.answers import Answers
-from core.coreference.accuracy import MentionChoices
-from core.coreference.mentions import MentionText
-from core.coreference.question import choice_question
-from core.descriptions.mentions import ReadMentions
-from dashboard.progress import with_progress
-from dashboard.samples import mention_sample
-from dashboard.views.descriptions import wording
-from dashboard.views.frame import Visit
-from dashboard.views.parsers.coreference.choices import kept_own_mentions
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.coreference.accuracy import MentionChoices
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.descriptions.mentions import ReadMentions
+from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.samples import mention_sample
+from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.parsers.coreference.choices import kept_own_mentions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

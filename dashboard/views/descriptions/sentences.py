@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from core.attention.settings import head_name
-from core.roles.hypotheses import HeadTests
-from dashboard.views.corpus import kept_corpus
-from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import Described, kept_descriptions
-from dashboard.views.frame import Visit
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.dashboard.views.corpus import kept_corpus
+from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.descriptions.known import Described, kept_descriptions
+from attention_sieve.dashboard.views.frame import Visit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,18 +6,23 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.attention.settings import Head, head_name
-from core.descriptions.examples import examples
-from core.descriptions.rests import resting
-from core.texts.relations import relations_source
-from dashboard.components.marked_texts import marked_texts
-from dashboard.plain import plain
-from dashboard.views.corpus import Corpus
-from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import Described, can_parse, request_descriptions, requested_descriptions
-from dashboard.views.descriptions.marked import Shown, shown_links, shown_rests
-from dashboard.views.frame import Visit
-from dashboard.views.text import stories
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.descriptions.examples import examples
+from attention_sieve.core.descriptions.rests import resting
+from attention_sieve.core.texts.relations import relations_source
+from attention_sieve.dashboard.components.marked_texts import marked_texts
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.descriptions.known import (
+    Described,
+    can_parse,
+    request_descriptions,
+    requested_descriptions,
+)
+from attention_sieve.dashboard.views.descriptions.marked import Shown, shown_links, shown_rests
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.text import stories
 
 RESTS: Final = "rests shown"
 """Key of whether the reader wants to see where heads rest."""

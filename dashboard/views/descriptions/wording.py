@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from core.descriptions.describe import is_mostly
-from core.descriptions.facts import (
+from attention_sieve.core.descriptions.describe import is_mostly
+from attention_sieve.core.descriptions.facts import (
     Fact,
     HeadDescription,
     KeyControl,
@@ -15,10 +15,10 @@ from core.descriptions.facts import (
     SpreadFact,
     Target,
 )
-from core.relations.accuracy import DIRECTIONS
-from core.roles.roles import BY_NAME
-from dashboard.figures.figure import counted, percent
-from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
+from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = (

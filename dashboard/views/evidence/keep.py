@@ -5,10 +5,10 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import TextError
-from core.texts.text import Text, read_typed, write_typed
-from dashboard import controls, link, state
-from dashboard.views.evidence import wording
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.dashboard import controls, link, state
+from attention_sieve.dashboard.views.evidence import wording
 
 BEFORE: Final = "corpus before"
 """Key of the corpus before a text was kept."""

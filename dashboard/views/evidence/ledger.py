@@ -9,10 +9,10 @@ from typing import Final
 
 import streamlit as st
 
-from core.texts.text import Text
-from dashboard import controls
-from dashboard.state import Choice
-from dashboard.views.frame import Visit, can_read
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.frame import Visit, can_read
 
 BETS: Final = "texts bet on"
 """Key in the session only: evidence after opening a link starts with the texts of the link."""

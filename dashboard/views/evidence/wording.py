@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dashboard import controls
-from dashboard.figures.figure import counted, percent
-from dashboard.wording import CHOSEN_BEFORE
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 KEEP: Final = "Keep this text"
 KEEP_HELP: Final = "Adds the text on screen to the texts that you type in the sidebar, and makes these the corpus."

@@ -9,16 +9,16 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from core.checkpoints.find import BUNDLED
-from core.checkpoints.folders import checkpoints_folder, program_folder
-from core.checkpoints.saved_runs import Progress, SavedRun, list_runs
-from core.errors import AnalysisError
-from core.finetuning.data import NAME_OF_A_TABLE, Task
-from core.finetuning.journal import RECORD, WrongText, wrong_texts
-from core.finetuning.settings import TrainingSettings
-from core.json_values import parse_json
-from dashboard.public import check_not_public
-from dashboard.views.finetune import wording
+from attention_sieve.core.checkpoints.find import BUNDLED
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, list_runs
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import NAME_OF_A_TABLE, Task
+from attention_sieve.core.finetuning.journal import RECORD, WrongText, wrong_texts
+from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.dashboard.public import check_not_public
+from attention_sieve.dashboard.views.finetune import wording
 
 LONGEST_NAME: Final = 80
 SHA_CHARACTERS: Final = 12

@@ -9,12 +9,12 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import TextError
-from core.finetuning.data import unpacked
-from core.json_values import parse_json
-from dashboard import controls, link
-from dashboard.components.kept_text import keep_text, mark_of
-from dashboard.views.finetune import wording
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.finetuning.data import unpacked
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.dashboard import controls, link
+from attention_sieve.dashboard.components.kept_text import keep_text, mark_of
+from attention_sieve.dashboard.views.finetune import wording
 
 TABLE: Final = "labelled table"
 """Key of the table as JSON, in the session and in the tab."""

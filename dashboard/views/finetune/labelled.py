@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from cache.store.recent import Recent
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError, TextError
-from core.finetuning.data import Task, TrainingData, column_names, read_training_data
-from core.finetuning.movie_reviews import movie_reviews
-from core.texts.tables import KNOWN_COLUMNS
-from core.texts.text import MAX_BYTES
-from dashboard import link
-from dashboard.components.kept_text import mark_of
-from dashboard.plain import plain, show_error
-from dashboard.progress import let_leave
-from dashboard.views.finetune import wording
-from dashboard.views.finetune.kept_table import empty_tab, forget_table, keep_table, kept_table
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.finetuning.data import Task, TrainingData, column_names, read_training_data
+from attention_sieve.core.finetuning.movie_reviews import movie_reviews
+from attention_sieve.core.texts.tables import KNOWN_COLUMNS
+from attention_sieve.core.texts.text import MAX_BYTES
+from attention_sieve.dashboard import link
+from attention_sieve.dashboard.components.kept_text import mark_of
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import let_leave
+from attention_sieve.dashboard.views.finetune import wording
+from attention_sieve.dashboard.views.finetune.kept_table import empty_tab, forget_table, keep_table, kept_table
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
 """Known headers of label columns, in lower case."""

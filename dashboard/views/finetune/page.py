@@ -9,23 +9,30 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.saved_runs import Progress, delete_run
-from core.errors import AnalysisError
-from core.finetuning.chance import against_chance
-from core.finetuning.settings import TrainingSettings, default_settings
-from dashboard import controls, drawer, state
-from dashboard.controls import from_home
-from dashboard.figures.finetune.training import training_curve
-from dashboard.plain import plain, show_error
-from dashboard.views import frame
-from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune import wording
-from dashboard.views.finetune.folders import RunRequest, RunSummary, check_name, free_name, keep_data, made_here
-from dashboard.views.finetune.labelled import Labelled, labelled_texts
-from dashboard.views.finetune.runs import FineTuning
-from dashboard.views.layout import halves
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.saved_runs import Progress, delete_run
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.dashboard import controls, drawer, state
+from attention_sieve.dashboard.controls import from_home
+from attention_sieve.dashboard.figures.finetune.training import training_curve
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune import wording
+from attention_sieve.dashboard.views.finetune.folders import (
+    RunRequest,
+    RunSummary,
+    check_name,
+    free_name,
+    keep_data,
+    made_here,
+)
+from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
+from attention_sieve.dashboard.views.finetune.runs import FineTuning
+from attention_sieve.dashboard.views.layout import halves
 
 LOOK_AGAIN: Final = 1.0
 """Seconds between two checks of an active run."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from core.errors import AnalysisError
-from dashboard.public import check_not_public
-from dashboard.views.finetune import wording
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.public import check_not_public
+from attention_sieve.dashboard.views.finetune import wording
 
 ROOT: Final = Path(__file__).parents[3]
 LAST_BYTES: Final = 4_000
@@ -48,7 +48,7 @@ def begin(command: Sequence[str]) -> Program:
     errors = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "core", *command],
+            [sys.executable, "-P", "-m", "attention_sieve", *command],
             env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

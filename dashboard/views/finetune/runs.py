@@ -8,14 +8,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from cache.serving.run import Run
-from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.saved_runs import STOP, Progress, ask_to_stop, list_runs, read_progress
-from core.errors import AnalysisError
-from core.finetuning.command import SAMPLE
-from dashboard.views.finetune import programs, wording
-from dashboard.views.finetune.folders import RunRequest, RunSummary
-from dashboard.views.finetune.programs import Program
+from attention_sieve.cache.serving.run import Run
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, ask_to_stop, list_runs, read_progress
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.dashboard.views.finetune import programs, wording
+from attention_sieve.dashboard.views.finetune.folders import RunRequest, RunSummary
+from attention_sieve.dashboard.views.finetune.programs import Program
 
 if TYPE_CHECKING:
     import subprocess
@@ -102,7 +102,7 @@ def is_stopping(run: FineTuning) -> bool:
 
 
 def _options(request: RunRequest, device: str) -> list[str]:
-    """Options of `python -m core finetune`, as `--option=value`, so that no value is taken for an option."""
+    """Options of `python -m attention_sieve finetune`, as `--option=value`, so that no value is taken for an option."""
     settings = request.settings
     options: dict[str, object] = {
         "checkpoint": request.checkpoint,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from core.checkpoints.saved_runs import Progress
-from core.finetuning.chance import ALPHA, NOT_ABOVE, against_chance
-from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
-from core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
-from core.finetuning.settings import (
+from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.finetuning.chance import ALPHA, NOT_ABOVE, against_chance
+from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
+from attention_sieve.core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
+from attention_sieve.core.finetuning.settings import (
     FEW_BATCH_SIZE,
     LEAST_HELD_OUT,
     LEAST_STEPS,
@@ -15,8 +15,8 @@ from core.finetuning.settings import (
     WARM_UP,
     WEIGHT_DECAY,
 )
-from dashboard.figures.figure import counted, percent
-from dashboard.wording import duration
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.wording import duration
 
 NUMBERS: Final = {
     "warm_up": percent(WARM_UP),

@@ -6,22 +6,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import head_name
-from core.importance.effects import KeptAlone, kept_alone
-from core.importance.verdicts import verdict_facts, without_verdict
-from core.statistics.means import Correction
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.importance.histogram import score_histogram
-from dashboard.files.downloads import table_downloads
-from dashboard.views.charts import chart
-from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from dashboard.views.importance import wording
-from dashboard.views.importance.material import ablated
-from dashboard.views.importance.numbers import Importance, most_important
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.pickers import toggle
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.importance.effects import KeptAlone, kept_alone
+from attention_sieve.core.importance.verdicts import verdict_facts, without_verdict
+from attention_sieve.core.statistics.means import Correction
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.importance.histogram import score_histogram
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.importance import wording
+from attention_sieve.dashboard.views.importance.material import ablated
+from attention_sieve.dashboard.views.importance.numbers import Importance, most_important
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.pickers import toggle
 
 COLUMNS: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
 

@@ -7,9 +7,9 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from cache.answers import Answers
-from core.importance.labels import read_labels
-from core.importance.metrics import (
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.importance.labels import read_labels
+from attention_sieve.core.importance.metrics import (
     SCORE_NAMES,
     SMALLER_IS_BETTER,
     Score,
@@ -18,15 +18,15 @@ from core.importance.metrics import (
     label_score,
     mean_score,
 )
-from core.importance.per_text import LabelledText
-from core.importance.question import HEAD_OUTPUTS, MeanOutputs, Replace, ablation_question, mean_outputs
-from core.passes.metric import Metric
-from dashboard.views import frame
-from dashboard.views.asking import ask
-from dashboard.views.finetune.labelled import Labelled, labelled_texts
-from dashboard.views.frame import Visit
-from dashboard.views.importance import wording
-from dashboard.views.pickers import from_list, one_of
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, MeanOutputs, Replace, ablation_question, mean_outputs
+from attention_sieve.core.passes.metric import Metric
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance import wording
+from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 METRIC_KEY: Final = "metric"
 METRICS: Final[dict[str, Metric]] = {

@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from cache.answers import Answers
-from cache.store.recent import Recent
-from core.attention.settings import Head, head_name, highest_head
-from core.importance.effects import Effects, effects
-from core.importance.metrics import Score, TextOutcomes
-from core.importance.question import ablation_question
-from core.statistics.means import Correction
-from dashboard.files import provenance
-from dashboard.views.asking import kept
-from dashboard.views.frame import Visit
-from dashboard.views.importance.material import Material
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head, head_name, highest_head
+from attention_sieve.core.importance.effects import Effects, effects
+from attention_sieve.core.importance.metrics import Score, TextOutcomes
+from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.statistics.means import Correction
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.views.asking import kept
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance.material import Material
 
 EFFECTS_BYTES: Final = 32 * 2**20
 """Size of the in-memory cache of recent effects, shared by all readers: every click needs the same ones again."""
@@ -105,8 +105,8 @@ def names(heads: Bool[np.ndarray, "layer head"]) -> list[str]:
 
 def projections(importance: Importance) -> Float[np.ndarray, "layer channel_out head channel"]:
     """Output projection weights of the heads, found by tracing a short text through the checkpoint."""
-    from core.importance.passes.projections import output_projections
-    from core.passes.prepare import prepare
+    from attention_sieve.core.importance.passes.projections import output_projections
+    from attention_sieve.core.passes.prepare import prepare
 
     visit, ablated = importance.material.visit, importance.ablated
     shortest = visit.texts[ablated.positions[int(np.argmin(ablated.n_tokens))]]

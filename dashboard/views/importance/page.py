@@ -4,24 +4,24 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dashboard import state
-from dashboard.public import is_public
-from dashboard.views import frame
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.importance import wording
-from dashboard.views.importance.ablation import each_head, headline
-from dashboard.views.importance.agreement import wording as agreement_wording
-from dashboard.views.importance.agreement.view import cheaper_measures
-from dashboard.views.importance.by_role import wording as by_role_wording
-from dashboard.views.importance.by_role.view import roles_of_important_heads
-from dashboard.views.importance.curves import wording as curves_wording
-from dashboard.views.importance.curves.view import how_many
-from dashboard.views.importance.gates import wording as gates_wording
-from dashboard.views.importance.gates.view import train_gates
-from dashboard.views.importance.material import ablated, material
-from dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
-from dashboard.views.importance.two_sets import wording as two_sets_wording
-from dashboard.views.importance.two_sets.view import two_sets_of_texts
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.importance import wording
+from attention_sieve.dashboard.views.importance.ablation import each_head, headline
+from attention_sieve.dashboard.views.importance.agreement import wording as agreement_wording
+from attention_sieve.dashboard.views.importance.agreement.view import cheaper_measures
+from attention_sieve.dashboard.views.importance.by_role import wording as by_role_wording
+from attention_sieve.dashboard.views.importance.by_role.view import roles_of_important_heads
+from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
+from attention_sieve.dashboard.views.importance.curves.view import how_many
+from attention_sieve.dashboard.views.importance.gates import wording as gates_wording
+from attention_sieve.dashboard.views.importance.gates.view import train_gates
+from attention_sieve.dashboard.views.importance.material import ablated, material
+from attention_sieve.dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
+from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets_wording
+from attention_sieve.dashboard.views.importance.two_sets.view import two_sets_of_texts
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 

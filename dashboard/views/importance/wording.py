@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from core.importance.effects import CORPORA
-from core.importance.gates.settings import STRETCH, TEMPERATURE
-from core.importance.measures import BATCH_SIZE
-from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
-from core.importance.pruning.curves import RANDOM_ORDERS, STEPS
-from core.importance.removal.exports import TOLERANCE
-from core.importance.verdicts import DRAWN_SHARE, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, RESAMPLES
-from core.passes.masked_tokens import MASKED_SHARE
-from core.statistics.by_role import SHUFFLES
-from dashboard.figures.figure import counted, percent
+from attention_sieve.core.importance.effects import CORPORA
+from attention_sieve.core.importance.gates.settings import STRETCH, TEMPERATURE
+from attention_sieve.core.importance.measures import BATCH_SIZE
+from attention_sieve.core.importance.metrics import SMALLER_IS_BETTER, ScoreName
+from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS
+from attention_sieve.core.importance.removal.exports import TOLERANCE
+from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, RESAMPLES
+from attention_sieve.core.passes.masked_tokens import MASKED_SHARE
+from attention_sieve.core.statistics.by_role import SHUFFLES
+from attention_sieve.dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",

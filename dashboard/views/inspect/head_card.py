@@ -8,37 +8,37 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, head_name
-from core.roles.hypotheses import HeadTests, tests_of
-from core.roles.measures import RoleScores, Scale
-from core.roles.roles import coarse_roles, shown_roles, similar_heads
-from core.roles.uncertainty.anytime import as_odds
-from core.roles.uncertainty.stability import few_texts
-from core.similarity.distances import HeadDistances, nearest_heads
-from core.statistics.evidence import lower_bound
-from dashboard.figures.figure import MOST_MARKS
-from dashboard.figures.roles.distributions import head_scores
-from dashboard.figures.roles.evidence import odds
-from dashboard.figures.roles.many_scores import every_head_score
-from dashboard.figures.scales import WORDS
-from dashboard.files.downloads import figure_downloads, table_downloads
-from dashboard.state import Choice
-from dashboard.views import corpus as corpora
-from dashboard.views.corpus import Corpus, kept_matches
-from dashboard.views.descriptions.known import kept_descriptions
-from dashboard.views.descriptions.wording import does
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.frame import Visit
-from dashboard.views.importance import wording as importance_wording
-from dashboard.views.importance.numbers import kept_effects
-from dashboard.views.inspect import wording
-from dashboard.views.knowledge.on_card import what_it_knows
-from dashboard.views.pickers import toggle
-from dashboard.views.plotly_charts import plotly_chart
-from dashboard.views.roles.evidence_chart import evidence_chart
-from dashboard.views.similar import wording as similar_wording
-from dashboard.views.similar.numbers import kept_distances
-from dashboard.views.text.on_screen import PassedText
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
+from attention_sieve.core.roles.measures import RoleScores, Scale
+from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_heads
+from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
+from attention_sieve.core.statistics.evidence import lower_bound
+from attention_sieve.dashboard.figures.figure import MOST_MARKS
+from attention_sieve.dashboard.figures.roles.distributions import head_scores
+from attention_sieve.dashboard.figures.roles.evidence import odds
+from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import corpus as corpora
+from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
+from attention_sieve.dashboard.views.descriptions.known import kept_descriptions
+from attention_sieve.dashboard.views.descriptions.wording import does
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance import wording as importance_wording
+from attention_sieve.dashboard.views.importance.numbers import kept_effects
+from attention_sieve.dashboard.views.inspect import wording
+from attention_sieve.dashboard.views.knowledge.on_card import what_it_knows
+from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.plotly_charts import plotly_chart
+from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
+from attention_sieve.dashboard.views.similar import wording as similar_wording
+from attention_sieve.dashboard.views.similar.numbers import kept_distances
+from attention_sieve.dashboard.views.text.on_screen import PassedText
 
 ALIKE: Final = 5
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dashboard.views import frame, word_links
-from dashboard.views.roles import notes as roles
-from dashboard.views.word_links import wording
+from attention_sieve.dashboard.views import frame, word_links
+from attention_sieve.dashboard.views.roles import notes as roles
+from attention_sieve.dashboard.views.word_links import wording
 
 _LINKS: Final = frame.read_notes(Path(word_links.__file__).parent, wording.NUMBERS)
 NOTES: Final = replace(roles.NOTES, method=f"{roles.NOTES.method}\n{_LINKS.method}", paper="")

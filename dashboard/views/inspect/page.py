@@ -9,44 +9,44 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.attention.settings import ONE_STACK, Head
-from core.errors import AnalysisError
-from core.passes.texts import TextAttention
-from core.roles.roles import shown_roles
-from core.roles.telling import telling_head
-from core.texts.text import Text, read_typed
-from core.texts.tokens import unknown_parts
-from dashboard import controls, state
-from dashboard import wording as shared_wording
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.components.grid.patterns import frame_of, patterns_of
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.files import provenance
-from dashboard.plain import plain, show_error
-from dashboard.state import Choice
-from dashboard.views import corpus as corpora
-from dashboard.views import frame
-from dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.corpus import Corpus, corpus, kept_corpus
-from dashboard.views.evidence import ledger
-from dashboard.views.evidence.keep import keep_button, say_what_was_kept
-from dashboard.views.frame import Visit
-from dashboard.views.inspect import surprising_link, wording
-from dashboard.views.layout import first_screen
-from dashboard.views.leading import begin_first_lesson, lesson_panel, shows
-from dashboard.views.maps import show_role_grid
-from dashboard.views.pickers import one_of, toggle
-from dashboard.views.riddle import show as riddle
-from dashboard.views.roles.grid import grid_over
-from dashboard.views.roles.how_decided import how_decided
-from dashboard.views.text import stories
-from dashboard.views.text.on_screen import OnScreen, on_screen
-from dashboard.views.text.pair import pair_fields
-from dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, text_on_screen
-from dashboard.views.word_links import wording as words_wording
-from dashboard.views.word_links.choice import TABS, words_first
-from dashboard.views.word_swap import choice as word_swap
+from attention_sieve.core.attention.settings import ONE_STACK, Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.telling import telling_head
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.tokens import unknown_parts
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import corpus as corpora
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
+from attention_sieve.dashboard.views.evidence import ledger
+from attention_sieve.dashboard.views.evidence.keep import keep_button, say_what_was_kept
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.inspect import surprising_link, wording
+from attention_sieve.dashboard.views.layout import first_screen
+from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
+from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.pickers import one_of, toggle
+from attention_sieve.dashboard.views.riddle import show as riddle
+from attention_sieve.dashboard.views.roles.grid import grid_over
+from attention_sieve.dashboard.views.roles.how_decided import how_decided
+from attention_sieve.dashboard.views.text import stories
+from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
+from attention_sieve.dashboard.views.text.pair import pair_fields
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, text_on_screen
+from attention_sieve.dashboard.views.word_links import wording as words_wording
+from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
+from attention_sieve.dashboard.views.word_swap import choice as word_swap
 
 GRID: Final = "inspect grid"
 """Key of the grid of roles."""
@@ -56,14 +56,14 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 def show() -> None:
     """Draw the page, or for a new visitor the riddle before it."""
     if word_swap.is_on():
-        import_module("dashboard.views.word_swap.page").show(wording.PROMISE)
+        import_module("attention_sieve.dashboard.views.word_swap.page").show(wording.PROMISE)
     elif not riddle.show(wording.PROMISE):
         frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
 
 
 def _notes() -> frame.Notes:
     """The notes at the foot; their numbers need modules for which the first grid does not wait."""
-    from dashboard.views.inspect.notes import NOTES
+    from attention_sieve.dashboard.views.inspect.notes import NOTES
 
     return NOTES
 
@@ -166,7 +166,9 @@ def _typed(at_first: str) -> tuple[str, Text]:
 
 def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
     """Buttons that switch the chosen heads off, for a lesson, beside which nothing else is said about them."""
-    from dashboard.views.heads_off import switch_buttons  # imports pandas, for which the first grid does not wait
+    from attention_sieve.dashboard.views.heads_off import (
+        switch_buttons,  # imports pandas, for which the first grid does not wait
+    )
 
     with below, st.container(horizontal=True, key="lesson switches"):
         switch_buttons(visit.chosen, [head for head in heads if head not in visit.removed])
@@ -182,9 +184,9 @@ def _about(
 ) -> None:
     """Tabs on the chosen head and on heads that link two words; then what changes without the heads that are off."""
     # These import pandas and SciPy, half a second for which the first grid does not wait.
-    from dashboard.views.heads_off import what_changes
-    from dashboard.views.inspect.head_card import head_views
-    from dashboard.views.word_links.on_text import linking_heads
+    from attention_sieve.dashboard.views.heads_off import what_changes
+    from attention_sieve.dashboard.views.inspect.head_card import head_views
+    from attention_sieve.dashboard.views.word_links.on_text import linking_heads
 
     present = [head for head in heads if head not in visit.removed]
     with below:
@@ -204,9 +206,9 @@ def _about(
 
 def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: list[Head]) -> None:
     """Sentences about the head chosen last, and buttons that switch the chosen heads off."""
-    from dashboard.views.descriptions.show import show_description
-    from dashboard.views.heads_off import switch_buttons
-    from dashboard.views.inspect.head_card import head_summary
+    from attention_sieve.dashboard.views.descriptions.show import show_description
+    from attention_sieve.dashboard.views.heads_off import switch_buttons
+    from attention_sieve.dashboard.views.inspect.head_card import head_summary
 
     if heads:
         described, buttons = st.container(), st.container(horizontal=True)
@@ -224,7 +226,7 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
 
 def _in_text(screen: OnScreen, head: Head) -> str:
     """What a head does in the text on screen; empty where it links no two words."""
-    from dashboard.views.inspect.strongest_link import strongest_link
+    from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
 
     linked = strongest_link(screen.now.looked, head)
     if linked is None:
@@ -268,7 +270,7 @@ def _grid(
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     if known is not None and first_screen_is_drawn():
-        from dashboard.views.descriptions.sentences import kept_sentences
+        from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     heads = show_role_grid(

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from core.attention.settings import Head
-from core.passes.texts import TextAttention
-from core.texts.tokens import SPECIAL
-from core.word_links.on_text import TextWord, words_on
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.on_text import TextWord, words_on
 
 
 def strongest_link(looked: TextAttention, head: Head) -> tuple[TextWord, TextWord, float] | None:

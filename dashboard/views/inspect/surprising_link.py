@@ -8,21 +8,21 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 
-from cache.store.recent import Recent
-from core.attention.settings import Head, Kind, PassSettings, head_name, head_names
-from core.passes.texts import TextAttention
-from core.texts.text import Text
-from core.word_links.habits import Habits, habits_of
-from core.word_links.question import DISTANCES
-from core.word_links.surprising import SurprisingLink, surprising_links
-from dashboard import link, state
-from dashboard.progress import in_its_place, with_progress
-from dashboard.samples import read_sample
-from dashboard.views.arcs.attention import pin_word
-from dashboard.views.frame import Visit, can_read
-from dashboard.views.text.on_screen import OnScreen
-from dashboard.views.word_links import wording
-from dashboard.views.word_links.choice import word_name
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name, head_names
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.habits import Habits, habits_of
+from attention_sieve.core.word_links.question import DISTANCES
+from attention_sieve.core.word_links.surprising import SurprisingLink, surprising_links
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.views.arcs.attention import pin_word
+from attention_sieve.dashboard.views.frame import Visit, can_read
+from attention_sieve.dashboard.views.text.on_screen import OnScreen
+from attention_sieve.dashboard.views.word_links import wording
+from attention_sieve.dashboard.views.word_links.choice import word_name
 
 MOST_LINKS: Final = 5
 """Links of a text, each of another head."""

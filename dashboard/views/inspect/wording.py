@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.roles.hypotheses import Rule
-from core.roles.measures import Scale
-from core.roles.roles import BY_NAME, Keys
-from dashboard import wording as shared_wording
-from dashboard.figures.figure import counted, percent
-from dashboard.figures.scales import WORDS
+from attention_sieve.core.roles.hypotheses import Rule
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.roles.roles import BY_NAME, Keys
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.scales import WORDS
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"

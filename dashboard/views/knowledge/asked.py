@@ -5,17 +5,17 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from core.errors import AnalysisError
-from core.texts.text import MAX_BYTES
-from dashboard import controls
-from dashboard.offers.checkpoints import runs_here
-from dashboard.plain import plain, show_error
-from dashboard.public import NOT_HERE, is_public
-from dashboard.views.asking import policy
-from dashboard.views.frame import Visit
-from dashboard.views.knowledge import runs, wording
-from dashboard.views.knowledge.numbers import SEED_OF_WEIGHTS, Settings, Subject, subject_of
-from dashboard.views.knowledge.task_files import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import MAX_BYTES
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views.asking import policy
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.knowledge import runs, wording
+from attention_sieve.dashboard.views.knowledge.numbers import SEED_OF_WEIGHTS, Settings, Subject, subject_of
+from attention_sieve.dashboard.views.knowledge.task_files import (
     Columns,
     TaskFile,
     forget,
@@ -24,8 +24,8 @@ from dashboard.views.knowledge.task_files import (
     own_tasks,
     sample_tasks,
 )
-from dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
-from dashboard.views.pickers import one_of, some_of, toggle
+from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
+from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running process."""

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.roles.roles import shown_roles
-from core.statistics.by_role import ByRole, compare_by_role
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.role_superiority import NOTHING, role_superiority
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.corpus import corpus
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.statistics.by_role import ByRole, compare_by_role
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
 
 LABELS: Final = {role: look.label for role, look in LOOKS.items()}
 

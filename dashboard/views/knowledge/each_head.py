@@ -8,22 +8,22 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Float
 
-from core.attention.settings import head_name
-from core.probing_tasks.labels import MAJORITY
-from core.probing_tasks.report import LAYER, TaskReport
-from core.probing_tasks.trials.result import TrialResult
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.knowledge.localisation import localisation_curves
-from dashboard.figures.knowledge.words import score_name, written
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain
-from dashboard.views.charts import chart
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing, above_majority, majority
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.pickers import one_of
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.probing_tasks.labels import MAJORITY
+from attention_sieve.core.probing_tasks.report import LAYER, TaskReport
+from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
+from attention_sieve.dashboard.figures.knowledge.words import score_name, written
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.pickers import one_of
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
 MEASURES: Final[dict[str, Measure]] = {

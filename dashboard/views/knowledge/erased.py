@@ -8,16 +8,16 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import head_name
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError
-from core.probing_tasks.erasure.erasure import MOST_TEXTS
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain, show_error
-from dashboard.public import NOT_HERE, is_public
-from dashboard.views.knowledge import runs, wording
-from dashboard.views.knowledge.asked import REFRESH_SECONDS
-from dashboard.views.knowledge.numbers import Probing
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.erasure.erasure import MOST_TEXTS
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views.knowledge import runs, wording
+from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
+from attention_sieve.dashboard.views.knowledge.numbers import Probing
 
 FORMAT: Final = 3
 """Version of the tables; those of other versions are computed again."""
@@ -49,7 +49,7 @@ def is_it_used(probing: Probing) -> None:
 
 
 def _options(probing: Probing) -> dict[str, Any]:
-    """Options of `python -m core erase`."""
+    """Options of `python -m attention_sieve erase`."""
     subject, result, columns = probing.subjects[0], probing.shown, probing.task.columns
     return {
         "checkpoint": subject.name,

@@ -4,13 +4,13 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.figures.knowledge.by_layer import scores_by_layer
-from dashboard.figures.knowledge.sorted_heads import sorted_heads
-from dashboard.figures.knowledge.words import score_name
-from dashboard.views.charts import chart
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing, above_majority, majority
-from dashboard.views.layout import halves
+from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
+from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
+from attention_sieve.dashboard.figures.knowledge.words import score_name
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
+from attention_sieve.dashboard.views.layout import halves
 
 MOST_VIOLINS: Final = 3
 """Maximum number of overlaid violins; more cannot be told apart."""

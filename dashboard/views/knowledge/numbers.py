@@ -9,22 +9,22 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from cache.engine import Engine
-from cache.store.recent import Recent
-from core.attention.settings import Head, Kind
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import randomly_initialised
-from core.probing_tasks.labels import MAJORITY
-from core.probing_tasks.report import TaskReport, corrected
-from core.probing_tasks.trials.result import TrialResult, fingerprint_of, read_result
-from core.probing_tasks.trials.trial import Trial, row_path, trials_folder
-from core.probing_tasks.vectors import Pooling
-from core.statistics.means import Correction
-from core.texts.tokens import TooLong
-from dashboard.figures.knowledge.words import Scores
-from dashboard.files import provenance
-from dashboard.views.frame import Visit
-from dashboard.views.knowledge.task_files import TaskFile
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head, Kind
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.probing_tasks.labels import MAJORITY
+from attention_sieve.core.probing_tasks.report import TaskReport, corrected
+from attention_sieve.core.probing_tasks.trials.result import TrialResult, fingerprint_of, read_result
+from attention_sieve.core.probing_tasks.trials.trial import Trial, row_path, trials_folder
+from attention_sieve.core.probing_tasks.vectors import Pooling
+from attention_sieve.core.statistics.means import Correction
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard.figures.knowledge.words import Scores
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.knowledge.task_files import TaskFile
 
 RESULTS_BYTES: Final = 64 * 2**20
 """Size of the in-memory cache of recent results, shared by all readers."""

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from core.attention.settings import Head
-from dashboard.figures.knowledge.words import ACCURACY, written
-from dashboard.plain import plain
-from dashboard.views.frame import Visit
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import beat_all, kept_results, majority
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, written
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import beat_all, kept_results, majority
 
 SHOWN: Final = 3
 """Maximum number of tasks on a card."""

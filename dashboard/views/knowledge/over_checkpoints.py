@@ -3,20 +3,20 @@
 import numpy as np
 import streamlit as st
 
-from core.checkpoints.saved_runs import steps_of_one_run
-from core.probing_tasks.trials.result import TrialResult
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.knowledge.gains import Estimate
-from dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
-from dashboard.figures.knowledge.words import score_name
-from dashboard.offers.checkpoints import runs_here
-from dashboard.views.charts import chart
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing, above_majority
-from dashboard.views.knowledge.together import estimate
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
+from attention_sieve.core.checkpoints.saved_runs import steps_of_one_run
+from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.knowledge.gains import Estimate
+from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
+from attention_sieve.dashboard.figures.knowledge.words import score_name
+from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.dashboard.views.knowledge.together import estimate
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
 
 
 def checkpoints(probing: Probing) -> None:

@@ -6,23 +6,23 @@ from typing import Final
 
 import streamlit as st
 
-from core.probing_tasks.trials.result import Stage
-from dashboard import state
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.frame import Visit
-from dashboard.views.knowledge import asked, runs, wording
-from dashboard.views.knowledge.by_role import roles_that_know
-from dashboard.views.knowledge.each_head import each_head, headline
-from dashboard.views.knowledge.erased import is_it_used
-from dashboard.views.knowledge.layers import layers
-from dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
-from dashboard.views.knowledge.over_checkpoints import checkpoints
-from dashboard.views.knowledge.panel import run_panel
-from dashboard.views.knowledge.side_by_side import tasks_side_by_side
-from dashboard.views.knowledge.task_files import TaskFile, before_others
-from dashboard.views.knowledge.together import heads_together
-from dashboard.views.pickers import from_list, one_of
+from attention_sieve.core.probing_tasks.trials.result import Stage
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.knowledge import asked, runs, wording
+from attention_sieve.dashboard.views.knowledge.by_role import roles_that_know
+from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline
+from attention_sieve.dashboard.views.knowledge.erased import is_it_used
+from attention_sieve.dashboard.views.knowledge.layers import layers
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
+from attention_sieve.dashboard.views.knowledge.over_checkpoints import checkpoints
+from attention_sieve.dashboard.views.knowledge.panel import run_panel
+from attention_sieve.dashboard.views.knowledge.side_by_side import tasks_side_by_side
+from attention_sieve.dashboard.views.knowledge.task_files import TaskFile, before_others
+from attention_sieve.dashboard.views.knowledge.together import heads_together
+from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 TASK_WIDTH: Final = 260

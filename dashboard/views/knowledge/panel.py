@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.errors import AnalysisError
-from core.probing_tasks.trials.progress import TrialsProgress
-from core.probing_tasks.trials.result import Stage, TrialResult
-from dashboard.plain import plain, show_error
-from dashboard.public import NOT_HERE, is_public
-from dashboard.views.frame import Visit
-from dashboard.views.knowledge import runs, wording
-from dashboard.views.knowledge.asked import REFRESH_SECONDS
-from dashboard.views.knowledge.numbers import Settings, Subject, known_result, trial_of
-from dashboard.views.knowledge.task_files import TaskFile, before_others
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.trials.progress import TrialsProgress
+from attention_sieve.core.probing_tasks.trials.result import Stage, TrialResult
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.knowledge import runs, wording
+from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
+from attention_sieve.dashboard.views.knowledge.numbers import Settings, Subject, known_result, trial_of
+from attention_sieve.dashboard.views.knowledge.task_files import TaskFile, before_others
 
 
 def run_panel(

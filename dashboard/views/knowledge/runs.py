@@ -9,16 +9,21 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from core.checkpoints.folders import program_folder
-from core.checkpoints.saved_runs import STOP
-from core.errors import AnalysisError
-from core.probing_tasks.trials.progress import PROGRESS, TrialsProgress, read_trials_progress, stop_trials
-from core.probing_tasks.trials.result import Stage
-from core.probing_tasks.trials.trial import Trial, values_of
-from dashboard.views.finetune import programs
-from dashboard.views.finetune.programs import Program
-from dashboard.views.finetune.runs import ENDS_WITHIN
-from dashboard.views.knowledge import wording
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.checkpoints.saved_runs import STOP
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.trials.progress import (
+    PROGRESS,
+    TrialsProgress,
+    read_trials_progress,
+    stop_trials,
+)
+from attention_sieve.core.probing_tasks.trials.result import Stage
+from attention_sieve.core.probing_tasks.trials.trial import Trial, values_of
+from attention_sieve.dashboard.views.finetune import programs
+from attention_sieve.dashboard.views.finetune.programs import Program
+from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
+from attention_sieve.dashboard.views.knowledge import wording
 
 TABLE: Final = "trials.jsonl"
 """The trials of the latest run, in its folder."""
@@ -123,7 +128,7 @@ def why_no_sample() -> str:
 
 
 def erase(options: Sequence[str]) -> None:
-    """Erase a concept from some heads; `options` are those of `python -m core erase`.
+    """Erase a concept from some heads; `options` are those of `python -m attention_sieve erase`.
 
     Raises: AnalysisError if an erasure is in progress, or if the process cannot be started.
     """

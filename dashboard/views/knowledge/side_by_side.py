@@ -5,14 +5,14 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Float
 
-from core.probing_tasks.summary import Group, group_of, task_similarity
-from dashboard.figures.head_scatter import Words, head_scatter
-from dashboard.figures.knowledge.task_similarity import similarity_of_tasks
-from dashboard.files.downloads import table_downloads
-from dashboard.views.charts import chart
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing, above_majority
-from dashboard.views.layout import halves
+from attention_sieve.core.probing_tasks.summary import Group, group_of, task_similarity
+from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.knowledge.task_similarity import similarity_of_tasks
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
+from attention_sieve.dashboard.views.layout import halves
 
 
 def tasks_side_by_side(probing: Probing) -> None:

@@ -8,16 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from cache.store.recent import Recent
-from core.checkpoints.folders import program_folder
-from core.errors import AnalysisError, ColumnsNeeded
-from core.json_values import parse_json, typed_json
-from core.probing_tasks.files.folders import ABOUT, FILE_OF_A_TASK, task_name
-from core.probing_tasks.files.labelled import LABEL_COLUMN
-from core.probing_tasks.task import PARTS, check_task
-from core.probing_tasks.tasks_command import sample_tasks_folder
-from core.probing_tasks.trials.trial import Trial, task_sha256
-from dashboard.views.finetune.folders import SHA_CHARACTERS, keep_file, safe_name
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError, ColumnsNeeded
+from attention_sieve.core.json_values import parse_json, typed_json
+from attention_sieve.core.probing_tasks.files.folders import ABOUT, FILE_OF_A_TASK, task_name
+from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN
+from attention_sieve.core.probing_tasks.task import PARTS, check_task
+from attention_sieve.core.probing_tasks.tasks_command import sample_tasks_folder
+from attention_sieve.core.probing_tasks.trials.trial import Trial, task_sha256
+from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS, keep_file, safe_name
 
 COLUMNS: Final = "columns.json"
 """File next to a labelled table that records what its columns are."""

@@ -3,16 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from core.probing_tasks.report import TaskReport
-from core.probing_tasks.trials.result import TrialResult
-from dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
-from dashboard.figures.knowledge.number_of_heads import effect_of_number
-from dashboard.figures.knowledge.words import score_name, written
-from dashboard.files.downloads import table_downloads
-from dashboard.views.charts import chart
-from dashboard.views.knowledge import wording
-from dashboard.views.knowledge.numbers import Probing
-from dashboard.views.layout import halves
+from attention_sieve.core.probing_tasks.report import TaskReport
+from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
+from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
+from attention_sieve.dashboard.figures.knowledge.words import score_name, written
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge.numbers import Probing
+from attention_sieve.dashboard.views.layout import halves
 
 
 def heads_together(probing: Probing) -> None:

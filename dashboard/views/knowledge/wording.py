@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from core.probing_tasks.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, MOST_TEXTS, draws_needed
-from core.probing_tasks.from_trees.make import MOST_ROWS
-from core.probing_tasks.labels import FOLDS, STRENGTHS
-from core.probing_tasks.reconstruction import RESAMPLES, Gain
-from core.probing_tasks.report import ALPHA
-from core.probing_tasks.trials.progress import TrialsProgress
-from core.probing_tasks.trials.result import STAGES, Stage
-from core.probing_tasks.vectors import Pooling
-from core.statistics.by_role import SHUFFLES
-from dashboard.figures.figure import counted
-from dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
-from dashboard.wording import duration
+from attention_sieve.core.probing_tasks.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, MOST_TEXTS, draws_needed
+from attention_sieve.core.probing_tasks.from_trees.make import MOST_ROWS
+from attention_sieve.core.probing_tasks.labels import FOLDS, STRENGTHS
+from attention_sieve.core.probing_tasks.reconstruction import RESAMPLES, Gain
+from attention_sieve.core.probing_tasks.report import ALPHA
+from attention_sieve.core.probing_tasks.trials.progress import TrialsProgress
+from attention_sieve.core.probing_tasks.trials.result import STAGES, Stage
+from attention_sieve.core.probing_tasks.vectors import Pooling
+from attention_sieve.core.statistics.by_role import SHUFFLES
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS
+from attention_sieve.dashboard.wording import duration
 
 NUMBERS: Final = {
     "strengths": ", ".join(f"{strength:g}" for strength in STRENGTHS),
@@ -362,7 +362,7 @@ def erase_button(names: Sequence[str]) -> str:
 
 
 def erased(name: str, row: Any) -> str:
-    """Effect of erasing a concept from a head; `row` of the table that `python -m core erase` writes."""
+    """Effect of erasing a concept from a head; `row` of the table that `python -m attention_sieve erase` writes."""
     probe = f"**{name}**: a probe gets {row.accuracy:.1%} before and {row.accuracy_erased:.1%} after"
     directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
     if row.verdict == "nothing to compare":

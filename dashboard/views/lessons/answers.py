@@ -9,26 +9,26 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from cache.engine import Engine
-from core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
-from core.errors import AnalysisError
-from core.importance.question import ablation_question
-from core.passes.texts import TextAttention
-from core.roles.controls import control_passes, counts_of
-from core.roles.measures import SYNTACTIC
-from core.roles.roles import DIRECTIONS
-from core.roles.sieves import sieve_cells
-from core.texts.text import read_typed
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.word_links.on_text import words_on
-from dashboard.figures.roles.evidence import odds
-from dashboard.views.corpus import judged
-from dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
-from dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns
-from dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
-from dashboard.views.text import stories, wording
-from dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, simple_pattern
-from dashboard.views.text.stories import LEAST_SHARE
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.controls import control_passes, counts_of
+from attention_sieve.core.roles.measures import SYNTACTIC
+from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.word_links.on_text import words_on
+from attention_sieve.dashboard.figures.roles.evidence import odds
+from attention_sieve.dashboard.views.corpus import judged
+from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
+from attention_sieve.dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns
+from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
+from attention_sieve.dashboard.views.text import stories, wording
+from attention_sieve.dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, simple_pattern
+from attention_sieve.dashboard.views.text.stories import LEAST_SHARE
 
 DOES: Final[dict[SimplePattern, str]] = {
     "previous word": "looks_back",

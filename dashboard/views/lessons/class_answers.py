@@ -10,15 +10,15 @@ from typing import Final
 
 import streamlit as st
 
-from core.attention.settings import Head
-from dashboard.components.grid.counts import counts_on_grid
-from dashboard.plain import plain
-from dashboard.state import HEAD_NAME
-from dashboard.views.lessons import tally
-from dashboard.views.lessons.computation import StepResult
-from dashboard.views.lessons.content import say
-from dashboard.views.lessons.course import language
-from dashboard.views.lessons.plans import Asks
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.dashboard.components.grid.counts import counts_on_grid
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.state import HEAD_NAME
+from attention_sieve.dashboard.views.lessons import tally
+from attention_sieve.dashboard.views.lessons.computation import StepResult
+from attention_sieve.dashboard.views.lessons.content import say
+from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.plans import Asks
 
 EVERY: Final = 3
 """Seconds between updates of the counts of a class."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cache.engine import Engine
-from core.attention.settings import Head
-from core.passes.texts import TextAttention
-from dashboard.components.arcs.asked import AskedLink
-from dashboard.views.corpus import Corpus
-from dashboard.views.frame import Visit
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.dashboard.components.arcs.asked import AskedLink
+from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.frame import Visit
 
 Guess = Head | int | None
 """A head, a token position or a number; None if the reader has not guessed."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from dashboard.views.frame import Prose
+from attention_sieve.dashboard.views.frame import Prose
 
 TEXTS: Final = Path(__file__).with_name("texts")
 """A folder per language."""

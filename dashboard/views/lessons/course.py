@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import streamlit as st
 
-from dashboard import link, state
-from dashboard.controls import CORPORA, TYPED_TEXTS
-from dashboard.views.lessons.computation import Guess
-from dashboard.views.lessons.content import ENGLISH, say
-from dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
-from dashboard.views.lessons.sentences import FIRST_EVIDENCE
-from dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
-from dashboard.views.text.typed import EXAMPLE_TYPED
-from dashboard.views.word_links.choice import TABS
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
+from attention_sieve.dashboard.views.lessons.computation import Guess
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, say
+from attention_sieve.dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
+from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
+from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.dashboard.views.word_links.choice import TABS
 
 LANGUAGE: Final = "language"
 """Key and query parameter of the language of the lessons."""

@@ -12,14 +12,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Head, PassSettings
-from core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
-from core.importance.question import ablation_question, vectors_question
-from core.passes.question import Question
-from core.texts.text import Text, read_typed
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.views.lessons.computation import StepInputs
-from dashboard.views.lessons.sentences import SIMILAR
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
+from attention_sieve.core.importance.question import ablation_question, vectors_question
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.views.lessons.computation import StepInputs
+from attention_sieve.dashboard.views.lessons.sentences import SIMILAR
 
 MOST_OFF: Final = 24
 """Number of heads that are switched off at most in the search."""

@@ -5,19 +5,19 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import AnalysisError
-from dashboard import state
-from dashboard.glossary import TERMS
-from dashboard.link import quoted
-from dashboard.plain import show_error
-from dashboard.views import frame
-from dashboard.views.frame import Visit
-from dashboard.views.lessons import course, presenting, tally
-from dashboard.views.lessons.content import languages, say
-from dashboard.views.lessons.course import LANGUAGE, language
-from dashboard.views.lessons.plans import FILES, n_lessons, words_of
-from dashboard.views.lessons.presenting import link_of_class
-from dashboard.views.lessons.sheet import material_of, sheet
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.glossary import TERMS
+from attention_sieve.dashboard.link import quoted
+from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.lessons import course, presenting, tally
+from attention_sieve.dashboard.views.lessons.content import languages, say
+from attention_sieve.dashboard.views.lessons.course import LANGUAGE, language
+from attention_sieve.dashboard.views.lessons.plans import FILES, n_lessons, words_of
+from attention_sieve.dashboard.views.lessons.presenting import link_of_class
+from attention_sieve.dashboard.views.lessons.sheet import material_of, sheet
 
 TYPED_CODE: Final = "code of the class"
 """Key of the field for the code of a class."""

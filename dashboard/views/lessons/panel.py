@@ -10,20 +10,20 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.attention.settings import Head, head_name
-from core.errors import AnalysisError
-from dashboard import state
-from dashboard.components.arcs.asked import AskedLink
-from dashboard.plain import plain, show_error
-from dashboard.views.arcs.look import LOOK, look_now
-from dashboard.views.lessons import course, presenting, tally
-from dashboard.views.lessons.answers import word_names
-from dashboard.views.lessons.class_answers import class_answers, class_counts
-from dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
-from dashboard.views.lessons.content import CHECK, WITHOUT, say
-from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
-from dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
-from dashboard.views.lessons.sentences import MORE_EVIDENCE
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.arcs.asked import AskedLink
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.arcs.look import LOOK, look_now
+from attention_sieve.dashboard.views.lessons import course, presenting, tally
+from attention_sieve.dashboard.views.lessons.answers import word_names
+from attention_sieve.dashboard.views.lessons.class_answers import class_answers, class_counts
+from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
+from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say
+from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD, language
+from attention_sieve.dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
+from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
 
 _STYLE: Final = Path(__file__).with_name("lesson.css")
 NUMBER: Final = "guessed number"

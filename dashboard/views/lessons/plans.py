@@ -11,13 +11,13 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from core.finetuning.command import SAMPLE
-from dashboard import state
-from dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
-from dashboard.views.lessons import answers
-from dashboard.views.lessons.computation import Finds
-from dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, Words, read_words
-from dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
+from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
+from attention_sieve.dashboard.views.lessons import answers
+from attention_sieve.dashboard.views.lessons.computation import Finds
+from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, Words, read_words
+from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
 Part = Literal["switches", "special tokens", "chance", "summary", "grids"]

@@ -8,11 +8,11 @@ from urllib.parse import urlencode, urlsplit
 import segno
 import streamlit as st
 
-from dashboard import state
-from dashboard.views.lessons import course, tally
-from dashboard.views.lessons.content import say
-from dashboard.views.lessons.course import language
-from dashboard.views.lessons.plans import steps_of
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.views.lessons import course, tally
+from attention_sieve.dashboard.views.lessons.content import say
+from attention_sieve.dashboard.views.lessons.course import language
+from attention_sieve.dashboard.views.lessons.plans import steps_of
 
 _STYLE: Final = Path(__file__).with_name("present.css")
 

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool
 
-from core.texts.tokens import SPECIAL, TokenizedText
-from dashboard.views.text.stories import SENTENCE
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import PassSettings
-from core.passes.texts import TextAttention
-from core.texts.text import read_typed
-from dashboard.views.frame import Prose, Visit
-from dashboard.views.lessons.answers import word_names
-from dashboard.views.lessons.computation import StepInputs, StepResult
-from dashboard.views.lessons.content import PAPER, Question, say
-from dashboard.views.lessons.plans import LESSONS, Step, words_of
-from dashboard.views.lessons.sentences import NEAR
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard.views.frame import Prose, Visit
+from attention_sieve.dashboard.views.lessons.answers import word_names
+from attention_sieve.dashboard.views.lessons.computation import StepInputs, StepResult
+from attention_sieve.dashboard.views.lessons.content import PAPER, Question, say
+from attention_sieve.dashboard.views.lessons.plans import LESSONS, Step, words_of
+from attention_sieve.dashboard.views.lessons.sentences import NEAR
 
 BLANK: Final = "____"
 """Replaces values that the page computes; the reader writes them down."""

@@ -11,9 +11,9 @@ from typing import Final
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.errors import AnalysisError
-from dashboard import link
-from dashboard.state import CLASS
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import link
+from attention_sieve.dashboard.state import CLASS
 
 HOURS: Final = 24
 """Lifetime of a class, in hours."""

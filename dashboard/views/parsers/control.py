@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.statistics.key_matched import KeyMatched
-from dashboard.figures.head_map import Detail
-from dashboard.wording import FROM_EVERYWHERE
+from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.dashboard.figures.head_map import Detail
+from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
 NOT_COMPARED: Final = "not compared"
 

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from dashboard.components.terms import sentence
-from dashboard.views import frame
-from dashboard.views.parsers import wording
-from dashboard.views.parsers.coreference import section as coreference
-from dashboard.views.parsers.probes import section as probes
-from dashboard.views.parsers.relations import section as relations
+from attention_sieve.dashboard.components.terms import sentence
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.parsers import wording
+from attention_sieve.dashboard.views.parsers.coreference import section as coreference
+from attention_sieve.dashboard.views.parsers.probes import section as probes
+from attention_sieve.dashboard.views.parsers.relations import section as relations
 
 SECTIONS: Final = (relations, coreference, probes)
 

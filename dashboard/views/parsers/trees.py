@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cache.serving.requests import Report, Status
-from cache.store.recent import Recent
-from core.texts.relations import Dependencies, dependencies
-from core.texts.text import Text
-from dashboard import wording as shared_wording
-from dashboard.progress import in_its_place, with_progress
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.texts.relations import Dependencies, dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.progress import in_its_place, with_progress
 
 TREES: Final = 20_000
 """Number of texts whose trees are cached in memory: parsing is the slowest step that clicks repeat."""

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from core.statistics.key_matched import KeyMatched
-from core.texts.words import FromWord
-from dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
+from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.texts.words import FromWord
+from attention_sieve.dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 SEE: Final = (
     'Do attention heads know grammar? Some look from a verb to its subject, or from "she" to the person meant, though '

@@ -5,18 +5,18 @@ from typing import Final
 
 import streamlit as st
 
-from core.attention.settings import Head, highest_head
-from core.corpus.results import Part, Results
-from core.corpus.strata import EVERYTHING, Stratum
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import USUAL_TAU
-from dashboard import controls, state
-from dashboard.files import provenance
-from dashboard.offers.results import open_offered
-from dashboard.plain import plain
-from dashboard.state import Choice
-from dashboard.views.pickers import from_list
-from dashboard.views.results import wording
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.corpus.results import Part, Results
+from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import USUAL_TAU
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.offers.results import open_offered
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.results import wording
 
 MAX_CACHED: Final = 16
 """Number of parts of corpora whose statistics are cached in memory, for all readers."""

@@ -5,15 +5,15 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.corpus.manifest import score_path, text_path
-from core.corpus.results import Results
-from core.corpus.score_files import highest
-from core.corpus.texts.text_shards import read_texts
-from dashboard import wording as shared_wording
-from dashboard.files.downloads import table_downloads
-from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.corpus.manifest import score_path, text_path
+from attention_sieve.core.corpus.results import Results
+from attention_sieve.core.corpus.score_files import highest
+from attention_sieve.core.corpus.texts.text_shards import read_texts
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.results import wording
+from attention_sieve.dashboard.views.results.chosen import Opened
 
 KEY: Final = "highest texts"
 ANSWER: Final = "highest found"

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.corpus.statistics import TAUS
-from core.roles.uncertainty.stability import FEW, FEWEST
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import counted
-from dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
+from attention_sieve.core.corpus.statistics import TAUS
+from attention_sieve.core.roles.uncertainty.stability import FEW, FEWEST
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
 
 PART: Final = "Texts"
 PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."

@@ -6,14 +6,14 @@ from typing import Final, Literal
 
 import numpy as np
 
-from core.attention.settings import Head, head_name
-from core.passes.texts import TextAttention
-from core.statistics.key_matched import LEAST_TIMES
-from core.word_links.on_text import words_on
-from core.word_links.pronouns import PronounLink
-from dashboard.views.riddle import wording
-from dashboard.views.text.simple_patterns import resting_places, simple_pattern
-from dashboard.views.text.stories import LEAST_SHARE
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.word_links.on_text import words_on
+from attention_sieve.core.word_links.pronouns import PronounLink
+from attention_sieve.dashboard.views.riddle import wording
+from attention_sieve.dashboard.views.text.simple_patterns import resting_places, simple_pattern
+from attention_sieve.dashboard.views.text.stories import LEAST_SHARE
 
 MOST_OTHERS: Final = 2
 """Other words that are named where a guess looks at the antecedent from them as well."""
@@ -31,8 +31,8 @@ class Answer:
     heads: tuple[Head, ...]
     """The answer, then the guess if it is another head."""
     pin: str
-    """Pinned token, as in `dashboard.components.arcs.look.Look`: the antecedent, or for a guess that does not look at
-    it, the pronoun."""
+    """Pinned token, as in `attention_sieve.dashboard.components.arcs.look.Look`: the antecedent, or for a guess that
+    does not look at it, the pronoun."""
 
 
 def answer(here: PronounLink, looked: TextAttention, head: Head, guess: Head) -> Answer:

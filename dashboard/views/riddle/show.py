@@ -11,30 +11,30 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from core.attention.settings import Head, head_names
-from core.errors import AnalysisError
-from core.passes.texts import TextAttention
-from core.word_links.pronouns import PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
-from dashboard import state
-from dashboard import wording as shared_wording
-from dashboard.components.arcs import attention_arcs
-from dashboard.components.arcs.look import Look
-from dashboard.components.arcs.values import ArcStyle, Settings
-from dashboard.components.drawing import drawing
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.components.grid import role_grid
-from dashboard.components.grid.patterns import patterns_of
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.text.square_key import square_key_svg
-from dashboard.plain import plain, show_error
-from dashboard.views import frame
-from dashboard.views.arcs.attention import attention_of, sides
-from dashboard.views.frame import Visit
-from dashboard.views.riddle import wording
-from dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere
-from dashboard.views.text.on_screen import waiting
-from dashboard.views.text.stories import been_here
-from dashboard.web.addresses import NO_PAGE
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.word_links.pronouns import PRONOUNS, PronounLink, PronounSentence, follower, pronoun_link
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.look import Look
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Settings
+from attention_sieve.dashboard.components.drawing import drawing
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid import role_grid
+from attention_sieve.dashboard.components.grid.patterns import patterns_of
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.text.square_key import square_key_svg
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.arcs.attention import attention_of, sides
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.riddle import wording
+from attention_sieve.dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere
+from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.text.stories import been_here
+from attention_sieve.dashboard.web.addresses import NO_PAGE
 
 RIDDLE: Final = "riddle"
 """Key of the riddle in the session; None for those who see the working page."""

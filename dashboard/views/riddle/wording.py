@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from core.word_links.pronouns import PronounSentence
-from dashboard.figures.figure import counted, percent
-from dashboard.plain import plain
-from dashboard.views.text.simple_patterns import SimplePattern
+from attention_sieve.core.word_links.pronouns import PronounSentence
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern
 
 SKIP: Final = "Skip: straight to the tool"
 OWN: Final = "Now a sentence of your own"

@@ -8,21 +8,21 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.answers import Answers
-from core.errors import AnalysisError
-from core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
-from core.roles.matched_pairs import MatchedTests
-from core.roles.measures import SYNTACTIC, TextMeasures
-from core.roles.question import MATCHED_PAIRS, each_alone
-from core.roles.tables import counts_table
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import show_error
-from dashboard.progress import in_its_place, with_progress
-from dashboard.views.asking import ask
-from dashboard.views.corpus import Corpus, judged
-from dashboard.views.frame import Visit
-from dashboard.views.pickers import from_list, toggle
-from dashboard.views.roles import chance_wording as wording
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
+from attention_sieve.core.roles.matched_pairs import MatchedTests
+from attention_sieve.core.roles.measures import SYNTACTIC, TextMeasures
+from attention_sieve.core.roles.question import MATCHED_PAIRS, each_alone
+from attention_sieve.core.roles.tables import counts_table
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.corpus import Corpus, judged
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.roles import chance_wording as wording
 
 GRID_KEY: Final = "grid of"
 """Session-state key of the chosen grid."""

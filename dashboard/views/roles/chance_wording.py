@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Head, head_names
-from core.roles.controls import SEEDS, Control
-from dashboard.figures.figure import counted
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.roles.controls import SEEDS, Control
+from attention_sieve.dashboard.figures.figure import counted
 
 SWITCH: Final = "What would chance give?"
 SWITCH_HELP: Final = (

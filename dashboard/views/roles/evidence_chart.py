@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.attention.settings import Head, head_name
-from core.roles.uncertainty.anytime import needed_evidence, role_evidence_path
-from dashboard.figures.roles.evidence import evidence_by_texts
-from dashboard.views.charts import chart
-from dashboard.views.corpus import Corpus
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.roles.uncertainty.anytime import needed_evidence, role_evidence_path
+from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import Corpus
 
 
 def evidence_chart(tested: Corpus, head: Head, roles: Sequence[str], facts: Mapping[str, str]) -> None:

@@ -1,10 +1,10 @@
 """The roles over a corpus, or over a control of it, as a grid; for the pages Roles and Inspect."""
 
-from dashboard import wording as shared_wording
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.views.corpus import Corpus
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.frame import Visit
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.frame import Visit
 
 
 def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:

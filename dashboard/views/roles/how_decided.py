@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from core.texts.text import Text, write_typed
-from dashboard.files import provenance
-from dashboard.plain import plain
-from dashboard.views.corpus import Corpus
-from dashboard.views.evidence import ledger, wording
-from dashboard.views.frame import Visit
+from attention_sieve.core.texts.text import Text, write_typed
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.evidence import ledger, wording
+from attention_sieve.dashboard.views.frame import Visit
 
 
 def how_decided(visit: Visit, tested: Corpus) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from dashboard.views import frame
-from dashboard.views.roles import wording
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.roles import wording
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)

@@ -9,46 +9,46 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head
-from core.roles.hypotheses import HeadTests, n_holding, untested
-from core.roles.matched_pairs import MatchedTests
-from core.roles.roles import combinations, roles_per_layer, shown_roles
-from core.roles.tables import head_table
-from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
-from core.roles.uncertainty.stability import few_texts
-from core.statistics.overlap import overlap
-from dashboard import link, state
-from dashboard import wording as shared_wording
-from dashboard.components.venn import role_venn
-from dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.layers import heads_per_layer
-from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
-from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
-from dashboard.figures.roles.venn_svg import venn_svg
-from dashboard.files import provenance
-from dashboard.files.downloads import drawing_downloads, table_downloads
-from dashboard.state import Choice
-from dashboard.views import corpus as corpora
-from dashboard.views import frame
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.charts import chart
-from dashboard.views.corpus import Corpus, corpus, kept_matches
-from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.frame import Visit
-from dashboard.views.heads_off import say_role_changes, with_all_on
-from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_panel, shows
-from dashboard.views.maps import show_role_grid
-from dashboard.views.pickers import from_list, one_of, some_of, toggle
-from dashboard.views.results.chosen import busiest, is_chosen
-from dashboard.views.roles import chance, results, wording
-from dashboard.views.roles.chance import Controlled
-from dashboard.views.roles.evidence_chart import evidence_chart
-from dashboard.views.roles.grid import grid_over
-from dashboard.views.roles.how_decided import how_decided
-from dashboard.views.roles.notes import NOTES
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
+from attention_sieve.core.roles.matched_pairs import MatchedTests
+from attention_sieve.core.roles.roles import combinations, roles_per_layer, shown_roles
+from attention_sieve.core.roles.tables import head_table
+from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.statistics.overlap import overlap
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.venn import role_venn
+from attention_sieve.dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
+from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
+from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import corpus as corpora
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.leading import lesson_panel, shows
+from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
+from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
+from attention_sieve.dashboard.views.roles import chance, results, wording
+from attention_sieve.dashboard.views.roles.chance import Controlled
+from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
+from attention_sieve.dashboard.views.roles.grid import grid_over
+from attention_sieve.dashboard.views.roles.how_decided import how_decided
+from attention_sieve.dashboard.views.roles.notes import NOTES
 
 REGION: Final = "region"
 """Session-state key and query parameter of the roles selected in the Venn diagram."""

@@ -5,36 +5,36 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head
-from core.corpus.strata import EVERYTHING
-from core.roles.hypotheses import HeadTests, n_holding, untested
-from core.roles.roles import ROLES, combinations, shown_roles
-from core.roles.tables import head_table
-from core.roles.uncertainty.stability import FEW, few_texts
-from dashboard import state
-from dashboard import wording as shared_wording
-from dashboard.components.venn import role_venn
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.layers import heads_per_layer
-from dashboard.figures.roles.p_values import p_value_against_score
-from dashboard.figures.roles.parts import scores_by_part
-from dashboard.figures.roles.venn_svg import venn_svg
-from dashboard.files import provenance
-from dashboard.files.downloads import drawing_downloads, table_downloads
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_role_grid
-from dashboard.views.pickers import from_list, one_of, toggle
-from dashboard.views.results import chosen as choosing
-from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened, busiest, decided
-from dashboard.views.results.raw import highest_texts
-from dashboard.views.roles import wording as role_wording
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
+from attention_sieve.core.roles.roles import ROLES, combinations, shown_roles
+from attention_sieve.core.roles.tables import head_table
+from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.venn import role_venn
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
+from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
+from attention_sieve.dashboard.figures.roles.parts import scores_by_part
+from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.results import chosen as choosing
+from attention_sieve.dashboard.views.results import wording
+from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
+from attention_sieve.dashboard.views.results.raw import highest_texts
+from attention_sieve.dashboard.views.roles import wording as role_wording
 
 
 def roles() -> None:

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.descriptions.best_relations import LEAST_CASES
-from core.descriptions.describe import MOSTLY, OTHERWISE
-from core.roles.controls import SEEDS
-from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
-from core.roles.measures import USUAL_TAU, Direction
-from core.roles.roles import LOCAL_RADIUS
-from core.roles.uncertainty import intervals, stability
-from core.roles.uncertainty.sensitivity import LEAST_TEXTS
-from core.statistics.evidence import STAKES
-from core.texts.relations import RELATIONS
-from dashboard.figures.figure import counted, percent
-from dashboard.figures.roles.grid import STABLE
-from dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
+from attention_sieve.core.descriptions.best_relations import LEAST_CASES
+from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
+from attention_sieve.core.roles.controls import SEEDS
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
+from attention_sieve.core.roles.measures import USUAL_TAU, Direction
+from attention_sieve.core.roles.roles import LOCAL_RADIUS
+from attention_sieve.core.roles.uncertainty import intervals, stability
+from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
+from attention_sieve.core.statistics.evidence import STAKES
+from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.roles.grid import STABLE
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
 
 NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),

@@ -6,21 +6,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import head_name
-from core.similarity.command import distance_table
-from core.similarity.distances import MOST, layer_distances, nearest_heads
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.similar.dendrogram import dendrogram
-from dashboard.figures.similar.matrix import distance_matrix
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.descriptions.sentences import with_sentences
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.similar import wording
-from dashboard.views.similar.numbers import MEAN_UNIT, Similar
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.similarity.command import distance_table
+from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.similar.dendrogram import dendrogram
+from attention_sieve.dashboard.figures.similar.matrix import distance_matrix
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.similar import wording
+from attention_sieve.dashboard.views.similar.numbers import MEAN_UNIT, Similar
 
 ROWS_HEIGHT: Final = 330
 """Height of the table of distances in pixels: that of a map of 6 layers next to it; the table scrolls."""

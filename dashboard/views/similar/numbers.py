@@ -7,19 +7,25 @@ from typing import Final
 
 import streamlit as st
 
-from cache.answers import Answers
-from cache.engine import Engine
-from cache.store.recent import Recent
-from core.attention.settings import Head
-from core.similarity.distances import Distances, DistanceSettings, HeadDistances, TextDistances, head_distances
-from core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
-from core.similarity.question import distance_question
-from core.texts.text import Text
-from dashboard.figures.similar.head_kinds import HeadKinds
-from dashboard.views.asking import kept, policy
-from dashboard.views.descriptions.sentences import Sentences
-from dashboard.views.frame import Visit
-from dashboard.views.similar import wording
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.similarity.distances import (
+    Distances,
+    DistanceSettings,
+    HeadDistances,
+    TextDistances,
+    head_distances,
+)
+from attention_sieve.core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.figures.similar.head_kinds import HeadKinds
+from attention_sieve.dashboard.views.asking import kept, policy
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.similar import wording
 
 N_TEXTS: Final = (16, 64, 256)
 USUAL: Final = 64

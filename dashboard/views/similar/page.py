@@ -8,30 +8,30 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from cache.engine import Engine
-from core.attention.settings import head_name
-from core.roles.roles import shown_roles
-from core.similarity.distances import closest_pair, present_heads, within_and_between
-from core.similarity.layout import groups
-from core.similarity.question import distance_question
-from core.surface.behaviours import behaviours
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.question import surface_question
-from core.surface.statistics import head_statistics
-from dashboard import state
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
-from dashboard.files import provenance
-from dashboard.state import Choice
-from dashboard.views import frame
-from dashboard.views.asking import ask, ask_about_long_texts, policy
-from dashboard.views.corpus import corpus
-from dashboard.views.descriptions.sentences import kept_sentences
-from dashboard.views.frame import Visit
-from dashboard.views.pickers import one_of
-from dashboard.views.similar import wording
-from dashboard.views.similar.details import layers, nearest, pairs, table, tree
-from dashboard.views.similar.numbers import (
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
+from attention_sieve.core.similarity.layout import groups
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.behaviours import behaviours
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import head_statistics
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, policy
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.similar import wording
+from attention_sieve.dashboard.views.similar.details import layers, nearest, pairs, table, tree
+from attention_sieve.dashboard.views.similar.numbers import (
     HOW_FAR_KEY,
     MEAN_UNIT,
     N_TEXTS,
@@ -44,7 +44,7 @@ from dashboard.views.similar.numbers import (
     compared_texts,
     how,
 )
-from dashboard.views.similar.points import points
+from attention_sieve.dashboard.views.similar.points import points
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 COLOUR_KEY: Final = "similar colour"

@@ -6,25 +6,25 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.attention.settings import head_name
-from dashboard import link, state
-from dashboard.figures.plotly_figure import PlotlyFigure
-from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer, outermost
-from dashboard.figures.similar.space import (
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard.figures.plotly_figure import PlotlyFigure
+from attention_sieve.dashboard.figures.similar.plane import heads_by_kind, heads_by_layer, outermost
+from attention_sieve.dashboard.figures.similar.space import (
     Camera,
     camera_of,
     heads_in_space_by_kind,
     heads_in_space_by_layer,
     read_camera,
 )
-from dashboard.files.downloads import table_downloads
-from dashboard.views.charts import chart
-from dashboard.views.descriptions.sentences import with_sentences
-from dashboard.views.layout import halves
-from dashboard.views.pickers import one_of
-from dashboard.views.plotly_charts import plotly_chart
-from dashboard.views.similar import wording
-from dashboard.views.similar.numbers import Similar
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.plotly_charts import plotly_chart
+from attention_sieve.dashboard.views.similar import wording
+from attention_sieve.dashboard.views.similar.numbers import Similar
 
 DIMENSIONS: Final = "similar dimensions"
 CAMERA: Final = "camera"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import ceil, exp, isnan
 from typing import Final
 
-from core.similarity.distances import FLOOR, MOST, ROWS, SMOOTHING
-from core.surface.behaviours import BROAD, THRESHOLDS
-from dashboard.figures.figure import counted, percent
-from dashboard.figures.similar.plane import OUTSIDE, WORTH
+from attention_sieve.core.similarity.distances import FLOOR, MOST, ROWS, SMOOTHING
+from attention_sieve.core.surface.behaviours import BROAD, THRESHOLDS
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.similar.plane import OUTSIDE, WORTH
 
 NUMBERS: Final = {
     "rows": str(ROWS),

@@ -7,25 +7,36 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from cache.store.recent import Recent
-from core.attention.settings import Head
-from core.errors import AnalysisError
-from core.roles.hypotheses import HeadTests
-from core.surface.frequencies import FrequencyList, english_frequencies, frequencies_of, read_frequencies
-from core.texts.relations import RELATIONS
-from core.texts.text import Text
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
-from dashboard.plain import plain, show_error
-from dashboard.views.charts import chart
-from dashboard.views.corpus import corpus
-from dashboard.views.frame import Visit
-from dashboard.views.parsers.relations.predictions import relation_results
-from dashboard.views.parsers.relations.results import USUAL_CASES, ByArgmax, RelationSettings, by_argmax, min_cases
-from dashboard.views.pickers import from_list, toggle
-from dashboard.views.surface import wording
-from dashboard.views.surface.numbers import Surface
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.surface.frequencies import (
+    FrequencyList,
+    english_frequencies,
+    frequencies_of,
+    read_frequencies,
+)
+from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.parsers.relations.predictions import relation_results
+from attention_sieve.dashboard.views.parsers.relations.results import (
+    USUAL_CASES,
+    ByArgmax,
+    RelationSettings,
+    by_argmax,
+    min_cases,
+)
+from attention_sieve.dashboard.views.pickers import from_list, toggle
+from attention_sieve.dashboard.views.surface import wording
+from attention_sieve.dashboard.views.surface.numbers import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
 _lists: Final[Recent[Hashable, FrequencyList]] = Recent(12)

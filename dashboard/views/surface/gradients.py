@@ -4,17 +4,17 @@ from typing import Final
 
 import streamlit as st
 
-from cache.answers import Answers
-from core.errors import AnalysisError
-from core.surface.per_text import TextGradients
-from core.surface.question import GRADIENTS
-from core.surface.statistics import gradient_statistics
-from dashboard.figures.surface.gradient_lines import gradient_lines
-from dashboard.plain import show_error
-from dashboard.views.asking import ask, policy
-from dashboard.views.charts import chart
-from dashboard.views.surface import wording
-from dashboard.views.surface.numbers import Surface
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.surface.per_text import TextGradients
+from attention_sieve.core.surface.question import GRADIENTS
+from attention_sieve.core.surface.statistics import gradient_statistics
+from attention_sieve.dashboard.figures.surface.gradient_lines import gradient_lines
+from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.views.asking import ask, policy
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.surface import wording
+from attention_sieve.dashboard.views.surface.numbers import Surface
 
 REQUESTED: Final = "gradients asked for"
 """Session-state key of the inputs for which the reader has requested gradients."""

@@ -8,11 +8,11 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from core.attention.settings import Head
-from core.surface.labels import HeadLabels, RareShares
-from core.surface.statistics import HeadStatistics, LayerStatistics
-from dashboard.progress import in_its_place
-from dashboard.views.frame import Visit
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.surface.labels import HeadLabels, RareShares
+from attention_sieve.core.surface.statistics import HeadStatistics, LayerStatistics
+from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.frame import Visit
 
 KEPT: Final = "surface numbers"
 """Session-state key of the last result and its question."""

@@ -7,31 +7,31 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from cache.answers import Answers
-from core.attention.settings import highest_head
-from core.surface.frequencies import FrequencyList
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.labels import head_labels, positional, rare_shares
-from core.surface.per_text import TextSurface
-from core.surface.question import surface_question
-from core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
-from dashboard import state
-from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
-from dashboard.figures.surface.gradient_lines import agreement_lines
-from dashboard.figures.surface.scatter import PANELS, share_scatter
-from dashboard.files import provenance
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.asking import ask, ask_about_long_texts, policy
-from dashboard.views.charts import chart
-from dashboard.views.layout import halves, thirds
-from dashboard.views.pickers import toggle
-from dashboard.views.results.chosen import is_chosen
-from dashboard.views.surface import results, wording
-from dashboard.views.surface.functions import frequency_list, functions
-from dashboard.views.surface.gradients import gradients
-from dashboard.views.surface.numbers import Numbers, Surface, remembered
-from dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
+from attention_sieve.cache.answers import Answers
+from attention_sieve.core.attention.settings import highest_head
+from attention_sieve.core.surface.frequencies import FrequencyList
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
+from attention_sieve.core.surface.per_text import TextSurface
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
+from attention_sieve.dashboard.figures.surface.scatter import PANELS, share_scatter
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, policy
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.layout import halves, thirds
+from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.results.chosen import is_chosen
+from attention_sieve.dashboard.views.surface import results, wording
+from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
+from attention_sieve.dashboard.views.surface.gradients import gradients
+from attention_sieve.dashboard.views.surface.numbers import Numbers, Surface, remembered
+from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}

@@ -6,26 +6,26 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head, highest_head
-from core.corpus.results import Part
-from core.surface.statistics import HeadStatistics
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
-from dashboard.figures.surface.gradient_lines import agreement_lines
-from dashboard.figures.surface.scatter import PANELS, share_scatter
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.layout import halves, thirds
-from dashboard.views.maps import show_head_map
-from dashboard.views.pickers import from_list
-from dashboard.views.results import chosen as choosing
-from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened
-from dashboard.views.results.raw import highest_texts
-from dashboard.views.surface import wording as surface_wording
-from dashboard.views.surface.tables import statistics_table
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.corpus.results import Part
+from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
+from attention_sieve.dashboard.figures.surface.scatter import PANELS, share_scatter
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.layout import halves, thirds
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.results import chosen as choosing
+from attention_sieve.dashboard.views.results import wording
+from attention_sieve.dashboard.views.results.chosen import Opened
+from attention_sieve.dashboard.views.results.raw import highest_texts
+from attention_sieve.dashboard.views.surface import wording as surface_wording
+from attention_sieve.dashboard.views.surface.tables import statistics_table
 
 MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
 

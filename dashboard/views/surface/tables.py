@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import head_name
-from core.surface.statistics import HeadStatistics
-from dashboard import state
-from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
-from dashboard.figures.surface.entropy_panels import TITLES
-from dashboard.figures.surface.scatter import LABELS
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain
-from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from dashboard.views.maps import show_head_map
-from dashboard.views.pickers import from_list, some_of, toggle
-from dashboard.views.surface import wording
-from dashboard.views.surface.numbers import Surface
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.surface.statistics import HeadStatistics
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
+from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
+from attention_sieve.dashboard.figures.surface.scatter import LABELS
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
+from attention_sieve.dashboard.views.surface import wording
+from attention_sieve.dashboard.views.surface.numbers import Surface
 
 DEFAULT_STATISTIC: Final = "sep"
 """Default statistic of the grid, if it applies to the texts."""

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.passes.masked_tokens import MASKED_SHARE
-from core.relations.accuracy import VOITA_MARGIN
-from core.surface.key_kinds import CODE_SEPARATORS, SMOOTHED
-from core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
-from core.texts.relations import RELATIONS
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import counted, percent
+from attention_sieve.core.passes.masked_tokens import MASKED_SHARE
+from attention_sieve.core.relations.accuracy import VOITA_MARGIN
+from attention_sieve.core.surface.key_kinds import CODE_SEPARATORS, SMOOTHED
+from attention_sieve.core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
+from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.figure import counted, percent
 
 POSITIONAL: Final = percent(POSITIONAL_SHARE)
 LETTERS: Final = ", ".join(f"{LOOKS[f'syntactic:{relation}'].letter} {relation}" for relation in RELATIONS)

@@ -9,19 +9,19 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from cache.serving.requests import Report, Status
-from core.attention.settings import PassSettings
-from core.errors import TextTooLong
-from core.passes.texts import TextAttention
-from core.roles.hypotheses import Criterion, text_roles
-from core.roles.measures import RoleScores, role_scores
-from core.roles.question import SCORES, each_alone, scores_question
-from core.texts.text import Text
-from core.texts.tokens import TooLong
-from dashboard import state, wording
-from dashboard.plain import plain, show_error
-from dashboard.views.frame import Visit
-from dashboard.views.pickers import toggle
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.hypotheses import Criterion, text_roles
+from attention_sieve.core.roles.measures import RoleScores, role_scores
+from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard import state, wording
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import toggle
 
 SLOW_SECONDS: Final = 2
 """Longer waits are explained."""

@@ -4,8 +4,8 @@ from typing import Final
 
 import streamlit as st
 
-from core.texts.text import PAIR_MARK
-from dashboard.views.text import wording
+from attention_sieve.core.texts.text import PAIR_MARK
+from attention_sieve.dashboard.views.text import wording
 
 SEGMENTS: Final = ("first segment", "second segment")
 """Keys of the fields."""

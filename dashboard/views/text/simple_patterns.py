@@ -5,9 +5,9 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool
 
-from core.attention.settings import Head
-from core.passes.texts import TextAttention
-from core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 SimplePattern = Literal["previous word", "next word", "same word", "rests"]
 MOSTLY: Final = 0.5

@@ -13,19 +13,19 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, head_name, highest_head
-from core.passes.texts import PassText, TextAttention
-from core.statistics.key_matched import LEAST_TIMES
-from core.texts.tokens import SPECIAL, TokenizedText
-from core.word_links.on_text import words_on
-from dashboard import state
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.controls import is_pair_here
-from dashboard.progress import in_its_place
-from dashboard.samples import EXAMPLE
-from dashboard.views.text import wording
-from dashboard.views.text.simple_patterns import SimplePattern, simple_links
-from dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
+from attention_sieve.core.attention.settings import Head, head_name, highest_head
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+from attention_sieve.core.word_links.on_text import words_on
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.controls import is_pair_here
+from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.samples import EXAMPLE
+from attention_sieve.dashboard.views.text import wording
+from attention_sieve.dashboard.views.text.simple_patterns import SimplePattern, simple_links
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 
 SENTENCE: Final = EXAMPLE.segments[0]
 """The example of all stories but one, so that heads can be compared on the same words."""

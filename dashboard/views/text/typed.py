@@ -5,10 +5,10 @@ from typing import Final
 
 import streamlit as st
 
-from core.texts.text import Text, write_typed
-from dashboard import link, wording
-from dashboard.files import provenance
-from dashboard.samples import EXAMPLE, PAIR
+from attention_sieve.core.texts.text import Text, write_typed
+from attention_sieve.dashboard import link, wording
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.samples import EXAMPLE, PAIR
 
 EXAMPLE_TYPED: Final = write_typed([EXAMPLE])
 PAIR_TYPED: Final = write_typed([PAIR])

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dashboard.plain import plain
-from dashboard.wording import FROM_EVERYWHERE
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
 STORIES: Final = "See a head that looks at"
 PREVIOUS_WORD: Final = "the previous word"

@@ -5,12 +5,12 @@ from typing import Final
 
 import streamlit as st
 
-from core.passes.texts import TextAttention
-from core.texts.tokens import TokenizedText
-from core.word_links.on_text import TextWord, other_words, words_on
-from dashboard import link
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.views.word_links import wording
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.texts.tokens import TokenizedText
+from attention_sieve.core.word_links.on_text import TextWord, other_words, words_on
+from attention_sieve.dashboard import link
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.views.word_links import wording
 
 FROM: Final = "from"
 """Key of the word that looks, in the session and in the link; both hold its name."""

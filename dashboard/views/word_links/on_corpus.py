@@ -5,29 +5,29 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.errors import AnalysisError
-from core.passes.prepare import queries_text
-from core.statistics.documents import documents_fact, documents_note
-from core.texts.relations import ROOT, UNIVERSAL, Dependencies
-from core.texts.text import Text
-from core.word_links.on_corpus import PatternLinks, pattern_links
-from core.word_links.on_text import TextWord
-from core.word_links.pattern import Pattern, PatternText
-from core.word_links.question import WORD_LINKS
-from dashboard import state
-from dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
-from dashboard.files import provenance
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain, show_error
-from dashboard.views.asking import ask
-from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from dashboard.views.frame import Visit
-from dashboard.views.maps import show_head_map
-from dashboard.views.parsers.trees import trees_of
-from dashboard.views.pickers import from_list, one_of
-from dashboard.views.word_links import wording
-from dashboard.views.word_links.choice import Words
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.statistics.documents import documents_fact, documents_note
+from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
+from attention_sieve.core.word_links.on_text import TextWord
+from attention_sieve.core.word_links.pattern import Pattern, PatternText
+from attention_sieve.core.word_links.question import WORD_LINKS
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.parsers.trees import trees_of
+from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.word_links import wording
+from attention_sieve.dashboard.views.word_links.choice import Words
 
 
 def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:

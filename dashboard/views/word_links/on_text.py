@@ -5,23 +5,23 @@ from typing import Final
 
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.errors import AnalysisError
-from core.passes.texts import TextAttention
-from core.word_links.on_text import WordLinks, word_links
-from dashboard import state
-from dashboard.figures.word_links.on_text import link_map, link_table
-from dashboard.files import provenance
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain, show_error
-from dashboard.progress import in_its_place
-from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from dashboard.views.frame import Visit
-from dashboard.views.maps import show_head_map
-from dashboard.views.text.on_screen import OnScreen
-from dashboard.views.word_links import wording
-from dashboard.views.word_links.choice import Words, pick_words
-from dashboard.views.word_links.on_corpus import over_the_corpus
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.word_links.on_text import WordLinks, word_links
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.word_links.on_text import link_map, link_table
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.text.on_screen import OnScreen
+from attention_sieve.dashboard.views.word_links import wording
+from attention_sieve.dashboard.views.word_links.choice import Words, pick_words
+from attention_sieve.dashboard.views.word_links.on_corpus import over_the_corpus
 
 LISTED: Final = 4
 

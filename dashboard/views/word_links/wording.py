@@ -3,11 +3,11 @@
 from math import isnan
 from typing import Final
 
-from core.word_links.habits import FURTHEST
-from core.word_links.on_corpus import LEAST_GAIN
-from core.word_links.surprising import STANDS_OUT
-from dashboard.figures.figure import counted, percent
-from dashboard.plain import plain
+from attention_sieve.core.word_links.habits import FURTHEST
+from attention_sieve.core.word_links.on_corpus import LEAST_GAIN
+from attention_sieve.core.word_links.surprising import STANDS_OUT
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.plain import plain
 
 NUMBERS: Final = {
     "gain": f"{100 * LEAST_GAIN:.0f}%",

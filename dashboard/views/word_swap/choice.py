@@ -5,12 +5,12 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import TextError
-from core.texts.text import read_typed, write_typed
-from dashboard import controls, link, state
-from dashboard.views.text.stories import put_on_screen
-from dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
-from dashboard.views.word_swap import wording
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.text import read_typed, write_typed
+from attention_sieve.dashboard import controls, link, state
+from attention_sieve.dashboard.views.text.stories import put_on_screen
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
+from attention_sieve.dashboard.views.word_swap import wording
 
 SWAP: Final = "swap"
 """Key, and query parameter, of the second sentence."""

@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.texts.text import Text
-from dashboard import wording as shared_wording
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.files import provenance
-from dashboard.files.downloads import table_downloads
-from dashboard.views.frame import Visit
-from dashboard.views.layout import halves
-from dashboard.views.text.on_screen import waiting
-from dashboard.views.word_swap import wording
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.word_swap import wording
 
 if TYPE_CHECKING:
-    from core.comparison.swap_output import Likelihood, SwapOutput
+    from attention_sieve.core.comparison.swap_output import Likelihood, SwapOutput
 
 
 def output_of_both(visit: Visit, texts: tuple[Text, Text]) -> None:

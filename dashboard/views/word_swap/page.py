@@ -9,32 +9,32 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.store.recent import Recent
-from core.attention.settings import Head, head_name, head_names
-from core.comparison.moved import head_moved_most
-from core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
-from core.errors import AnalysisError
-from core.texts.text import Text, read_typed
-from core.texts.tokens import SPECIAL
-from dashboard import controls, drawer, state
-from dashboard import wording as shared_wording
-from dashboard.components.arcs import MOST_HEADS
-from dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
-from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.text.sides import Side
-from dashboard.files import provenance
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.arcs.attention import attention_of
-from dashboard.views.arcs.look import linked_arcs, look_at, take_look
-from dashboard.views.frame import Visit
-from dashboard.views.layout import map_and_arcs
-from dashboard.views.maps import show_head_map
-from dashboard.views.text.on_screen import waiting
-from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
-from dashboard.views.word_swap import wording
-from dashboard.views.word_swap.choice import SWAP, examples
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.attention.settings import Head, head_name, head_names
+from attention_sieve.core.comparison.moved import head_moved_most
+from attention_sieve.core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.dashboard import controls, drawer, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.arcs import MOST_HEADS
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.arcs.attention import attention_of
+from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import map_and_arcs
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.text.on_screen import waiting
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from attention_sieve.dashboard.views.word_swap import wording
+from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples
 
 SWAP_BYTES: Final = 64 * 2**20
 _swaps: Final[Recent[Hashable, WordSwap]] = Recent(SWAP_BYTES)
@@ -70,7 +70,7 @@ def _word_swap() -> None:
     _pictures(visit, texts, swap, heads)
     state.put_in_link(heads)
     if first_screen_is_drawn():
-        from dashboard.views.word_swap.output import output_of_both  # imports pandas
+        from attention_sieve.dashboard.views.word_swap.output import output_of_both  # imports pandas
 
         output_of_both(visit, texts)
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Final
 
-from core.attention.settings import Head, head_name
-from core.comparison.word_swap import MOST_WORDS, Move, WordPair, WordSwap
-from dashboard.figures.figure import counted
-from dashboard.plain import plain
-from dashboard.wording import not_there
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.comparison.word_swap import MOST_WORDS, Move, WordPair, WordSwap
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.wording import not_there
 
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."

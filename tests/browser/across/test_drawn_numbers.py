@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from steps import slow_down
 
-from dashboard.components import arcs
-from dashboard.components.arcs import attention_arcs
-from dashboard.components.arcs.values import Overlay
-from dashboard.figures.text.arcs_svg import strongest_links, top_share
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.components import arcs
+from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.values import Overlay
+from attention_sieve.dashboard.figures.text.arcs_svg import strongest_links, top_share
+from attention_sieve.dashboard.figures.text.sides import Side
 
 FOLDER = Path(arcs.__file__).parent
 PURE = ("../page.js", "numbers.js", "table.js", "links.js", "tokens.js")

@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 import numpy as np
 import pytest
 
+from attention_sieve.cache.store.store import Store
 from benchmarks.serving import class_lesson, full_class
 from benchmarks.shared import lesson
 from benchmarks.shared.sentences import LONGEST, SHORTEST, sentences
 from benchmarks.shared.visitors import is_progress, visitor
-from cache.store.store import Store
 
 N_STUDENTS, N_SENTENCES = 8, 4
 N_CORPUS = 600

@@ -6,8 +6,8 @@ from threading import Event
 from playwright.sync_api import expect
 from steps import choose, settle, upload, wait_for
 
+from attention_sieve.cache.store.store import Store
 from benchmarks.shared.sentences import sentences
-from cache.store.store import Store
 
 N_TEXTS = 1_500
 PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ (?:s|min) left\.")

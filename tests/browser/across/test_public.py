@@ -11,7 +11,7 @@ from looks import expect_looks_right
 from playwright.sync_api import expect
 from steps import arcs, grid_of, settle, type_texts, upload
 
-from dashboard.public import MAX_UPLOADS
+from attention_sieve.dashboard.public import MAX_UPLOADS
 
 OTHER_PAGES = ("Roles", "Where heads look", "Grammar", "Similar heads", "Importance", "Knowledge", "Compare")
 """All but Inspect and the lessons."""

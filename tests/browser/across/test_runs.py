@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 
 sys.path.insert(0, {root!r})
-from dashboard.progress import let_leave
+from attention_sieve.dashboard.progress import let_leave
 
 MEANWHILE = st.query_params["while"]
 LOG = Path(__file__).with_name(MEANWHILE + ".log")

@@ -23,7 +23,7 @@ from steps import (
     wait_for,
 )
 
-from core.errors import shortened
+from attention_sieve.core.errors import shortened
 
 
 @pytest.fixture(scope="module")

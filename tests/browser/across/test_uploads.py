@@ -5,7 +5,7 @@ import json
 from playwright.sync_api import expect
 from steps import cells, choose, error, expect_cells_other_than, give_file, type_texts, upload
 
-from dashboard import wording
+from attention_sieve.dashboard import wording
 
 FIRST = [
     "The patient nurse gently washed the small wound.",

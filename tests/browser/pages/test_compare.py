@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import SUMMARY, choose, chosen, download, error, settle, slider, type_texts, wait_for
 
-from core.__main__ import main
-from dashboard import wording as shared_wording
-from dashboard.views.compare import wording
+from attention_sieve.__main__ import main
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.views.compare import wording
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,9 +12,9 @@ from looks import darken, expect_accessible, expect_fits, lighten, resize
 from playwright.sync_api import expect
 from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
-from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.text.arcs_svg import arcs_svg, top_share
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.appearance import LESS, MORE
+from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share
+from attention_sieve.dashboard.figures.text.sides import Side
 
 NUMBERS = """
     () => {
@@ -71,10 +71,10 @@ def maps():
     import numpy as np
     import streamlit as st
 
-    from dashboard.components.grid import role_grid
-    from dashboard.components.head_map import head_map
-    from dashboard.figures.head_map import HeadMap
-    from dashboard.figures.roles.grid import RoleGrid
+    from attention_sieve.dashboard.components.grid import role_grid
+    from attention_sieve.dashboard.components.head_map import head_map
+    from attention_sieve.dashboard.figures.head_map import HeadMap
+    from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
     def take(heads):
         st.session_state["heads"] = heads
@@ -118,8 +118,8 @@ def differences():
     import streamlit as st
     from test_compare_views import attention_of, sharp_and_thin, side_of
 
-    from dashboard.components.arcs import attention_arcs
-    from dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
+    from attention_sieve.dashboard.components.arcs import attention_arcs
+    from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
 
     n_tokens = int(st.query_params.get("tokens", 7))
     a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)

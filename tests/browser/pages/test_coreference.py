@@ -11,15 +11,15 @@ from looks import expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from steps import choose, download, error, give_file, settle, wait_for, wait_until_alike
 
-from core.attention.settings import PassSettings
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.coreference.accuracy import coreference_scores
-from core.coreference.files import read_mentions
-from core.coreference.mentions import WINDOW, windows
-from core.coreference.observer import mention_choices
-from core.passes.prepare import prepare
-from dashboard.samples import MENTIONS as MENTION_SAMPLE
-from dashboard.views.parsers.coreference import wording
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.accuracy import coreference_scores
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import WINDOW, windows
+from attention_sieve.core.coreference.observer import mention_choices
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.dashboard.samples import MENTIONS as MENTION_SAMPLE
+from attention_sieve.dashboard.views.parsers.coreference import wording
 
 SECTION = "/parsing?parsing+section=Coreference"
 HOSTILE = "<img/src=x/onerror=alert(1)>"

@@ -6,13 +6,13 @@ from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
 from steps import give_file, reviews, settle, shifted
 
-from dashboard.views.finetune import wording as labelled
-from dashboard.views.importance import wording
-from dashboard.views.importance.agreement import wording as agreement
-from dashboard.views.importance.by_role import wording as by_role
-from dashboard.views.importance.curves import wording as curves
-from dashboard.views.importance.gates import wording as gates
-from dashboard.views.importance.two_sets import wording as two_sets
+from attention_sieve.dashboard.views.finetune import wording as labelled
+from attention_sieve.dashboard.views.importance import wording
+from attention_sieve.dashboard.views.importance.agreement import wording as agreement
+from attention_sieve.dashboard.views.importance.by_role import wording as by_role
+from attention_sieve.dashboard.views.importance.curves import wording as curves
+from attention_sieve.dashboard.views.importance.gates import wording as gates
+from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
 
 DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert]"
 TABS = (wording.EACH, agreement.TAB, by_role.TAB, two_sets.TAB, curves.TAB, gates.TITLE)

@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import give_file, reviews, settle
 
-from core.__main__ import main
-from dashboard import wording as shared_wording
-from dashboard.views.importance.curves import wording
+from attention_sieve.__main__ import main
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.views.importance.curves import wording
 
 TAB = "metric=labelled+texts&importance+details=How+many+heads+can+go%3F"
 

@@ -30,12 +30,12 @@ from steps import (
     wait_for,
 )
 
-from dashboard.glossary import TERMS
-from dashboard.samples import EXAMPLE
-from dashboard.views.inspect import wording
-from dashboard.views.text import stories
-from dashboard.views.text import wording as story_wording
-from dashboard.views.word_links import wording as words_wording
+from attention_sieve.dashboard.glossary import TERMS
+from attention_sieve.dashboard.samples import EXAMPLE
+from attention_sieve.dashboard.views.inspect import wording
+from attention_sieve.dashboard.views.text import stories
+from attention_sieve.dashboard.views.text import wording as story_wording
+from attention_sieve.dashboard.views.word_links import wording as words_wording
 
 LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 10, (390, 844): 3}
 """Of arcs that are seen with the grid when nothing has been scrolled, by the size of the window."""

@@ -8,7 +8,7 @@ from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
 from steps import give_file, settle
 
-from dashboard.views.knowledge import wording
+from attention_sieve.dashboard.views.knowledge import wording
 
 DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert], [data-testid=stDataFrame]"
 TABS = (

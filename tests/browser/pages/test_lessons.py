@@ -12,10 +12,10 @@ from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
 from steps import arcs, cell, chosen, grid_of, links, settle, steady, tokens, type_texts, wait_for
 
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from dashboard.views.lessons.content import ENGLISH
-from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
-from dashboard.views.text.stories import SENTENCE
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.dashboard.views.lessons.content import ENGLISH
+from attention_sieve.dashboard.views.lessons.plans import LESSONS, steps_of, words_of
+from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 README = Path(__file__).parents[3] / "dashboard" / "web" / "README.md"
 OWN = "The tired girl reads a long book."

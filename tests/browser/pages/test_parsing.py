@@ -9,13 +9,13 @@ from looks import expect_tabs_to_look_right
 from playwright.sync_api import expect
 from steps import choose, download, settle, upload, wait_for, wait_until_alike
 
-from core.attention.settings import PassSettings
-from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from core.passes.prepare import prepare
-from core.relations.accuracy import TextPredictions, relation_accuracies
-from core.relations.observer import predictions
-from core.texts.relations import dependencies, parser_name
-from dashboard.samples import read_sample
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.relations.accuracy import TextPredictions, relation_accuracies
+from attention_sieve.core.relations.observer import predictions
+from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.dashboard.samples import read_sample
 
 TABS = ("Every relation", "Distances", "Argmax and sieve")
 HOSTILE = "<img/src=x/onerror=alert(1)>"

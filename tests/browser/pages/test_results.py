@@ -8,10 +8,10 @@ from looks import expect_looks_right
 from playwright.sync_api import expect
 from steps import settle
 
+from attention_sieve.__main__ import main
+from attention_sieve.dashboard.controls import RESULTS
+from attention_sieve.dashboard.views.results import wording as words
 from benchmarks.shared.sentences import sentences
-from core.__main__ import main
-from dashboard.controls import RESULTS
-from dashboard.views.results import wording as words
 
 N_TEXTS = 24
 FOLDER = "sentences-scored"

@@ -26,8 +26,8 @@ from steps import (
     slider,
 )
 
-from core.roles.roles import ROLES
-from dashboard.wording import DOWNLOAD_ALL, IN_WORDS
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.dashboard.wording import DOWNLOAD_ALL, IN_WORDS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 TEXT = "The old baker quietly"

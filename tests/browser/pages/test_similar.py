@@ -8,7 +8,7 @@ from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
 from steps import download, expect_summary, settle
 
-from dashboard.views.similar import wording
+from attention_sieve.dashboard.views.similar import wording
 
 TABS = ("Map", "Dendrogram", "Layers", "Two layers", "Table")
 FOUND = re.compile("72 heads compared on 16 of 128 texts, evenly spaced")

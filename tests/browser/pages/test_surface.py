@@ -11,7 +11,7 @@ from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
 from steps import arcs, choose, download, give_file, name_checkpoint, settle, wait_until_equal
 
-from dashboard.views.surface import wording as words
+from attention_sieve.dashboard.views.surface import wording as words
 
 TABS = (words.SHARES, words.ENTROPY, words.CHOSEN, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
 DRAWN = "svg.marks, [role=grid], [data-testid=stDataFrame] canvas"

@@ -6,8 +6,8 @@ from looks import expect_looks_right
 from playwright.sync_api import expect
 from steps import settle, wait_for
 
-from dashboard.views.word_swap import wording
-from dashboard.views.word_swap.choice import EXAMPLES
+from attention_sieve.dashboard.views.word_swap import wording
+from attention_sieve.dashboard.views.word_swap.choice import EXAMPLES
 
 
 def field(page, name):

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from small_checkpoints import save
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving import worker as worker_module
-from cache.serving.models import Models
-from cache.serving.urgent import UrgentWork
-from cache.serving.worker import Worker
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint
-from core.importance.question import ablation_question
-from core.pauses import pause, pausing
-from core.roles.question import SCORES
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving import worker as worker_module
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.serving.worker import Worker
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.pauses import pause, pausing
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
 
 SECONDS = 120
 """A test that waits longer has failed."""

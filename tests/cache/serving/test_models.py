@@ -6,12 +6,12 @@ import pytest
 from safetensors.torch import load_file, save_file
 from small_checkpoints import save
 
-from cache.engine import Engine
-from cache.serving import memory, models
-from cache.serving.models import Models
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.memory import is_out_of_memory
-from core.errors import AnalysisError, CheckpointError
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving import memory, models
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.errors import AnalysisError, CheckpointError
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,16 @@
 import pytest
 
-from cache.serving.item_requests import ItemRequest, PassResult
-from cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
-from cache.serving.queue import Queue
-from cache.serving.requests import SHORT_CHARACTERS, Sender
-from cache.store.record import Record
-from core.attention.settings import PassSettings
-from core.errors import AnalysisError, NoTokens, TextTooLong
-from core.roles.question import SCORES
-from core.similarity.distances import USUAL_DISTANCES
-from core.similarity.question import distance_question
-from core.texts.text import Text
+from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult
+from attention_sieve.cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
+from attention_sieve.cache.serving.queue import Queue
+from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
+from attention_sieve.cache.store.record import Record
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.similarity.distances import USUAL_DISTANCES
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.texts.text import Text
 
 SETTINGS = (PassSettings(),)
 DISTANCES = distance_question(USUAL_DISTANCES)

@@ -2,8 +2,8 @@
 
 from threading import Event
 
-from cache.serving.run import Run
-from core.errors import AnalysisError
+from attention_sieve.cache.serving.run import Run
+from attention_sieve.core.errors import AnalysisError
 
 WAIT = 60.0
 

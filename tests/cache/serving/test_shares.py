@@ -2,14 +2,14 @@
 
 import pytest
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving.shares import SECONDS, STOPPED_BYTES, Shares
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.errors import AnalysisError, TextTooLong
-from core.roles.question import SCORES
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving.shares import SECONDS, STOPPED_BYTES, Shares
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.errors import AnalysisError, TextTooLong
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
 
 CAT, DOG, FROG = (Text((f"The {animal} sleeps.",)) for animal in ("cat", "dog", "frog"))
 LONG = Text((" ".join(["The green frog ate a tiny fly."] * 90),))

@@ -6,13 +6,13 @@ import shutil
 import pytest
 from small_checkpoints import edit_json
 
-from cache.engine import Engine
-from cache.serving import trust
-from cache.serving.models import Models
-from core.checkpoints import trial_load
-from core.checkpoints.find import find_checkpoint, randomly_initialised
-from core.checkpoints.folders import checkpoints_folder
-from core.errors import CheckpointError
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving import trust
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.core.checkpoints import trial_load
+from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.errors import CheckpointError
 
 
 @pytest.fixture

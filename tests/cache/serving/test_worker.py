@@ -14,18 +14,18 @@ import torch
 from passing import measure, measures_in
 from small_checkpoints import save
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.serving import worker as worker_module
-from cache.serving.item_requests import PassResult, item_requests, write
-from cache.serving.models import Models
-from cache.store.record import Record
-from cache.store.store import Store
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError, CheckpointError, NoTokens
-from core.roles.question import SCORES
-from core.texts.text import Text
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.serving import worker as worker_module
+from attention_sieve.cache.serving.item_requests import PassResult, item_requests, write
+from attention_sieve.cache.serving.models import Models
+from attention_sieve.cache.store.record import Record
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError, CheckpointError, NoTokens
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
 
 SECONDS = 120
 """A test that waits longer has failed."""
@@ -357,14 +357,14 @@ def test_settings_that_the_checkpoint_has_not_fail_their_own_session_only(infere
 
 @pytest.mark.usefixtures("unhurried")
 def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, monkeypatch, gate, threads):
-    from core.roles.scores import score_batch
+    from attention_sieve.core.roles.scores import score_batch
 
     def fails(checkpoint, texts, *rest, **named):
         if any(text.n_tokens > 37 for text in texts):
             raise ValueError("a bug")
         return score_batch(checkpoint, texts, *rest, **named)
 
-    monkeypatch.setattr("core.roles.scores.score_batch", fails)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
     held = ask(threads, inference, engine, [sentence(0)])
     gate.wait()
     guilty = Text((" ".join(["cat"] * 36),))
@@ -384,7 +384,7 @@ def test_a_corpus_that_a_bug_has_failed_is_not_passed_to_its_end(inference, engi
     def fails(*args, **named):
         raise ValueError("a bug")
 
-    monkeypatch.setattr("core.roles.scores.score_batch", fails)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
     gate.open()
     with pytest.raises(ValueError, match="a bug"):
         inference.ask(engine, SCORES, [sentence(number) for number in range(64)])
@@ -449,7 +449,7 @@ def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine,
 
 def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(inference, engine, monkeypatch, caplog):
     with monkeypatch.context() as patch:
-        patch.setattr("core.roles.scores.score_batch", lambda *args, **named: np.zeros(2) + np.zeros(3))
+        patch.setattr("attention_sieve.core.roles.scores.score_batch", lambda *args, **named: np.zeros(2) + np.zeros(3))
         with pytest.raises(ValueError, match="could not be broadcast"):
             inference.ask(engine, SCORES, [sentence(0)])
     assert "could not be broadcast" in caplog.text
@@ -465,7 +465,7 @@ def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(infer
     ],
 )
 def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, engine, monkeypatch, gate, error):
-    from core.roles.scores import score_batch
+    from attention_sieve.core.roles.scores import score_batch
 
     sizes = []
 
@@ -475,7 +475,7 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
             raise error
         return score_batch(checkpoint, texts, *rest, **named)
 
-    monkeypatch.setattr("core.roles.scores.score_batch", small_memory)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", small_memory)
     gate.open()
     texts = [sentence(number) for number in range(64)]
     assert inference.notice(engine) is None
@@ -492,7 +492,7 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
 def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(
     inference, engine, monkeypatch, gate
 ):
-    from core.roles.scores import score_batch
+    from attention_sieve.core.roles.scores import score_batch
 
     def small_memory(checkpoint, texts, *rest, **named):
         if len(texts) > 4:
@@ -502,7 +502,7 @@ def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_chec
     gate.open()
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr("core.roles.scores.score_batch", small_memory)
+        patch.setattr("attention_sieve.core.roles.scores.score_batch", small_memory)
         inference.ask(engine, SCORES, [sentence(number) for number in range(64)])
     rest(inference)
     gate.batches.clear()
@@ -518,14 +518,14 @@ def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_chec
 
 
 def test_one_text_too_large_for_the_memory_is_named_and_the_others_are_passed(inference, engine, monkeypatch):
-    from core.roles.scores import score_batch
+    from attention_sieve.core.roles.scores import score_batch
 
     def small_memory(checkpoint, texts, *rest, **named):
         if max(text.n_tokens for text in texts) > 30:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return score_batch(checkpoint, texts, *rest, **named)
 
-    monkeypatch.setattr("core.roles.scores.score_batch", small_memory)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", small_memory)
     large = Text((" ".join(["cat"] * 36),))
     with pytest.raises(AnalysisError, match=r"^Text 2 has 38 tokens, more than fit into memory with this checkpoint"):
         inference.ask(engine, SCORES, [sentence(0), large])
@@ -590,7 +590,7 @@ def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_e
 
     inference = Inference(Store(tmp_path), Models(1))
     with monkeypatch.context() as patch:
-        patch.setattr("core.roles.scores.score_batch", fails)
+        patch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
         with pytest.raises(ValueError, match="a bug") as error:
             inference.ask(engine, SCORES, [sentence(0)])
     inference.ask(other_engine, SCORES, [sentence(0)])
@@ -682,7 +682,7 @@ def test_other_work_too_large_for_the_memory_gives_a_sentence(inference, engine,
     def large(*args):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr("core.passes.outputs.output_change", large)
+    monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", large)
     with pytest.raises(AnalysisError, match=r"^This needs more memory than cpu has room for beside .*Choose a shorter"):
         inference.output_change(engine, sentence(0), PassSettings(off=((0, 1),)))
 

@@ -2,11 +2,11 @@
 
 from passing import SELF
 
-from cache.store.arrays import packed_attention, unpacked_attention
-from core.attention.settings import Window
-from core.passes.prepare import prepare
-from core.roles.scores import score_batch
-from core.texts.text import Text
+from attention_sieve.cache.store.arrays import packed_attention, unpacked_attention
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.texts.text import Text
 
 
 def test_the_windows_of_the_layers_are_stored_with_the_attention(loaded):

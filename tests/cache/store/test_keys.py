@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.store.keys import ATTENTION_VERSION, DIVERGENCE_VERSION, answer_key, divergence_key
-from cache.store.keys import attention_key as key_of_attention
-from core.attention.settings import PassSettings
-from core.relations.question import ParsedText, prediction_question
-from core.roles.question import SCORES
-from core.texts.relations import dependencies
-from core.texts.text import Text, text_fields, texts_sha256
+from attention_sieve.cache.store.keys import ATTENTION_VERSION, DIVERGENCE_VERSION, answer_key, divergence_key
+from attention_sieve.cache.store.keys import attention_key as key_of_attention
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.text import Text, text_fields, texts_sha256
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
 WORDS = st.lists(ANY_TEXT, max_size=3).map(tuple)

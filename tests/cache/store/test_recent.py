@@ -1,6 +1,6 @@
 import time
 
-from cache.store.recent import Recent, forget_everywhere
+from attention_sieve.cache.store.recent import Recent, forget_everywhere
 
 
 def test_the_least_recently_used_goes_when_the_bytes_are_passed():

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import SafetensorError
 
-from cache.store import results_file
-from cache.store.connection import connect
-from cache.store.results_file import FORMAT, WORD_ARRAYS
-from cache.store.store import DEFAULT_MEGABYTES, Store
-from core.errors import AnalysisError
-from core.passes.arrays import array_to_text, text_to_array
+from attention_sieve.cache.store import results_file
+from attention_sieve.cache.store.connection import connect
+from attention_sieve.cache.store.results_file import FORMAT, WORD_ARRAYS
+from attention_sieve.cache.store.store import DEFAULT_MEGABYTES, Store
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.arrays import array_to_text, text_to_array
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 2**20
@@ -193,7 +193,7 @@ def test_nothing_is_pickled(store):
 
 def test_a_second_process_sees_what_the_first_wrote(store, tmp_path):
     store.put("key", SCORES)
-    script = "import sys; from pathlib import Path; from cache.store.store import Store\ns = Store(Path(sys.argv[1]))\n"
+    script = "import sys; from pathlib import Path; from attention_sieve.cache.store.store import Store\ns = Store(Path(sys.argv[1]))\n"
     reader = start_process(script + "print(s.get('key')['scores'].tolist(), s.warning); s.close()", tmp_path)
     assert reader.communicate()[0].strip() == f"{SCORES['scores'].tolist()} None"
     assert reader.returncode == 0
@@ -203,7 +203,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from cache.store.store import Store
+from attention_sieve.cache.store.store import Store
 
 folder, name, n, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 store = Store(folder, limit_bytes=limit)
@@ -277,7 +277,7 @@ import os
 import sys
 from pathlib import Path
 import numpy as np
-from cache.store.store import Store
+from attention_sieve.cache.store.store import Store
 
 for line in sys.stdin:
     folder, first, limit = line.split("|")
@@ -456,7 +456,7 @@ def test_uses_are_noted_when_the_program_ends_without_closing_its_store(open_sto
     store = open_store(tmp_path, limit_bytes=MEGABYTE)
     for name in ("first", "second"):
         store.put(name, of_bytes(400_000))
-    script = "import sys; from pathlib import Path; from cache.store.store import Store\n"
+    script = "import sys; from pathlib import Path; from attention_sieve.cache.store.store import Store\n"
     reader = start_process(script + "s = Store(Path(sys.argv[1])); print(s.get('first') is not None)", tmp_path)
     assert reader.communicate()[0].strip() == "True"
     store.put("third", of_bytes(400_000))
@@ -592,7 +592,7 @@ def test_a_result_under_another_key_is_a_miss(store):
 
 
 def test_bytes_that_fit_their_checksum_but_are_not_safetensors_are_a_miss(store):
-    from cache.store.results_file import checksum_of
+    from attention_sieve.cache.store.results_file import checksum_of
 
     store.put("key", SCORES)
     store.close()
@@ -603,7 +603,7 @@ def test_bytes_that_fit_their_checksum_but_are_not_safetensors_are_a_miss(store)
 
 @pytest.mark.parametrize("number_format", ["BF16", "F8_E4M3", "F8_E5M2", "F4", "C64", "NONE"])
 def test_a_row_of_numbers_that_numpy_lacks_is_a_miss(store, number_format):
-    from cache.store.results_file import checksum_of
+    from attention_sieve.cache.store.results_file import checksum_of
 
     header = json.dumps({"x": {"dtype": number_format, "shape": [2], "data_offsets": [0, 4]}}).encode()
     foreign = len(header).to_bytes(8, "little") + header + b"\0" * 4
@@ -830,7 +830,7 @@ import signal
 import sys
 from pathlib import Path
 import numpy as np
-from cache.store.store import Store
+from attention_sieve.cache.store.store import Store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit then fails as it does on a full disk
 FREE = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -904,7 +904,7 @@ def test_the_environment_names_folder_and_bound(tmp_path, monkeypatch, open_stor
 
 @pytest.mark.parametrize("value", [None, ""])
 def test_without_them_the_users_cache_folder_and_two_gibibytes_serve(tmp_path, monkeypatch, open_store, value):
-    monkeypatch.setattr("core.checkpoints.folders.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr("attention_sieve.core.checkpoints.folders.user_cache_path", lambda name: tmp_path / name)
     for name in ("ATTENTION_SIEVE_CACHE", "ATTENTION_SIEVE_CACHE_MB"):
         monkeypatch.delenv(name, raising=False)
         if value is not None:
@@ -923,9 +923,7 @@ def test_a_bound_that_is_no_number_is_told(tmp_path, monkeypatch, value):
 
 
 def test_the_store_needs_no_torch():
-    script = (
-        "import sys, cache.store.store, cache.store.keys; print(any(m in sys.modules for m in ('torch', 'streamlit')))"
-    )
+    script = "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.keys; print(any(m in sys.modules for m in ('torch', 'streamlit')))"
     assert start_process(script).communicate()[0].strip() == "False"
 
 

@@ -18,10 +18,10 @@ from small_checkpoints import (
 )  # fmt: skip
 from transformers import AutoModel
 
-import core.attention.observed
-from core.attention.observed import observe
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import CheckpointError
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError
 
 EVERY = (*ALL_ENCODERS, *ALL_CAUSAL, *ENCODER_DECODERS, *FALLBACK)
 GROUPED = ("llama", "qwen3", "mistral", "gemma2", "gemma3", "gpt_oss", "phi3")
@@ -252,8 +252,8 @@ def test_small_tiles_show_the_same(family, padding, loaded, monkeypatch):
     checkpoint = loaded(family)
     inputs = batch(checkpoint, padding)
     whole = {kind: watch(checkpoint, inputs, kind) for kind in checkpoint.attentions}
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 180)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 180)
     for kind, (output, recorder) in whole.items():
         again, tiled = watch(checkpoint, inputs, kind)
         assert tiled.n_tiles > 2 * recorder.n_tiles

@@ -4,9 +4,9 @@ import pytest
 import torch
 from passing import Recorder, inputs_of
 
-import core.attention.observed
-from core.attention.observed import observe
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 GATED = ("bert", "gpt2", "llama")
@@ -121,8 +121,8 @@ def test_head_outputs_side_by_side_are_what_the_output_projection_takes(
     checkpoint = loaded(family, "float64")
     inputs = inputs_of(checkpoint, TEXTS)
     if small:
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     shape = (2, n_heads(checkpoint))
     gates = torch.rand(shape, dtype=torch.float64, generator=torch.manual_seed(1)) if gated else torch.ones(shape)
     recorder, stopped = Recorder(wants_outputs=True), Recorder(wants_outputs=True)

@@ -15,10 +15,10 @@ from transformers.masking_utils import (
     sliding_window_causal_mask_function,
 )
 
-import core.attention.masks
-from core.attention.masks import TileMask, add_tensor, attention_mask_function
-from core.attention.observed import observed_attention
-from core.attention.observers import Pass, current_pass
+import attention_sieve.core.attention.masks
+from attention_sieve.core.attention.masks import TileMask, add_tensor, attention_mask_function
+from attention_sieve.core.attention.observed import observed_attention
+from attention_sieve.core.attention.observers import Pass, current_pass
 
 N_TEXTS, N_TOKENS = 3, 7
 FUNCTIONS = {
@@ -50,11 +50,11 @@ def allowed_in_tile(mask, texts, queries, n_keys=N_TOKENS):
     return torch.nn.functional.pad(logits[:, 0] == 1, (0, n_keys - n_visible))
 
 
-@pytest.mark.parametrize("kept", [core.attention.masks.KEPT_ENTRIES, 30, 0])
+@pytest.mark.parametrize("kept", [attention_sieve.core.attention.masks.KEPT_ENTRIES, 30, 0])
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_tile_equals_its_part_of_the_whole_mask(function, padding, kept, monkeypatch):
-    monkeypatch.setattr(core.attention.masks, "KEPT_ENTRIES", kept)
+    monkeypatch.setattr(attention_sieve.core.attention.masks, "KEPT_ENTRIES", kept)
     sizes = {"batch_size": N_TEXTS, "q_length": N_TOKENS, "kv_length": N_TOKENS}
     mask = attention_mask_function(**sizes, mask_function=FUNCTIONS[function], attention_mask=PADDINGS[padding])
     if (function, padding) == ("bidirectional", "none"):
@@ -91,7 +91,7 @@ def test_only_a_plain_causal_mask_lets_keys_be_left_away():
 def test_a_tile_is_evaluated_once_for_all_layers(monkeypatch):
     evaluated = []
     monkeypatch.setattr(
-        core.attention.masks, "sdpa_mask", lambda **sizes: evaluated.append(sizes) or sdpa_mask(**sizes)
+        attention_sieve.core.attention.masks, "sdpa_mask", lambda **sizes: evaluated.append(sizes) or sdpa_mask(**sizes)
     )
     sizes = {"batch_size": N_TEXTS, "q_length": N_TOKENS, "kv_length": N_TOKENS}
     mask = attention_mask_function(**sizes, attention_mask=PADDINGS["right"])

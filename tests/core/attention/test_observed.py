@@ -6,10 +6,10 @@ import torch
 from passing import Recorder, inputs_of, pass_texts
 from small_checkpoints import ALL_CAUSAL, ALL_ENCODERS, FAMILIES
 
-import core.attention.observed
-from core.attention.observed import ATTENTION_NAME, observe, observed_attention
-from core.attention.observers import MapObserver, current_pass
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import ATTENTION_NAME, observe, observed_attention
+from attention_sieve.core.attention.observers import MapObserver, current_pass
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 
@@ -17,8 +17,8 @@ TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat
 @pytest.fixture(params=["one tile", "small tiles"])
 def tiles(request, monkeypatch):
     if request.param == "small tiles":
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
 
 
 def plain_output(checkpoint, folder, implementation, inputs):
@@ -129,9 +129,9 @@ def test_tiles_cover_every_query_of_every_text_once(loaded, monkeypatch):
     checkpoint = loaded("roberta")
     inputs = inputs_of(checkpoint, TEXTS)
     n_tokens = inputs["input_ids"].shape[1]
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     for entries in (1, 40, 3 * n_tokens * n_tokens, 7 * n_tokens * n_tokens, 10**6):
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
         recorder = Recorder()
         observe(checkpoint.model, inputs, [recorder])
         times = np.zeros((2, 3, n_tokens), dtype=int)
@@ -146,9 +146,9 @@ def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
     inputs = inputs_of(checkpoint, [Text(("cat " * 15,))])
     n_tokens = inputs["input_ids"].shape[1]
     assert n_tokens > 20
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 1)
     for at_least, n_tiles in ((1, n_tokens), (n_tokens - 1, 2), (n_tokens, 1)):
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", at_least)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", at_least)
         recorder = Recorder()
         observe(checkpoint.model, inputs, [recorder])
         sizes = [tile.queries.stop - tile.queries.start for tile in recorder.tiles]
@@ -160,8 +160,8 @@ def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_causal_tiles_leave_away_the_keys_of_the_future(family, texts, loaded, monkeypatch):
     checkpoint = loaded(family)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     recorder = Recorder()
     observe(checkpoint.model, inputs_of(checkpoint, texts), [recorder])
     assert len(recorder.tiles) > 2 * len(texts)
@@ -273,7 +273,7 @@ def test_half_precision_is_summed_in_float32(family, loaded):
 
 def test_a_model_behind_the_door_goes_by_its_name(loaded):
     assert loaded("bert").model.config._attn_implementation == ATTENTION_NAME
-    assert core.attention.observed.has_attention_interface(loaded("bert").model)
+    assert attention_sieve.core.attention.observed.has_attention_interface(loaded("bert").model)
 
 
 def test_stopping_without_naming_the_calls_is_refused(loaded):

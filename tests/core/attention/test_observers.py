@@ -10,16 +10,16 @@ from naive import Layout
 from passing import SELF, Recorder, inputs_of, of_source, pass_texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import core.attention.observed
-from core.attention.observed import observe, observed_attention
-from core.attention.observers import MapObserver, Pass, current_pass
-from core.attention.settings import Window
-from core.checkpoints.checkpoint import AttentionLayers
-from core.roles.measures import USUAL
-from core.roles.scores import ScoreObserver, score_batch
-from core.roles.sieves import batch_sieves
-from core.texts.relations import TokenPair
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import observe, observed_attention
+from attention_sieve.core.attention.observers import MapObserver, Pass, current_pass
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.roles.scores import ScoreObserver, score_batch
+from attention_sieve.core.roles.sieves import batch_sieves
+from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 
@@ -27,8 +27,8 @@ TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat
 @pytest.fixture(params=["one tile", "small tiles"])
 def tiles(request, monkeypatch):
     if request.param == "small tiles":
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
 
 
 def mean_of_blocks(attention, block):
@@ -81,7 +81,7 @@ def sunk_attention(query, key, sinks):
 
 
 def causal_mask(attention_mask=None, n_texts=2, n_tokens=N_TOKENS):
-    from core.attention.masks import attention_mask_function
+    from attention_sieve.core.attention.masks import attention_mask_function
 
     return attention_mask_function(
         batch_size=n_texts, q_length=n_tokens, kv_length=n_tokens, attention_mask=attention_mask
@@ -144,7 +144,7 @@ def test_scores_of_rows_that_sum_to_less_than_one_equal_their_definition(sunk, l
 def test_padding_that_sees_nothing_leaves_scores_beside_sinks_numbers(sunk, loaded):
     from transformers.masking_utils import sliding_window_causal_mask_function
 
-    from core.attention.masks import attention_mask_function
+    from attention_sieve.core.attention.masks import attention_mask_function
 
     layers, sinks = sunk
     short, long = pass_texts(loaded("bert"), [Text(("a",)), Text(("a cat sat", "on it a"))])

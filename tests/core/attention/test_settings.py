@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.attention.settings import highest_head
+from attention_sieve.core.attention.settings import highest_head
 
 
 @pytest.mark.parametrize(

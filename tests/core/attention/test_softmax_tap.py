@@ -5,9 +5,9 @@ import torch
 from passing import Recorder, inputs_of
 from transformers import MPNetModel
 
-from core.attention.observed import has_attention_interface, observe
-from core.errors import AnalysisError
-from core.texts.text import Text
+from attention_sieve.core.attention.observed import has_attention_interface, observe
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
 

@@ -4,15 +4,15 @@ import shutil
 import pytest
 from small_checkpoints import edit_json
 
-from core.checkpoints import find as checkpoints
-from core.checkpoints.find import (
+from attention_sieve.core.checkpoints import find as checkpoints
+from attention_sieve.core.checkpoints.find import (
     bundled_folder,
     choose_device,
     find_checkpoint,
     load_checkpoint,
 )
-from core.checkpoints.hub import has_copy
-from core.errors import CheckpointError
+from attention_sieve.core.checkpoints.hub import has_copy
+from attention_sieve.core.errors import CheckpointError
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 

@@ -4,10 +4,10 @@ import shutil
 import pytest
 import torch
 
-from core.checkpoints.checks.files import HUB_FILES
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
-from core.errors import CheckpointError
+from attention_sieve.core.checkpoints.checks.files import HUB_FILES
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
+from attention_sieve.core.errors import CheckpointError
 
 CHANGED = (
     r"of .* changed while the checkpoint was being loaded.* Wait until nothing writes to its folder, and try again"
@@ -136,16 +136,16 @@ def test_a_folder_that_was_only_touched_after_it_was_found_is_loaded(folder):
 
 
 def test_a_folder_that_changes_while_its_model_is_loaded_is_refused(folder, monkeypatch):
-    import core.checkpoints.load
+    import attention_sieve.core.checkpoints.load
 
-    load = core.checkpoints.load.load
+    load = attention_sieve.core.checkpoints.load.load
 
     def load_and_write(*arguments):
         loaded = load(*arguments)
         rewrite(folder / "tokenizer.json")
         return loaded
 
-    monkeypatch.setattr(core.checkpoints.load, "load", load_and_write)
+    monkeypatch.setattr(attention_sieve.core.checkpoints.load, "load", load_and_write)
     with pytest.raises(CheckpointError, match=rf"^tokenizer\.json {CHANGED}"):
         load_checkpoint(find_checkpoint(str(folder)), device="cpu")
 

@@ -8,13 +8,13 @@ import sys
 import pytest
 from local_hub import COMMIT, local_hub
 
-from core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint
 
 ASK = """
 import json, sys
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.hub import bytes_to_fetch
-from core.errors import CheckpointError
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.hub import bytes_to_fetch
+from attention_sieve.core.errors import CheckpointError
 answers = []
 for step in sys.argv[2:]:
     try:

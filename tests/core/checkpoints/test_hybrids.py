@@ -8,10 +8,10 @@ import transformers
 from passing import measures_of, pass_texts, whole_map
 from small_checkpoints import TOKENIZERS
 
-from core.__main__ import main
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.batches import model_inputs
-from core.texts.text import Text
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.texts.text import Text
 
 TOKENIZER = TOKENIZERS["llama"]()
 SIZES = {

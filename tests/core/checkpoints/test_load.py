@@ -7,13 +7,13 @@ from passing import of_source, whole_map
 from small_checkpoints import CAUSAL, FAMILIES, N_POSITIONS, byte_level, edit_json, save, wordpiece
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from core.attention.observed import ATTENTION_NAME, has_attention_interface, observed_attention
-from core.attention.observers import current_pass
-from core.checkpoints.checkpoint import AttentionLayers
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import CheckpointError
-from core.texts.text import Text
-from core.texts.tokens import tokenize
+from attention_sieve.core.attention.observed import ATTENTION_NAME, has_attention_interface, observed_attention
+from attention_sieve.core.attention.observers import current_pass
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
 
 
 def load(folder, dtype="float32", device="cpu"):

@@ -5,8 +5,8 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS
 
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import CheckpointError
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError
 
 TOKENIZER = TOKENIZERS["llama"]()
 TEXT_SIZES = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.checkpoints.saved_runs import (
+from attention_sieve.core.checkpoints.saved_runs import (
     PROGRESS,
     Progress,
     SavedRun,

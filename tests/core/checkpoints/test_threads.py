@@ -4,7 +4,7 @@ from contextvars import ContextVar
 import pytest
 import torch
 
-from core.checkpoints.threads import each_on_one_thread
+from attention_sieve.core.checkpoints.threads import each_on_one_thread
 
 
 @pytest.fixture

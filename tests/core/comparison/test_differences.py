@@ -6,12 +6,12 @@ from hypothesis.extra.numpy import arrays
 from passing import measured_of, pass_texts
 from scipy import stats
 
-from core.comparison.differences import ROUNDING, PairedTests, layer_shift, paired_tests
-from core.errors import AnalysisError
-from core.roles.hypotheses import CONSTANT_SPREAD
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.roles import ROLES
-from core.texts.text import Text
+from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, layer_shift, paired_tests
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import Text
 
 NAN = float("nan")
 NAMES = ("local", "block")

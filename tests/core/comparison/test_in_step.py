@@ -13,17 +13,17 @@ from scipy.spatial.distance import jensenshannon
 from small_checkpoints import save
 from transformers import AutoModel
 
-import core.attention.observed
-import core.comparison.in_step
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.comparison.in_step import MOST, compare_batch, row_divergence
-from core.passes.batches import model_inputs
-from core.passes.prepare import prepare
-from core.passes.texts import same_tokens
-from core.roles.measures import USUAL
-from core.roles.scores import score_batch
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+import attention_sieve.core.comparison.in_step
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.comparison.in_step import MOST, compare_batch, row_divergence
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import same_tokens
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("The quick cat sat on the old mat.", "She drinks hot coffee.")),
@@ -97,8 +97,8 @@ def test_so_it_does_for_each_attention_of_an_encoder_decoder(kind, pair):
 def test_small_tiles_give_the_same(family, entries, pair, monkeypatch):
     a, b = pair(family)
     whole = compared(a, b)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     tiled = compared(a, b)
     np.testing.assert_allclose(tiled.divergence, whole.divergence, atol=1e-6)
 
@@ -125,8 +125,8 @@ def test_a_model_behind_the_door_and_one_that_is_tapped_go_in_step(pair, monkeyp
     (a, _), (b, _) = pair("albert"), pair("deberta-v2")
     texts = (TEXTS[1], TEXTS[2])
     assert all(map(same_tokens, prepared(a, texts), prepared(b, texts)))
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     expected = [eager_divergence(a, b, *sides) for sides in zip(prepared(a, texts), (SELF, SELF))]
     np.testing.assert_allclose(compared(a, b, texts).divergence, expected, atol=1e-6)
 
@@ -204,15 +204,17 @@ def test_an_error_of_either_pass_is_raised_and_ends_both(failing, at, pair, monk
 
 def test_a_pass_that_shows_fewer_tiles_is_an_error_and_no_wait_for_ever(pair, monkeypatch):
     a, b = pair("bert")
-    shown = core.comparison.in_step._Observes.observe
+    shown = attention_sieve.core.comparison.in_step._Observes.observe
     monkeypatch.setattr(
-        core.comparison.in_step._Observes, "observe", lambda self, tile: shown(self, tile) if tile.layer == 0 else None
+        attention_sieve.core.comparison.in_step._Observes,
+        "observe",
+        lambda self, tile: shown(self, tile) if tile.layer == 0 else None,
     )
     found = compared(a, b)
     assert (found.divergence[:, 1] == 0).all()
     calls = []
     monkeypatch.setattr(
-        core.comparison.in_step._Observes,
+        attention_sieve.core.comparison.in_step._Observes,
         "observe",
         lambda self, tile: calls.append(tile) if len(calls) % 3 == 2 else (calls.append(tile), shown(self, tile)),
     )

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.contingency_tables import mcnemar
 
-from core.comparison.transitions import (
+from attention_sieve.core.comparison.transitions import (
     RoleChange,
     Transition,
     busiest_layers,
@@ -16,8 +16,8 @@ from core.comparison.transitions import (
     shares_per_layer,
     transitions,
 )
-from core.errors import AnalysisError
-from core.roles.roles import COARSE_ROLES
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.roles import COARSE_ROLES
 
 NAMES = ("local", "block", "delimiter:sep")
 NONE = frozenset()

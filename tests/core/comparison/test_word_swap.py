@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
-from core.attention.settings import Window
-from core.comparison.word_swap import (
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.comparison.word_swap import (
     SentenceWord,
     aligned_sentences,
     aligned_words,
@@ -15,10 +15,10 @@ from core.comparison.word_swap import (
     sentence_words,
     word_swap,
 )
-from core.errors import AnalysisError
-from core.passes.texts import PassText, TextAttention
-from core.texts.text import Text
-from core.texts.tokens import tokenize
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
 
 KINDS = ("bert", "roberta", "gpt2", "albert", "t5", "xlnet", "llama")
 SENTENCES = (

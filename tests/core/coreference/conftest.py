@@ -7,7 +7,7 @@ import pytest
 @pytest.fixture(scope="session")
 def gum(shared):
     """gum(name) -> the texts of a file of UD GUM, read once; a test must not change them."""
-    from core.coreference.files import read_mentions
+    from attention_sieve.core.coreference.files import read_mentions
 
     @cache
     def texts(name):

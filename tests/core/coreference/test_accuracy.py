@@ -19,9 +19,9 @@ from passing import SELF
 from scipy.stats import t as student
 from statsmodels.api import OLS
 
-from core.__main__ import main
-from core.attention.settings import PassSettings
-from core.coreference.accuracy import (
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.coreference.accuracy import (
     BASELINES,
     GROUPS,
     NO_CHOICE,
@@ -29,13 +29,13 @@ from core.coreference.accuracy import (
     cases_of,
     coreference_scores,
 )
-from core.coreference.command import coreference_table
-from core.coreference.files import read_mentions
-from core.coreference.mentions import Mention, MentionText, windows
-from core.coreference.observer import mention_choices
-from core.errors import AnalysisError
-from core.passes.prepare import prepare
-from core.texts.text import Text
+from attention_sieve.core.coreference.command import coreference_table
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
+from attention_sieve.core.coreference.observer import mention_choices
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.texts.text import Text
 
 STORY = "Unbelievable birds ran ; the black dog chased the birds , and it quickly sat where they ate apples"
 

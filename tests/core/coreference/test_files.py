@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from core.coreference.files import GAP_COLUMNS, read_mentions
-from core.coreference.marked_texts import MAX_MENTIONS
-from core.coreference.mentions import windows
-from core.errors import AnalysisError, TextError
+from attention_sieve.core.coreference.files import GAP_COLUMNS, read_mentions
+from attention_sieve.core.coreference.marked_texts import MAX_MENTIONS
+from attention_sieve.core.coreference.mentions import windows
+from attention_sieve.core.errors import AnalysisError, TextError
 
 CLUSTERS = {
     "text": "Mrs Ann Lee met the dog's owner.\tShe thanked Lee's friend.",
@@ -84,7 +84,9 @@ def test_clusters_by_words_with_types_and_a_name():
     ],
 )
 def test_given_head_words_need_no_parser(item, monkeypatch):
-    monkeypatch.setattr("core.coreference.marked_texts.dependencies", lambda texts: [] if not texts else 1 / 0)
+    monkeypatch.setattr(
+        "attention_sieve.core.coreference.marked_texts.dependencies", lambda texts: [] if not texts else 1 / 0
+    )
     assert heads(*read(item)) == [("dog", "nominal", "1"), ("I", "pronoun", "2")]
 
 

@@ -7,11 +7,11 @@ import pytest
 from corpus_files import manifest, statistics
 from safetensors.numpy import load, save
 
-from core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
-from core.corpus.results import open_results
-from core.corpus.settings import CorpusSettings
-from core.corpus.texts.parsed import PARSING, read_parsing
-from core.errors import AnalysisError
+from attention_sieve.core.corpus.manifest import MANIFEST, STATISTICS, read_manifest
+from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.texts.parsed import PARSING, read_parsing
+from attention_sieve.core.errors import AnalysisError
 
 
 def test_a_sound_manifest_is_read(tmp_path):

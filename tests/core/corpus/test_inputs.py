@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpus.strata import MOST_NAMES, Names
-from core.corpus.texts.inputs import CorpusText, read_inputs
-from core.corpus.texts.text_shards import read_texts, shards_of, write_texts
-from core.errors import AnalysisError, TextError
-from core.texts.text import Text, read_file
+from attention_sieve.core.corpus.strata import MOST_NAMES, Names
+from attention_sieve.core.corpus.texts.inputs import CorpusText, read_inputs
+from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.texts.text import Text, read_file
 
 ROOT = Path(__file__).parents[3]
 CONLLU = "# newdoc id = d1\n1\tShe\tshe\tP\tPRP\t_\t2\tnsubj\t_\t_\n2\truns\trun\tV\tVBZ\t_\t0\troot\t_\t_\n\n"
@@ -92,7 +92,7 @@ def peak_of(code, *arguments):
     """What a program prints, and by how many megabytes its memory grew at most."""
     program = (
         "import resource, sys, pyarrow.parquet\n"
-        "from core.corpus.texts.inputs import read_inputs\n"
+        "from attention_sieve.core.corpus.texts.inputs import read_inputs\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"try: {code}\n"
         "except Exception as error: print(error)\n"
@@ -116,8 +116,8 @@ def test_a_column_whose_name_is_not_utf_8_gets_a_sentence(tmp_path):
 DAMAGED = """
 import sys
 from pathlib import Path
-from core.corpus.texts.inputs import read_inputs
-from core.errors import AnalysisError
+from attention_sieve.core.corpus.texts.inputs import read_inputs
+from attention_sieve.core.errors import AnalysisError
 path = Path(sys.argv[1])
 whole = path.read_bytes()
 end = len(whole) - 8
@@ -155,7 +155,7 @@ def test_a_small_table_of_a_text_that_is_too_long_takes_little_memory(tmp_path):
 
 
 def test_texts_that_do_not_fit_in_memory_together_are_no_shard(monkeypatch):
-    monkeypatch.setattr("core.corpus.texts.text_shards.LARGEST_SHARD", 10)
+    monkeypatch.setattr("attention_sieve.core.corpus.texts.text_shards.LARGEST_SHARD", 10)
     texts = [CorpusText(Text((segment,))) for segment in ("a" * 5, "b" * 5, "c" * 4, "d" * 7, "e")]
     shards = shards_of(iter(texts), 2)
     assert next(shards) == texts[:2]
@@ -168,7 +168,7 @@ def test_texts_that_do_not_fit_in_memory_together_are_no_shard(monkeypatch):
 
 
 def test_a_row_group_that_is_larger_than_memory_should_hold_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("core.corpus.texts.parquet_files.LARGEST_GROUP", 10**6)
+    monkeypatch.setattr("attention_sieve.core.corpus.texts.parquet_files.LARGEST_GROUP", 10**6)
     pq.write_table(pa.table({"text": ["a", "b" * 2_000_000, "c"]}), tmp_path / "a.parquet", row_group_size=1)
     with pytest.raises(TextError, match=r"Row group 2 holds 0\.0 GB, and at most 0\.0 GB are read at once"):
         read(tmp_path)

@@ -8,21 +8,21 @@ import pytest
 from corpus_material import corpus, write_corpus
 from full_disk import files_up_to
 
-from core.attention.settings import PassSettings
-from core.corpus.manifest import read_manifest, score_path
-from core.corpus.parsing import parse_corpus
-from core.corpus.plan import corpus_texts
-from core.corpus.results import open_results
-from core.corpus.statistics import open_statistics
-from core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path, unparsed_path
-from core.corpus.texts.text_shards import read_texts
-from core.engines.local import run_local
-from core.errors import AnalysisError, TextError
-from core.passes.prepare import prepare, queries_text
-from core.texts import relations
-from core.texts.relations import dependencies, parse, with_tree
-from core.texts.text import Text, read_typed
-from core.texts.words import words_of
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.corpus.manifest import read_manifest, score_path
+from attention_sieve.core.corpus.parsing import parse_corpus
+from attention_sieve.core.corpus.plan import corpus_texts
+from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.corpus.statistics import open_statistics
+from attention_sieve.core.corpus.texts.parsed import PARSED_FOLDER, PARSING, parsed_path, unparsed_path
+from attention_sieve.core.corpus.texts.text_shards import read_texts
+from attention_sieve.core.engines.local import run_local
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.texts import relations
+from attention_sieve.core.texts.relations import dependencies, parse, with_tree
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.words import words_of
 
 HERE = partial(run_local, n_workers=1)
 N_TEXTS = 12

@@ -18,31 +18,38 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from small_checkpoints import save
 
-from core import analysis
-from core.corpus import command
-from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, STATISTICS, read_manifest, score_path
-from core.corpus.questions import RELATION_NAMES
-from core.corpus.results import open_results
-from core.corpus.run import alone
-from core.corpus.score_files import highest, read_role_scores
-from core.corpus.statistics import TAUS
-from core.corpus.strata import EVERYTHING, Stratum
-from core.errors import AnalysisError
-from core.relations.accuracy import relation_accuracies
-from core.relations.question import PARSED_PREDICTIONS
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES, SCORES_WITHOUT_PARSER
-from core.roles.roles import ROLES
-from core.roles.uncertainty.anytime import role_evidence
-from core.roles.uncertainty.stability import few_texts
-from core.statistics.histogram import quantile
-from core.surface.frequencies import english_frequencies
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.labels import head_labels, positional, rare_shares
-from core.surface.question import surface_question
-from core.surface.statistics import head_statistics, layer_statistics
-from core.texts.text import read_typed
+from attention_sieve.core import analysis
+from attention_sieve.core.corpus import command
+from attention_sieve.core.corpus.manifest import (
+    DONE_FOLDER,
+    MANIFEST,
+    SCORES_FOLDER,
+    STATISTICS,
+    read_manifest,
+    score_path,
+)
+from attention_sieve.core.corpus.questions import RELATION_NAMES
+from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.corpus.run import alone
+from attention_sieve.core.corpus.score_files import highest, read_role_scores
+from attention_sieve.core.corpus.statistics import TAUS
+from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.relations.accuracy import relation_accuracies
+from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.uncertainty.anytime import role_evidence
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.statistics.histogram import quantile
+from attention_sieve.core.surface.frequencies import english_frequencies
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
+from attention_sieve.core.texts.text import read_typed
 
 ROOT = Path(__file__).parents[3]
 N_TEXTS = 23
@@ -204,7 +211,9 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
 
 def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, texts, monkeypatch, capsys):
     before = written(done)
-    monkeypatch.setattr("core.corpus.shard.score_shard", lambda *_: pytest.fail("a shard was computed twice"))
+    monkeypatch.setattr(
+        "attention_sieve.core.corpus.shard.score_shard", lambda *_: pytest.fail("a shard was computed twice")
+    )
     assert run_corpus(checkpoint, texts, done) == 0
     assert corpus("run", "--output", done) == 0
     assert corpus("merge", done) == 0
@@ -252,7 +261,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts,
     """Smaller than `benchmarks/corpora/corpus_kills.py`, which kills at 50 moments."""
     folder, chance = tmp_path / "killed", random.Random(0)
     assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
-    arguments = [sys.executable, "-m", "core", "corpus", "run", "--output", str(folder), "--workers", "1"]
+    arguments = [sys.executable, "-m", "attention_sieve", "corpus", "run", "--output", str(folder), "--workers", "1"]
     for n_done in (1, 3):
         process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while len(list((folder / DONE_FOLDER).glob("*.json"))) < n_done and process.poll() is None:
@@ -272,7 +281,7 @@ def test_a_run_that_is_stopped_says_what_is_done_and_goes_on(done, checkpoint, t
     # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there. A line after each shard.
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys; from core import __main__; from core.corpus import command; command.EVERY = 0\n"
+        "import sys; from attention_sieve import __main__; from attention_sieve.core.corpus import command; command.EVERY = 0\n"
         "sys.exit(__main__._entry())"
     )
     run = [sys.executable, "-c", script, "corpus", "run", "--output", str(folder), "--workers", "1"]

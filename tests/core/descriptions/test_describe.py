@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from made_heads import FINDER, SHAPE, surface, text
 
-from core.descriptions.describe import Known, describe_heads, is_mostly, with_roles
-from core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
-from core.roles.roles import COARSE_ROLES
-from core.surface.per_text import SHARES
+from attention_sieve.core.descriptions.describe import Known, describe_heads, is_mostly, with_roles
+from attention_sieve.core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
+from attention_sieve.core.roles.roles import COARSE_ROLES
+from attention_sieve.core.surface.per_text import SHARES
 
 N_TEXTS = 80
 

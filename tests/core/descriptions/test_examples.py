@@ -6,10 +6,10 @@ import numpy as np
 from made_heads import FINDER, ROOT, predictions, surface
 from made_stories import made
 
-from core.descriptions.examples import examples
-from core.descriptions.facts import HeadDescription, KeyControl, MentionFact, RelationFact, ShareFact
-from core.descriptions.mentions import ReadMentions
-from core.texts.text import Text
+from attention_sieve.core.descriptions.examples import examples
+from attention_sieve.core.descriptions.facts import HeadDescription, KeyControl, MentionFact, RelationFact, ShareFact
+from attention_sieve.core.descriptions.mentions import ReadMentions
+from attention_sieve.core.texts.text import Text
 
 HEAD = (1, 2)
 CONTROL = KeyControl(to_right=0.3, from_others=0.1, p_value=0.001, beats=True, from_everywhere=False)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from engine_work import begin, begin_not
 
-from core.engines.local import run_local
-from core.engines.on_ray import OWN_RAY, run_on_ray
-from core.engines.work import MOST_TRIES
-from core.errors import AnalysisError
+from attention_sieve.core.engines.local import run_local
+from attention_sieve.core.engines.on_ray import OWN_RAY, run_on_ray
+from attention_sieve.core.engines.work import MOST_TRIES
+from attention_sieve.core.errors import AnalysisError
 
 ROOT = Path(__file__).parents[3]
 HELPERS = ROOT / "tests" / "helpers"
@@ -44,7 +44,7 @@ def ray():
 
 
 def outcomes_on_ray(ray, pieces, folder):
-    from core.engines.on_ray import outcomes_of
+    from attention_sieve.core.engines.on_ray import outcomes_of
 
     return outcomes_of(ray, partial(begin, folder), pieces, n_workers=2)
 
@@ -101,7 +101,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path):
         import sys
         sys.path[:0] = [{str(ROOT)!r}, {str(HELPERS)!r}]
         from functools import partial
-        from core.engines.local import run_local
+        from attention_sieve.core.engines.local import run_local
         from engine_work import begin
         if __name__ == "__main__":
             list(run_local(partial(begin, {str(tmp_path)!r}), ["wait", "wait"], n_workers=2))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, pearsonr
 
-from core.checkpoints.saved_runs import HeldOut, Progress, Validation
-from core.finetuning.chance import against_chance
-from core.statistics.means import correlation_interval
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation
+from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.statistics.means import correlation_interval
 
 OF_30 = Validation(30, 16 / 30, None)
 AT_STEP_9 = HeldOut(9, 0.7, 16 / 30, None)

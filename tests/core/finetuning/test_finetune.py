@@ -17,16 +17,22 @@ from scipy.stats import binomtest, pearsonr
 from small_checkpoints import ENCODERS, edit_json, save
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.saved_runs import Validation, ask_to_stop, list_runs, read_progress, saved_checkpoints
-from core.errors import AnalysisError, CheckpointError, NoTokens
-from core.finetuning import command as training_commands
-from core.finetuning import loop as training_loop
-from core.finetuning.command import add_commands
-from core.finetuning.data import held_out_texts, read_training_data
-from core.finetuning.finetune import _check_body, finetune, measure_held_out
-from core.finetuning.journal import Journal, read_record, wrong_texts
-from core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import (
+    Validation,
+    ask_to_stop,
+    list_runs,
+    read_progress,
+    saved_checkpoints,
+)
+from attention_sieve.core.errors import AnalysisError, CheckpointError, NoTokens
+from attention_sieve.core.finetuning import command as training_commands
+from attention_sieve.core.finetuning import loop as training_loop
+from attention_sieve.core.finetuning.command import add_commands
+from attention_sieve.core.finetuning.data import held_out_texts, read_training_data
+from attention_sieve.core.finetuning.finetune import _check_body, finetune, measure_held_out
+from attention_sieve.core.finetuning.journal import Journal, read_record, wrong_texts
+from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
 
 ROOT = Path(__file__).parents[3]
 WORDS = "cat dog mat birds black red apples coffee house".split()  # noqa: SIM905
@@ -345,7 +351,9 @@ def test_a_run_ended_after_its_last_step_only_puts_its_checkpoint_in_place(
 ):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("core.finetuning.loop.PlainTrainer.finish", lambda trainer: 1 / 0)  # as if the power failed
+        patch.setattr(
+            "attention_sieve.core.finetuning.loop.PlainTrainer.finish", lambda trainer: 1 / 0
+        )  # as if the power failed
         with pytest.raises(ZeroDivisionError):
             train(folders("bert"), data, folder)
     assert read_progress(folder).saved == (18,)
@@ -403,7 +411,7 @@ def test_weights_are_held_once_while_training(folders, data, tmp_path, monkeypat
         checked.append(weakref.ref(checkpoint.model.get_input_embeddings().weight))
         return checkpoint
 
-    monkeypatch.setattr("core.finetuning.finetune.load_checkpoint", noted)
+    monkeypatch.setattr("attention_sieve.core.finetuning.finetune.load_checkpoint", noted)
     held = []
     train(folders("bert"), data, tmp_path / "run", on_step=lambda *_: held.append(checked[0]() is not None))
     assert held == [False] * 18
@@ -519,7 +527,7 @@ def test_the_command_stops_and_goes_on(folders, tmp_path, capsys, monkeypatch, f
     folder = tmp_path / "run"
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), folder, "--epochs", 2, "--learning-rate", 1e-3)
     words = (*words, "--seed", "2")
-    monkeypatch.setattr("core.finetuning.command._shown_in", lambda bar: stopping_at(folder, 6))
+    monkeypatch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: stopping_at(folder, 6))
     command(*words)
     assert "Stopped after step 7 of 18. Step 7 is saved" in capsys.readouterr().out
     with pytest.raises(AnalysisError, match="Add --resume to continue"):
@@ -533,8 +541,8 @@ def test_the_command_stops_and_goes_on(folders, tmp_path, capsys, monkeypatch, f
 def test_bad_data_is_told_before_torch_is_imported_and_leaves_no_folder(tmp_path):
     words = asked("bundled", table(tmp_path / "cats.csv", lambda text: "one"), tmp_path / "run")
     code = (
-        "import argparse, sys\nfrom core.errors import AnalysisError\n"
-        "from core.finetuning.command import add_commands\n"
+        "import argparse, sys\nfrom attention_sieve.core.errors import AnalysisError\n"
+        "from attention_sieve.core.finetuning.command import add_commands\n"
         "parser = argparse.ArgumentParser()\nadd_commands(parser.add_subparsers())\nchosen = parser.parse_args()\n"
         "try:\n    chosen.run(chosen)\nexcept AnalysisError as error:\n    print(error, 'torch' in sys.modules)"
     )
@@ -549,7 +557,7 @@ def test_an_interrupt_says_what_is_saved_and_how_to_go_on(folders, tmp_path, cap
         if step == 6:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("core.finetuning.command._shown_in", lambda bar: interrupting)
+    monkeypatch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: interrupting)
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), tmp_path / "run", "--save-steps", "5")
     with pytest.raises(SystemExit) as ended:
         command(*words)
@@ -566,7 +574,7 @@ def few_reviews(folders, tmp_path, monkeypatch):
         rows = [f'"{text}",{"positive" if "fine" in text else "negative"}' for text in part]
         (tmp_path / f"{name}.csv").write_text("\n".join(["sentence,label", *rows]), encoding="utf-8")
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("core.checkpoints.find.bundled_folder", lambda: folders("bert"))
+    monkeypatch.setattr("attention_sieve.core.checkpoints.find.bundled_folder", lambda: folders("bert"))
     monkeypatch.setattr(training_commands, "SAMPLE_SETTINGS", TrainingSettings(epochs=2.0, batch_size=8, save_steps=2))
     monkeypatch.setattr(
         training_commands, "movie_reviews", lambda _: (tmp_path / "training.csv", tmp_path / "held-out.csv")
@@ -591,7 +599,7 @@ def test_the_sample_checkpoint_is_made_once_and_found_by_its_name(few_reviews, c
 
 def test_the_sample_checkpoint_goes_on_where_it_stopped(few_reviews, capsys, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("core.finetuning.command._shown_in", lambda bar: stopping_at(few_reviews, 2))
+        patch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: stopping_at(few_reviews, 2))
         command("sample-checkpoint", "--device", "cpu")
     said = capsys.readouterr().out
     assert "Stopped after step 3 of 4" in said

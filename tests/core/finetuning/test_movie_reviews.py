@@ -5,10 +5,10 @@ import tarfile
 
 import pytest
 
-import core.finetuning.movie_reviews as reviews
-from core.errors import AnalysisError
-from core.finetuning.data import read_training_data
-from core.finetuning.movie_reviews import (
+import attention_sieve.core.finetuning.movie_reviews as reviews
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import read_training_data
+from attention_sieve.core.finetuning.movie_reviews import (
     ARCHIVE,
     HELD_OUT_FILE,
     MAX_MEMBER_BYTES,

@@ -14,13 +14,32 @@ from full_disk import files_up_to
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.checkpoints.find import find_checkpoint, local_folder
-from core.checkpoints.saved_runs import HeldOut, Validation, ask_to_stop, list_runs, read_progress, saved_checkpoints
-from core.errors import AnalysisError, CheckpointError, TextError
-from core.finetuning.data import MAX_CLASSES, TrainingData, column_names, held_out_texts, read_training_data
-from core.finetuning.journal import Journal, Plan, open_run, record_result
-from core.finetuning.settings import LEAST_HELD_OUT, LEAST_STEPS, MOST_HELD_OUT, TrainingSettings, default_settings
-from core.texts.text import MAX_BYTES, Text
+from attention_sieve.core.checkpoints.find import find_checkpoint, local_folder
+from attention_sieve.core.checkpoints.saved_runs import (
+    HeldOut,
+    Validation,
+    ask_to_stop,
+    list_runs,
+    read_progress,
+    saved_checkpoints,
+)
+from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
+from attention_sieve.core.finetuning.data import (
+    MAX_CLASSES,
+    TrainingData,
+    column_names,
+    held_out_texts,
+    read_training_data,
+)
+from attention_sieve.core.finetuning.journal import Journal, Plan, open_run, record_result
+from attention_sieve.core.finetuning.settings import (
+    LEAST_HELD_OUT,
+    LEAST_STEPS,
+    MOST_HELD_OUT,
+    TrainingSettings,
+    default_settings,
+)
+from attention_sieve.core.texts.text import MAX_BYTES, Text
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = TrainingSettings(seed=3)
@@ -281,9 +300,7 @@ def test_going_on_forgets_what_came_after_the_saved_step(tmp_path):
 
 
 def test_a_run_whose_process_is_gone_is_left(tmp_path):
-    code = (
-        f"from pathlib import Path; from core.finetuning.journal import Journal; Journal(Path({str(tmp_path)!r}), 'x')"
-    )
+    code = f"from pathlib import Path; from attention_sieve.core.finetuning.journal import Journal; Journal(Path({str(tmp_path)!r}), 'x')"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert read_progress(tmp_path).state == "left"  # ended, and its parent has not looked yet

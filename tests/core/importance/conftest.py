@@ -3,7 +3,7 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS, config
 
-from core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 
 HEADS = {
     "masked": ("bert", "AutoModelForMaskedLM", {}),

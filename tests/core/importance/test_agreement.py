@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.importance.agreement import agreements
-from core.importance.effects import Draws
-from core.importance.measures import Measure
+from attention_sieve.core.importance.agreement import agreements
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import Measure
 
 CHANCE = np.random.default_rng(4)
 

@@ -5,14 +5,14 @@ import pytest
 from command_help import columns_in_help, own_columns
 from scipy.stats import spearmanr
 
-from core.__main__ import main
-from core.analysis import results
-from core.importance.agreement import NO_ORDER
-from core.importance.effects import effects
-from core.importance.labels import read_labels
-from core.importance.metrics import label_score, mean_score
-from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
-from core.texts.text import read_typed
+from attention_sieve.__main__ import main
+from attention_sieve.core.analysis import results
+from attention_sieve.core.importance.agreement import NO_ORDER
+from attention_sieve.core.importance.effects import effects
+from attention_sieve.core.importance.labels import read_labels
+from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from attention_sieve.core.texts.text import read_typed
 
 TYPED = "The black cat ran.\nWho sat on the mat?\nShe eats red apples.\n"
 ROWS = ("the cat ran,yes,11", "it sat,no,12", "a dog,so,12", "two dogs,yes,15", "she sat,so,15", "who ran,no,11")

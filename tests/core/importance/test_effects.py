@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from core.errors import AnalysisError
-from core.importance.effects import Draws, effects, kept_alone
-from core.importance.metrics import TextOutcomes, label_score, mean_score
-from core.importance.verdicts import changes, verdicts
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.effects import Draws, effects, kept_alone
+from attention_sieve.core.importance.metrics import TextOutcomes, label_score, mean_score
+from attention_sieve.core.importance.verdicts import changes, verdicts
 
 CHANCE = np.random.default_rng(1)
 

@@ -11,14 +11,14 @@ from scipy.integrate import quad
 from small_checkpoints import config, wordpiece
 from transformers import AutoModelForSequenceClassification
 
-from core.__main__ import main
-from core.attention.observed import observe
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkpoints
-from core.errors import AnalysisError
-from core.finetuning.data import read_training_data
-from core.finetuning.journal import open_run, plan_of
-from core.importance.gates.hard_concrete import (
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkpoints
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import read_training_data
+from attention_sieve.core.finetuning.journal import open_run, plan_of
+from attention_sieve.core.importance.gates.hard_concrete import (
     densities,
     density,
     gates_of,
@@ -28,9 +28,9 @@ from core.importance.gates.hard_concrete import (
     sampled,
     without_noise,
 )
-from core.importance.gates.history import HISTORY, append_gates, read_history
-from core.importance.gates.settings import GateSettings
-from core.importance.gates.training import train_gates, trained_gates
+from attention_sieve.core.importance.gates.history import HISTORY, append_gates, read_history
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.core.importance.gates.training import train_gates, trained_gates
 
 NEEDED = (0, 1)
 WORDS = ["dog", "mat", "birds", "black", "red", "apples", "coffee", "house"]

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import pearsonr
 from sklearn.metrics import accuracy_score, f1_score, log_loss, matthews_corrcoef
 
-from core.errors import AnalysisError
-from core.importance.metrics import label_score, mean_score
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.metrics import label_score, mean_score
 
 CHANCE = np.random.default_rng(0)
 CLASSES = np.array([0, 2, 1, 1, 0, 2, 1], float)

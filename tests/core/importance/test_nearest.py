@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
-from core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
+from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
 
 
 def test_each_head_is_off_once_after_a_gating_with_all_on():

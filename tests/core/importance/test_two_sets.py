@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from core.importance.effects import Draws
-from core.importance.measures import Measure, damage
-from core.importance.metrics import TextOutcomes, mean_score
-from core.importance.two_sets import two_sets
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
+from attention_sieve.core.importance.two_sets import two_sets
 
 CHANCE = np.random.default_rng(2)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from core.importance.metrics import label_score, mean_score
-from core.importance.verdicts import (
+from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.verdicts import (
     LEAST_OF_EQUAL_SIZE,
     LEAST_UNITS,
     RESAMPLES,

@@ -7,8 +7,8 @@ from full_disk import files_up_to
 from naive import eager_attention
 from safetensors import safe_open
 
-import core.maps.command as attention_command
-from core.__main__ import main
+import attention_sieve.core.maps.command as attention_command
+from attention_sieve.__main__ import main
 
 TYPED = "the black cat sat on the mat\nwho ran ||| a dog ran where it sat\n"
 

@@ -8,14 +8,14 @@ import torch
 from eager_words import between_words, eager
 from passing import SELF
 
-import core.attention.observed
-from core.attention.settings import PassSettings
-from core.passes.between_words import WordCollector
-from core.passes.collect import collect
-from core.passes.prepare import prepare, queries_text
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL
-from core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, WordMap, word_map, words_of
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.between_words import WordCollector
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, WordMap, word_map, words_of
 
 TEXTS = (
     Text(("The unbelievable cat sat on the old mats.", "She drinks hot coffee, quickly.")),
@@ -88,8 +88,8 @@ def test_so_it_does_in_both_stacks_of_an_encoder_decoder(kind, from_word, loaded
 def test_small_tiles_give_the_same(family, entries, from_word, loaded, monkeypatch):
     """A word's pieces then stand in two tiles, and texts of a batch in tiles of their own."""
     checkpoint = loaded(family)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     assert_equal(checkpoint, TEXTS, from_word=from_word)
 
 

@@ -3,10 +3,10 @@ import pytest
 from passing import SELF, pass_texts
 from passing import look_at as looked
 
-from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.passes.collect import collect
-from core.passes.whole_maps import MapCollector
-from core.texts.text import Text
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.whole_maps import MapCollector
+from attention_sieve.core.texts.text import Text
 
 TEXTS = [Text((" ".join(["the cat sat"] * n),)) for n in (3, 1, 4, 2)]
 

@@ -3,11 +3,17 @@ import pytest
 import torch
 from small_checkpoints import TOKENIZERS, config, save
 
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.outputs import output_change, output_of_both, prediction, vector_angle, word_probability
-from core.passes.prepare import prepare
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.outputs import (
+    output_change,
+    output_of_both,
+    prediction,
+    vector_angle,
+    word_probability,
+)
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.texts.text import Text
 
 TEXT = Text(("the dog sat on the red mat.",))
 OTHER = Text(("the dog ran on the unbelievable mat, home.",))

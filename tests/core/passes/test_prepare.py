@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 from passing import SELF, look_at, measure, measures_of, whole_map
 
-from core.attention.settings import PassSettings, Window
-from core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
-from core.passes.prepare import prepare, prepare_all, window_at, with_relations
-from core.passes.texts import PassText
-from core.roles import scores
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import USUAL, ScoreSettings, role_scores
-from core.roles.question import CHUNK
-from core.roles.roles import ROLES
-from core.texts.relations import parse, token_pairs
-from core.texts.text import Text, read_typed
-from core.texts.tokens import tokenize
+from attention_sieve.core.attention.settings import PassSettings, Window
+from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
+from attention_sieve.core.passes.prepare import prepare, prepare_all, window_at, with_relations
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles import scores
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import CHUNK
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.relations import parse, token_pairs
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.tokens import tokenize
 
 TEXTS = read_typed(
     "The black cat quickly chased two birds on the mat.\n"
@@ -62,7 +62,7 @@ def test_the_chain_equals_its_stages_called_by_hand(checkpoint):
 
 def test_a_text_measures_the_same_whatever_is_measured_with_it(checkpoint, monkeypatch):
     together = in_order(measure(checkpoint, TEXTS))
-    monkeypatch.setattr("core.roles.question.CHUNK", 2)
+    monkeypatch.setattr("attention_sieve.core.roles.question.CHUNK", 2)
     in_chunks = in_order(measure(checkpoint, TEXTS))
     backwards = in_order(measure(checkpoint, TEXTS[::-1]))[::-1]
     for one, two, three in zip(together, in_chunks, backwards):
@@ -100,17 +100,17 @@ def test_a_text_without_tokens_is_named(checkpoint):
 
 
 def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
-    import core.passes.prepare
+    import attention_sieve.core.passes.prepare
 
-    monkeypatch.setattr("core.roles.question.CHUNK", 2)
-    monkeypatch.setattr("core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
+    monkeypatch.setattr("attention_sieve.core.roles.question.CHUNK", 2)
+    monkeypatch.setattr("attention_sieve.core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
     parsed = []
 
     def counting(texts):
         parsed.append(len(texts))
         return parse(texts)
 
-    monkeypatch.setattr(core.passes.prepare, "parse", counting)
+    monkeypatch.setattr(attention_sieve.core.passes.prepare, "parse", counting)
     work = measure(checkpoint, TEXTS)
     next(work)
     assert parsed == [2]
@@ -156,8 +156,8 @@ def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
     checkpoint = loaded(family, "float64")
     whole, measured = look_at(checkpoint, LONG, too_long="truncate")
     assert whole.overview is None
-    monkeypatch.setattr("core.passes.prepare.WINDOW_TOKENS", 8)
-    monkeypatch.setattr("core.roles.scores.OVERVIEW_BLOCKS", 7)
+    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_TOKENS", 8)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.OVERVIEW_BLOCKS", 7)
     part, of_part = look_at(checkpoint, LONG, too_long="truncate", start=start)
     assert part.window == Window(*window)
     rows, columns = (slice(*side) for side in window)
@@ -172,8 +172,8 @@ def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
 
 @pytest.mark.parametrize(("entries", "size"), [(2 * 3 * 16 * 16, 16), (2 * 3 * 16 * 16 - 1, 8), (2 * 3 * 5, 2)])
 def test_a_window_holds_no_more_entries_than_allowed(entries, size, checkpoint, monkeypatch):
-    monkeypatch.setattr("core.passes.prepare.WINDOW_TOKENS", 16)
-    monkeypatch.setattr("core.passes.prepare.WINDOW_ENTRIES", entries)
+    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_TOKENS", 16)
+    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_ENTRIES", entries)
     prepared = prepare(checkpoint, LONG, SELF, truncate=True)
     assert window_at(checkpoint, prepared, (3, 99)) == Window((3, 3 + size), (40 - size, 40))
 

@@ -6,7 +6,7 @@ import pytest
 from command_help import columns_in_help, own_columns
 from small_checkpoints import N_HEADS, N_LAYERS
 
-from core.__main__ import main
+from attention_sieve.__main__ import main
 
 TREES = [
     {"words": ["the", "cat", "sat", "."], "heads": [2, 3, 0, 3], "relns": ["det", "nsubj", "root", "punct"]},

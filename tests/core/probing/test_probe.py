@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 from probe_material import made_text, random_probe
 from statsmodels.stats.proportion import proportion_confint
 
-from core.errors import AnalysisError
-from core.probing.attachment import NO_CANDIDATE, at_offset, attachment_score, best_offset, counts, root_first
-from core.probing.probe import ProbeSettings, offset_scores, uas
-from core.probing.texts import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing.attachment import (
+    NO_CANDIDATE,
+    at_offset,
+    attachment_score,
+    best_offset,
+    counts,
+    root_first,
+)
+from attention_sieve.core.probing.probe import ProbeSettings, offset_scores, uas
+from attention_sieve.core.probing.texts import (
     PassedWords,
     attention_bytes,
     check_fits,
@@ -23,9 +30,9 @@ from core.probing.texts import (
     probe_texts,
     split,
 )
-from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import Text, read_file
-from core.texts.words import words_of
+from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.core.texts.words import words_of
 
 
 def tree(words, heads, relations):

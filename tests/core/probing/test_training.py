@@ -15,20 +15,20 @@ from probe_material import (
     with_attention,
 )
 
-from core.attention.settings import PassSettings
-from core.checkpoints.find import load_checkpoint, randomly_initialised
-from core.errors import AnalysisError
-from core.passes.prepare import prepare, queries_text
-from core.probing import training as probe_training
-from core.probing.attachment import NO_CANDIDATE
-from core.probing.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from core.probing.probe import Probe, ProbeSettings, offset_scores, uas
-from core.probing.texts import probe_texts
-from core.probing.training import predicted_heads, scores, train
-from core.probing.word_vectors import no_vectors
-from core.texts.relations import dependencies
-from core.texts.text import Text, read_file
-from core.texts.words import words_of
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.probing import training as probe_training
+from attention_sieve.core.probing.attachment import NO_CANDIDATE
+from attention_sieve.core.probing.features import check_kind, embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.probing.probe import Probe, ProbeSettings, offset_scores, uas
+from attention_sieve.core.probing.texts import probe_texts
+from attention_sieve.core.probing.training import predicted_heads, scores, train
+from attention_sieve.core.probing.word_vectors import no_vectors
+from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.core.texts.words import words_of
 
 NO_VECTORS = np.zeros((1, 0), np.float32)
 TABLE = np.random.default_rng(7).normal(size=(6, DIMENSION)).astype(np.float32)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from core.errors import AnalysisError
-from core.probing import word_vectors
-from core.probing.word_vectors import no_vectors, vectors_from_file, vectors_from_lines
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing import word_vectors
+from attention_sieve.core.probing.word_vectors import no_vectors, vectors_from_file, vectors_from_lines
 
 LINES = [b"the 1 2 3\n", b"cat -0.5 .25 1e2\n", b". . . 7 8 9\n", b"dog 4 5 6\n"]
 TEXTS = [["The", "cat"], ["a", "CAT", ". . ."]]

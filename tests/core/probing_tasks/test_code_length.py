@@ -4,8 +4,8 @@ from planted_concepts import made_task, planted_vectors
 from regressions import regression
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import labels_of
-from core.probing_tasks.probes.code_length import SHARES, block_ends, code_length
+from attention_sieve.core.probing_tasks.labels import labels_of
+from attention_sieve.core.probing_tasks.probes.code_length import SHARES, block_ends, code_length
 
 
 def test_bits_are_those_of_scikit_learn_block_by_block():

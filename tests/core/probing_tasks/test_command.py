@@ -4,9 +4,9 @@ import pytest
 from command_help import columns_in_help, own_columns
 from small_checkpoints import N_HEADS, N_LAYERS
 
-from core.__main__ import main
-from core.probing_tasks import read_task
-from core.probing_tasks.report import LAYER
+from attention_sieve.__main__ import main
+from attention_sieve.core.probing_tasks import read_task
+from attention_sieve.core.probing_tasks.report import LAYER
 
 COLUMNS = [
     "task", "layer", "head", "strength", "accuracy", "low", "high", "majority", "n_train", "n_validation", "n_test"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from core.attention.settings import PassSettings
-from core.errors import AnalysisError
-from core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
-from core.probing_tasks.vectors import TextVectors, stacked
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
+from attention_sieve.core.probing_tasks.vectors import TextVectors, stacked
+from attention_sieve.core.texts.text import Text
 
 SHAPES = (2, 3, 4), (2, 5)
 BYTES = 7 * (2 * 3 * 4 + 2 * 5) * 4

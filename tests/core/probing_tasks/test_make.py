@@ -1,9 +1,9 @@
 import pytest
 from made_trees import corpus
 
-from core.errors import AnalysisError
-from core.probing_tasks.from_trees.make import DEFINITIONS, make_tasks
-from core.probing_tasks.task import PARTS, check_task
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.from_trees.make import DEFINITIONS, make_tasks
+from attention_sieve.core.probing_tasks.task import PARTS, check_task
 
 NAMES = (
     "length",

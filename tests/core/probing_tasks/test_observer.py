@@ -3,15 +3,15 @@ import pytest
 import torch
 from passing import pass_texts
 
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError
-from core.passes.prepare import prepare, prepare_all
-from core.passes.question import answer
-from core.probing_tasks.observer import text_vectors
-from core.probing_tasks.question import vectors_question
-from core.probing_tasks.vectors import POOLINGS, pair_features, stacked, usual_pooling
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import prepare, prepare_all
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.probing_tasks.observer import text_vectors
+from attention_sieve.core.probing_tasks.question import vectors_question
+from attention_sieve.core.probing_tasks.vectors import POOLINGS, pair_features, stacked, usual_pooling
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("The black cat quickly chased the two birds on the mat.",)),
@@ -156,7 +156,7 @@ def test_packing_keeps_a_result(loaded):
 
 
 def test_a_removed_head_has_no_vector(loaded, tmp_path):
-    from core.importance.removal.remove import remove
+    from attention_sieve.core.importance.removal.remove import remove
 
     remove(loaded("bert").files, ((0, 1),), tmp_path / "without")
     found = vectors_of(load_checkpoint(find_checkpoint(str(tmp_path / "without")), device="cpu"), "cls")

@@ -7,10 +7,10 @@ from scipy.stats import pearsonr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import FOLDS, N_BINS, STRENGTHS, Labels, labels_of, score
-from core.probing_tasks.probes import probe as probes
-from core.probing_tasks.probes.probe import fit, predictions, probe
-from core.probing_tasks.task import Task
+from attention_sieve.core.probing_tasks.labels import FOLDS, N_BINS, STRENGTHS, Labels, labels_of, score
+from attention_sieve.core.probing_tasks.probes import probe as probes
+from attention_sieve.core.probing_tasks.probes.probe import fit, predictions, probe
+from attention_sieve.core.probing_tasks.task import Task
 
 
 def vectors_of(task, n_columns=6, planted=((0, 0), (1, 2)), **how):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from planted_concepts import made_task, planted_vectors
 
-from core.errors import AnalysisError
-from core.probing_tasks.labels import labels_of
-from core.probing_tasks.probes.probe import probe
-from core.probing_tasks.reconstruction import gain, percent_gain, ranking, reconstruct, usual_steps
-from core.probing_tasks.report import task_report
-from core.probing_tasks.vectors import Vectors
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.labels import labels_of
+from attention_sieve.core.probing_tasks.probes.probe import probe
+from attention_sieve.core.probing_tasks.reconstruction import gain, percent_gain, ranking, reconstruct, usual_steps
+from attention_sieve.core.probing_tasks.report import task_report
+from attention_sieve.core.probing_tasks.vectors import Vectors
 
 SHAPE = (2, 3)
 

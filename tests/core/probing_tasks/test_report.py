@@ -5,10 +5,10 @@ import pytest
 from planted_concepts import made_task, planted_vectors
 from scipy.stats import binomtest, pearsonr
 
-from core.errors import AnalysisError
-from core.probing_tasks.labels import labels_of
-from core.probing_tasks.probes.baselines import LENGTH, MAJORITY, WORDS, baselines
-from core.probing_tasks.report import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.labels import labels_of
+from attention_sieve.core.probing_tasks.probes.baselines import LENGTH, MAJORITY, WORDS, baselines
+from attention_sieve.core.probing_tasks.report import (
     LAYER,
     code_lengths,
     corrected,
@@ -17,9 +17,9 @@ from core.probing_tasks.report import (
     task_report,
     texts_of,
 )
-from core.probing_tasks.task import Example, Task
-from core.probing_tasks.vectors import Vectors
-from core.texts.text import Text
+from attention_sieve.core.probing_tasks.task import Example, Task
+from attention_sieve.core.probing_tasks.vectors import Vectors
+from attention_sieve.core.texts.text import Text
 
 SHAPE = (2, 3)
 PLANTED = (1, 2)

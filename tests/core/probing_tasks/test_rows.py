@@ -4,9 +4,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.probing_tasks.from_trees.rows import Candidate, at_most_of_a_unit, balanced_rows, most_classes
-from core.probing_tasks.parts import SHARES, split_units
-from core.probing_tasks.task import PARTS
+from attention_sieve.core.probing_tasks.from_trees.rows import Candidate, at_most_of_a_unit, balanced_rows, most_classes
+from attention_sieve.core.probing_tasks.parts import SHARES, split_units
+from attention_sieve.core.probing_tasks.task import PARTS
 
 CANDIDATES = st.lists(
     st.builds(

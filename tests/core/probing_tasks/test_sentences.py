@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from made_trees import HE_SAW_DOGS, conllu, flat
 
-from core.errors import TextError
-from core.probing_tasks.from_trees import sentences as module
-from core.probing_tasks.from_trees.sentences import (
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.probing_tasks.from_trees import sentences as module
+from attention_sieve.core.probing_tasks.from_trees.sentences import (
     Sentence,
     conllu_sentences,
     is_punctuation,
@@ -12,9 +12,9 @@ from core.probing_tasks.from_trees.sentences import (
     parsed_sentences,
     usable,
 )
-from core.texts.relations import ROOT, Dependencies
-from core.texts.text import Text
-from core.texts.words import Words
+from attention_sieve.core.texts.relations import ROOT, Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import Words
 
 
 def test_a_conllu_file_gives_its_trees_with_tags_and_documents():

@@ -3,8 +3,8 @@ import pytest
 import torch
 from regressions import regression
 
-from core.probing_tasks.probes import solver
-from core.probing_tasks.probes.solver import TOLERANCE, minimise
+from attention_sieve.core.probing_tasks.probes import solver
+from attention_sieve.core.probing_tasks.probes.solver import TOLERANCE, minimise
 
 STRENGTHS = (0.01, 1.0, 30.0)
 

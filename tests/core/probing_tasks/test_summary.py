@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from core.attention.settings import highest_head
-from core.probing_tasks.reconstruction import percent_gain
-from core.probing_tasks.summary import sorted_in_layers, task_similarity
+from attention_sieve.core.attention.settings import highest_head
+from attention_sieve.core.probing_tasks.reconstruction import percent_gain
+from attention_sieve.core.probing_tasks.summary import sorted_in_layers, task_similarity
 
 PROBING = "linear_head_wise_results__bert-base-uncased_"
 BEST = {

@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_trees import HE_SAW_DOGS, SHE_SANG, flat, tree
 
-from core.probing_tasks.from_trees import rows, surface
-from core.probing_tasks.from_trees.rows import LEAST_OF_A_CLASS, balanced_rows
-from core.probing_tasks.from_trees.surface import SENTENCES_OF_A_WORD, length, word_content
-from core.probing_tasks.from_trees.syntax import bigram_shift, top_relations, tree_depth, tree_depth_matched
+from attention_sieve.core.probing_tasks.from_trees import rows, surface
+from attention_sieve.core.probing_tasks.from_trees.rows import LEAST_OF_A_CLASS, balanced_rows
+from attention_sieve.core.probing_tasks.from_trees.surface import SENTENCES_OF_A_WORD, length, word_content
+from attention_sieve.core.probing_tasks.from_trees.syntax import (
+    bigram_shift,
+    top_relations,
+    tree_depth,
+    tree_depth_matched,
+)
 
 
 def chain(depth, n_words, name):

@@ -1,8 +1,8 @@
 import pytest
 
-from core.errors import AnalysisError
-from core.probing_tasks.task import PARTS, Example, Task, check_task
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task, check_task
+from attention_sieve.core.texts.text import Text
 
 
 def task_of(labels, *, is_regression=False):

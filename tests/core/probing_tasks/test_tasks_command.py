@@ -4,10 +4,10 @@ import json
 import pytest
 from made_trees import conllu, corpus, flat
 
-from core.__main__ import main
-from core.probing_tasks import tasks_command as module
-from core.probing_tasks.files.folders import read_tasks
-from core.probing_tasks.task import PARTS
+from attention_sieve.__main__ import main
+from attention_sieve.core.probing_tasks import tasks_command as module
+from attention_sieve.core.probing_tasks.files.folders import read_tasks
+from attention_sieve.core.probing_tasks.task import PARTS
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_trees import HE_SAW_DOGS, SHE_SANG, flat, tree
 
-from core.probing_tasks.from_trees.coordination_inversion import coordination_inversion
-from core.probing_tasks.from_trees.number_and_tense import object_number, subject_number, tense
-from core.probing_tasks.from_trees.odd_man_out import FREQUENCIES, odd_man_out
-from core.probing_tasks.from_trees.rows import balanced_rows
-from core.probing_tasks.task import PARTS
+from attention_sieve.core.probing_tasks.from_trees.coordination_inversion import coordination_inversion
+from attention_sieve.core.probing_tasks.from_trees.number_and_tense import object_number, subject_number, tense
+from attention_sieve.core.probing_tasks.from_trees.odd_man_out import FREQUENCIES, odd_man_out
+from attention_sieve.core.probing_tasks.from_trees.rows import balanced_rows
+from attention_sieve.core.probing_tasks.task import PARTS
 
 DOGS_SEE = tree("Dogs/NNS/2/nsubj see/VBP/0/root a/DT/4/det Cat/NN/2/dobj ././2/punct")
 IS_SEEN = tree("The/DT/2/det cat/NN/4/nsubjpass is/VBZ/4/auxpass seen/VBN/0/root often/RB/4/advmod")

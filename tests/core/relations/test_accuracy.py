@@ -15,9 +15,9 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 from statsmodels.api import OLS
 
-from core.checkpoints.find import load_checkpoint, randomly_initialised
-from core.passes.prepare import prepare
-from core.relations.accuracy import (
+from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.relations.accuracy import (
     ALL,
     AS_IN_CODE,
     DIRECTIONS,
@@ -28,12 +28,12 @@ from core.relations.accuracy import (
     relation_accuracies,
     syntactic_by_argmax,
 )
-from core.relations.cases import NO_RELATION, NONE, cases_of
-from core.relations.observer import predictions
-from core.relations.offsets import OFFSETS, best_offset
-from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import read_file
-from core.texts.words import Words
+from attention_sieve.core.relations.cases import NO_RELATION, NONE, cases_of
+from attention_sieve.core.relations.observer import predictions
+from attention_sieve.core.relations.offsets import OFFSETS, best_offset
+from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.text import read_file
+from attention_sieve.core.texts.words import Words
 
 LAYERS, HEADS = 2, 3
 SHAPE = (2, LAYERS, HEADS)

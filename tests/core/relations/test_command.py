@@ -9,14 +9,20 @@ import pytest
 from command_help import columns_in_help, own_columns
 from passing import SELF
 
-from core.attention.settings import PassSettings
-from core.errors import AnalysisError, TextError
-from core.passes.prepare import prepare, queries_text
-from core.relations.accuracy import ALL, ParsingSettings, TextPredictions, beats_baseline, relation_accuracies
-from core.relations.command import add_command
-from core.relations.observer import predictions
-from core.texts.relations import dependencies, parser_name
-from core.texts.text import read_file, read_typed
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.relations.accuracy import (
+    ALL,
+    ParsingSettings,
+    TextPredictions,
+    beats_baseline,
+    relation_accuracies,
+)
+from attention_sieve.core.relations.command import add_command
+from attention_sieve.core.relations.observer import predictions
+from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.core.texts.text import read_file, read_typed
 
 COLUMNS = [
     *("relation", "direction", "layer", "head", "cases", "left_out", "documents", "accuracy", "low", "high"),

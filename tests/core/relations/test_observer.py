@@ -6,13 +6,13 @@ import torch
 from eager_words import between_words, eager
 from passing import SELF
 
-import core.attention.observed
-from core.attention.settings import PassSettings
-from core.passes.prepare import prepare, queries_text
-from core.relations.observer import most_attended, predictions
-from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import Text
-from core.texts.words import FIRST_WORD, word_map, words_of
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.relations.observer import most_attended, predictions
+from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import FIRST_WORD, word_map, words_of
 
 TEXTS = (
     Text(("The unbelievable cat sat on the old mats.", "She drinks hot coffee, quickly.")),
@@ -98,8 +98,8 @@ def test_so_they_are_in_an_encoder_decoder_for_the_words_that_attend(kind, loade
 def test_small_tiles_and_small_batches_give_the_same(entries, loaded, monkeypatch):
     checkpoint = loaded("roberta")
     *_, whole = predicted(checkpoint, TEXTS)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     *_, tiled = predicted(checkpoint, TEXTS, batch_tokens=8)
     for of_text, expected in zip(tiled, whole, strict=True):
         np.testing.assert_array_equal(of_text, expected)

@@ -3,18 +3,18 @@ import pytest
 import torch
 from passing import SELF, measured_of, pass_texts
 
-from core.attention.observers import Tile
-from core.checkpoints.find import load_checkpoint, randomly_initialised
-from core.passes.prepare import prepare_all, with_relations
-from core.passes.question import answer
-from core.roles.controls import SEEDS, role_counts, shuffled_words
-from core.roles.hypotheses import Criterion
-from core.roles.measures import USUAL, ScoreSettings, role_scores
-from core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
-from core.roles.question import SCORES, permuted_keys_question
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.texts.text import Text
-from dashboard.samples import read_sample
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.roles.controls import SEEDS, role_counts, shuffled_words
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
+from attention_sieve.core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
+from attention_sieve.core.roles.question import SCORES, permuted_keys_question
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.samples import read_sample
 
 TEXTS = [Text(("The black cat sat on the red mat.", "She ate it.")), Text(("Two dogs quickly ran.",)), Text(("Eat!",))]
 
@@ -109,8 +109,8 @@ def test_the_orders_of_a_text_do_not_depend_on_the_texts_beside_it(family, loade
     checkpoint = loaded(family)
     alone = [with_permuted_keys(checkpoint, [text])[0] for text in TEXTS]
     together = with_permuted_keys(checkpoint, TEXTS)
-    monkeypatch.setattr("core.attention.observed.TILE_ENTRIES", 1)
-    monkeypatch.setattr("core.attention.observed.LEAST_QUERIES", 2)
+    monkeypatch.setattr("attention_sieve.core.attention.observed.TILE_ENTRIES", 1)
+    monkeypatch.setattr("attention_sieve.core.attention.observed.LEAST_QUERIES", 2)
     in_small_tiles = with_permuted_keys(checkpoint, TEXTS[::-1])[::-1]
     for one, other, third in zip(alone, together, in_small_tiles, strict=True):
         np.testing.assert_allclose(one.measures, other.measures, rtol=1e-4, atol=1e-5)

@@ -8,14 +8,14 @@ from naive import Layout
 from passing import SELF, measured_of, of_source, pass_texts
 from small_checkpoints import CAUSAL
 
-from core.attention.settings import PassSettings
-from core.passes.question import answer
-from core.roles.measures import RoleScores, RoleSet, ScoreSettings, role_scores
-from core.roles.question import SCORES, each_alone, scores_question
-from core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES
-from core.roles.scores import score_batch
-from core.roles.sieves import batch_sieves, sieve_cells
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.roles.measures import RoleScores, RoleSet, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
+from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("the cat saw the dog that saw the cat",)),

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from core.errors import AnalysisError
-from core.roles.tables import SCORE_COLUMNS, read_score_table
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.tables import SCORE_COLUMNS, read_score_table
 
 NUMBERS = {name: [0.0, 1.0] for name in SCORE_COLUMNS}
 

@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from core.errors import AnalysisError
-from core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, role_tests, untested
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, role_tests, untested
 
 TEXTS, LAYERS, HEADS = 9, 3, 4
 ROLES = ("local", "block")

@@ -5,18 +5,18 @@ import pytest
 from passing import SELF, pass_texts, whole_map
 from scipy import stats
 
-from core.attention.settings import PassSettings
-from core.errors import AnalysisError
-from core.passes.prepare import prepare_all
-from core.passes.question import answer
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.matched_pairs import TextMatches, matched_pairs, matched_tests
-from core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
-from core.roles.question import MATCHED_PAIRS, SCORES
-from core.roles.roles import ROLES
-from core.texts.relations import RELATIONS, dependencies
-from core.texts.text import Text
-from dashboard.samples import read_sample
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.matched_pairs import TextMatches, matched_pairs, matched_tests
+from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.relations import RELATIONS, dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.samples import read_sample
 
 
 def gold(words, heads, relations):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from core.errors import AnalysisError
-from core.roles.measures import USUAL, ScoreSettings, TextMeasures, role_scores
-from core.roles.roles import FINE_ROLES, ROLES
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.measures import USUAL, ScoreSettings, TextMeasures, role_scores
+from attention_sieve.core.roles.roles import FINE_ROLES, ROLES
 
 TEXTS, LAYERS, HEADS = 4, 2, 3
 NAN = float("nan")

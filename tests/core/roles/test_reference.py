@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from passing import look_at, measured_of, of_source, whole_map
 
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.roles import ROLES
-from core.texts import relations as parses
-from core.texts.relations import RELATIONS, Relation, parse, token_pairs
-from core.texts.text import read_file
-from core.texts.tokens import tokenize
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts import relations as parses
+from attention_sieve.core.texts.relations import RELATIONS, Relation, parse, token_pairs
+from attention_sieve.core.texts.text import read_file
+from attention_sieve.core.texts.tokens import tokenize
 
 TASKS = ("qnli", "sst-2")
 THEIR_NAMES = {"delimiter": "delim", "delimiter:cls": "delim_cls", "delimiter:sep": "delim_sep", "block": "block"}

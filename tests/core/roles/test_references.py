@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from made_texts import pair, text
 from passing import measured_of, of_source, pass_texts
 
-from core.attention.settings import Reach
-from core.passes.prepare import with_relations
-from core.roles.measures import USUAL, ScoreSettings, role_scores
-from core.roles.references import greatest_weighted_ratio
-from core.roles.roles import ROLES
-from core.roles.sieves import batch_sieves, sieve_cells
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import Reach
+from attention_sieve.core.passes.prepare import with_relations
+from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
+from attention_sieve.core.roles.references import greatest_weighted_ratio
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
+from attention_sieve.core.texts.text import Text
 
 WAYS = ("dependent-to-head", "head-to-dependent")
 PAIRS = [pair("nsubj", (2, 3), (1,)), pair("amod", (4,), (6, 7)), pair("dobj", (6,), (2,))]
@@ -125,7 +125,7 @@ def test_tokens_that_are_appended_change_no_share_of_a_head_that_leaves_them_alo
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("reach", [Reach(), Reach(back=3), Reach(back=3, ahead=2)])
 def test_uniform_attention_has_share_zero_and_scores_its_reference(causal, reach):
-    from core.attention.settings import live_keys
+    from attention_sieve.core.attention.settings import live_keys
 
     of_text = of_source(text(7, 3), PAIRS)
     sieves = batch_sieves([of_text], causal, reach)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.roles.roles import (
+from attention_sieve.core.roles.roles import (
     COARSE_ROLES,
     FINE_ROLES,
     ROLES,
@@ -16,7 +16,7 @@ from core.roles.roles import (
     shown_roles,
     similar_heads,
 )
-from core.statistics.overlap import Overlap, overlap
+from attention_sieve.core.statistics.overlap import Overlap, overlap
 
 LAYERS, HEADS = 2, 3
 ANY_HOLDS = arrays(bool, (len(ROLES), LAYERS, HEADS), elements=st.booleans())

@@ -8,15 +8,15 @@ from naive import Layout
 from passing import SELF, Recorder, measures_of, of_source, pass_texts, whole_map
 from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 
-import core.attention.observed
-from core.attention.observed import observe
-from core.attention.settings import PassSettings, Window
-from core.passes.batches import model_inputs, plan_batches
-from core.roles.measures import USUAL
-from core.roles.scores import ScoreObserver, score_batch
-from core.roles.sieves import batch_sieves
-from core.texts.relations import TokenPair
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings, Window
+from attention_sieve.core.passes.batches import model_inputs, plan_batches
+from attention_sieve.core.roles.measures import USUAL
+from attention_sieve.core.roles.scores import ScoreObserver, score_batch
+from attention_sieve.core.roles.sieves import batch_sieves
+from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("The black cat sat unbelievably quickly.",)),
@@ -164,8 +164,8 @@ def test_a_text_scores_the_same_alone_padded_and_in_any_order(family, loaded, ex
 def test_small_tiles_give_the_same_scores(family, entries, loaded, expected, monkeypatch):
     checkpoint = loaded(family, "float64")
     texts, pairs, by_definition = expected(family, checkpoint)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     tiles = seen_tiles(checkpoint, texts)
     assert len(tiles) > 4
     assert any(queries.stop - queries.start < len(texts[0].ids) for _, queries in tiles)
@@ -176,7 +176,7 @@ def test_tiles_of_whole_texts_give_the_same_scores(loaded, expected, monkeypatch
     checkpoint = loaded("bert", "float64")
     texts, pairs, by_definition = expected("bert", checkpoint)
     width = max(len(text.ids) for text in texts)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 2 * 3 * width * width)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 2 * 3 * width * width)
     tiles = seen_tiles(checkpoint, texts)
     assert {texts.stop - texts.start for texts, _ in tiles} == {1, 2}
     assert {(queries.start, queries.stop) for _, queries in tiles} == {(0, width)}
@@ -332,15 +332,15 @@ def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, monke
     type_ids = text.source.type_ids if checkpoint.takes_type_ids else None
     eager = naive.eager_attention(type(checkpoint.model), folders(family), text.source.ids, type_ids)
     np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
 
 
 def test_maps_are_kept_of_the_texts_that_were_asked_for(loaded, monkeypatch):
     checkpoint = loaded("gpt2", "float64")
     texts = pass_texts(checkpoint, TEXTS[:4])
-    monkeypatch.setattr(core.roles.scores, "OVERVIEW_BLOCKS", 5)
+    monkeypatch.setattr(attention_sieve.core.roles.scores, "OVERVIEW_BLOCKS", 5)
     width = texts[3].n_tokens
     whole, part = Window((0, texts[1].n_tokens), (0, texts[1].n_tokens)), Window((4, 9), (1, 3))
     found = score_batch(checkpoint, texts, SELF, {1: whole, 3: part}).maps
@@ -369,7 +369,7 @@ def test_no_text_makes_no_batch():
 def test_several_batches_keep_their_texts_apart(loaded, expected, monkeypatch):
     checkpoint = loaded("bert")
     texts, pairs, by_definition = expected("bert", checkpoint)
-    monkeypatch.setitem(core.passes.batches.BATCH_TOKENS, "cpu", 20)
+    monkeypatch.setitem(attention_sieve.core.passes.batches.BATCH_TOKENS, "cpu", 20)
     assert len(plan_batches([len(text.ids) for text in texts], 20)) == 4
     assert close(scores(checkpoint, texts, pairs), by_definition)
 

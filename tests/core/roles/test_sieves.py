@@ -7,12 +7,12 @@ from made_texts import pair, text
 from naive import Layout
 from passing import of_source
 
-from core.attention.settings import Window
-from core.passes.texts import PassText
-from core.roles.measures import SYNTACTIC_MEASURES, USUAL
-from core.roles.roles import LOCAL_RADIUS, ROLES, Band, query_sides
-from core.roles.sieves import batch_sieves, sieve_cells
-from core.texts.relations import RELATIONS
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import SYNTACTIC_MEASURES, USUAL
+from attention_sieve.core.roles.roles import LOCAL_RADIUS, ROLES, Band, query_sides
+from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
+from attention_sieve.core.texts.relations import RELATIONS
 
 LOCAL = Band(-LOCAL_RADIUS, LOCAL_RADIUS)
 ROLES_WITHOUT_PAIRS = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block")

@@ -1,10 +1,10 @@
 import numpy as np
 
-from core.attention.settings import head_names
-from core.comparison.differences import paired_tests
-from core.comparison.tables import comparison_table, role_change_table, transition_table
-from core.comparison.transitions import Transition, role_changes
-from core.texts.text import Text, texts_sha256
+from attention_sieve.core.attention.settings import head_names
+from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.comparison.tables import comparison_table, role_change_table, transition_table
+from attention_sieve.core.comparison.transitions import Transition, role_changes
+from attention_sieve.core.texts.text import Text, texts_sha256
 
 NAMES = ("local", "block")
 SHAPE = (5, 2, 3, 4)

@@ -7,11 +7,11 @@ from command_help import columns_in_help, own_columns
 from passing import SELF, prepare
 from scipy.spatial.distance import squareform
 
-from core.errors import AnalysisError
-from core.similarity.command import add_command
-from core.similarity.distances import DistanceSettings, head_distances
-from core.similarity.observer import text_distances
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.similarity.command import add_command
+from attention_sieve.core.similarity.distances import DistanceSettings, head_distances
+from attention_sieve.core.similarity.observer import text_distances
+from attention_sieve.core.texts.text import Text
 
 COLUMNS = ["layer_a", "head_a", "layer_b", "head_b", "divergence", "sum", "relative_a_b", "relative_b_a"]
 TYPED = ("the black cat sat on the mat", "who ran ||| a dog ran where it sat", "it is")

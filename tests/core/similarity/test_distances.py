@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import MDS
 
-from core.similarity.distances import (
+from attention_sieve.core.similarity.distances import (
     HeadDistances,
     TextDistances,
     closest_pair,
@@ -19,7 +19,7 @@ from core.similarity.distances import (
     nearest_heads,
     within_and_between,
 )
-from core.similarity.layout import groups, head_plane, head_tree
+from attention_sieve.core.similarity.layout import groups, head_plane, head_tree
 
 N_LAYERS, N_HEADS = 2, 3
 

@@ -12,16 +12,16 @@ from scipy.stats import entropy
 from small_checkpoints import N_DECODER_HEADS, N_DECODER_LAYERS, N_HEADS, N_LAYERS, save
 from transformers import AutoModel
 
-import core.attention.observed
-import core.similarity.distances
-import core.similarity.observer
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError
-from core.passes.batches import model_inputs
-from core.similarity.distances import MOST, DistanceSettings, sampled_queries
-from core.similarity.observer import divergences, text_distances
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+import attention_sieve.core.similarity.distances
+import attention_sieve.core.similarity.observer
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.similarity.distances import MOST, DistanceSettings, sampled_queries
+from attention_sieve.core.similarity.observer import divergences, text_distances
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("The quick cat sat on the old mat.", "She drinks hot coffee.")),
@@ -101,9 +101,9 @@ def test_so_they_do_for_each_attention_of_an_encoder_decoder(kind, loaded):
 @pytest.mark.parametrize("entries", [50, 700])
 def test_small_tiles_and_small_groups_of_pairs_give_the_same(family, entries, loaded, monkeypatch):
     whole = found(loaded(family))
-    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
-    monkeypatch.setattr(core.similarity.observer, "PAIR_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    monkeypatch.setattr(attention_sieve.core.similarity.observer, "PAIR_ENTRIES", entries)
     for one, other in zip(found(loaded(family)), whole, strict=True):
         np.testing.assert_allclose(one.pairs, other.pairs, atol=1e-6)
         np.testing.assert_allclose(one.relative, other.relative, rtol=5e-6, atol=1e-6)
@@ -148,14 +148,14 @@ def test_a_long_text_is_looked_at_in_a_sample_of_its_rows(loaded):
 
 def test_the_rows_of_a_text_fit_into_the_memory_that_is_named(monkeypatch):
     np.testing.assert_array_equal(sampled_queries(5, 7, 6), range(5))
-    monkeypatch.setattr(core.similarity.distances, "MAP_ENTRIES", 100)
+    monkeypatch.setattr(attention_sieve.core.similarity.distances, "MAP_ENTRIES", 100)
     assert len(sampled_queries(5, 7, 6)) == 2
     assert len(sampled_queries(5, 700, 6)) == 1
     np.testing.assert_array_equal(sampled_queries(500, 7, 6), sampled_queries(500, 7, 6))
 
 
 def test_batches_hold_no_more_maps_than_named(loaded, monkeypatch):
-    monkeypatch.setattr(core.similarity.observer, "MAP_ENTRIES", 20 * 6 * 8)
+    monkeypatch.setattr(attention_sieve.core.similarity.observer, "MAP_ENTRIES", 20 * 6 * 8)
     batches = list(text_distances(loaded("bert"), prepared(loaded("bert"), TEXTS * 2), SELF, DistanceSettings(rows=8)))
     assert len(batches) > 2
     monkeypatch.undo()
@@ -195,7 +195,7 @@ def test_less_than_one_row_is_refused():
 
 def compared(*maps):
     """Divergences of maps [row key] given as lists."""
-    maps = torch.tensor(maps, dtype=torch.float64) + core.similarity.observer.FLOOR
+    maps = torch.tensor(maps, dtype=torch.float64) + attention_sieve.core.similarity.observer.FLOOR
     return divergences(maps, (maps.log() * maps).sum(-1)).numpy()
 
 
@@ -212,7 +212,7 @@ def test_pairs_by_hand():
 def test_pairs_are_symmetric_bounded_and_scipys(n_maps, n_rows, n_keys, seed, sharpness):
     generator = torch.Generator().manual_seed(seed)
     maps = torch.softmax(sharpness * torch.randn((n_maps, n_rows, n_keys), generator=generator), -1)
-    maps = maps + core.similarity.observer.FLOOR
+    maps = maps + attention_sieve.core.similarity.observer.FLOOR
     pairs = divergences(maps, (maps.log() * maps).sum(-1)).numpy()
     turned = divergences(maps.flip(0), (maps.log() * maps).sum(-1).flip(0)).numpy()
     np.testing.assert_allclose(squareform(turned)[::-1, ::-1], squareform(pairs), atol=1e-6)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from core.statistics.by_role import compare_by_role, superiority_interval
+from attention_sieve.core.statistics.by_role import compare_by_role, superiority_interval
 
 CHANCE = np.random.default_rng(5)
 SHAPE = (4, 6)

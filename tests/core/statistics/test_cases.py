@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge
-from core.statistics.key_matched import Joined
-from core.statistics.means import wilson
+from attention_sieve.core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge
+from attention_sieve.core.statistics.key_matched import Joined
+from attention_sieve.core.statistics.means import wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)
 RIGHT[0, 2] = [1, 0, 1, 0, 1]

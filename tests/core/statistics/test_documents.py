@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from statsmodels.api import OLS
 
-from core.statistics.cases import judge
-from core.statistics.documents import (
+from attention_sieve.core.statistics.cases import judge
+from attention_sieve.core.statistics.documents import (
     above_zero,
     design_effect,
     document_means,
@@ -19,7 +19,7 @@ from core.statistics.documents import (
     n_documents,
     share_interval,
 )
-from core.statistics.means import wilson
+from attention_sieve.core.statistics.means import wilson
 
 
 def simulated(seed, n_documents=30, spread=0.8):

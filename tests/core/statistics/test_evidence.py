@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import special, stats
 from scipy.optimize import brentq
 
-from core.errors import AnalysisError
-from core.statistics.evidence import STAKES, TOGETHER, e_bh, evidence_path, log_evidence, lower_bound
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.statistics.evidence import STAKES, TOGETHER, e_bh, evidence_path, log_evidence, lower_bound
 
 NAN = float("nan")
 TAU, ALPHA, RUNS = 3.0, 0.05, 2_000

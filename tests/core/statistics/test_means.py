@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from core.statistics.means import adjusted, rejects
+from attention_sieve.core.statistics.means import adjusted, rejects
 
 SOME_P = arrays(
     np.float64,

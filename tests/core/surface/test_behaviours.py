@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from core.surface.behaviours import BEHAVIOURS, behaviours
-from core.surface.statistics import HeadStatistics
+from attention_sieve.core.surface.behaviours import BEHAVIOURS, behaviours
+from attention_sieve.core.surface.statistics import HeadStatistics
 
 
 def statistics(**of_first_head):

@@ -9,17 +9,17 @@ from command_help import columns_in_help, own_columns
 from passing import SELF
 from small_checkpoints import TOKENIZERS, config
 
-from core.errors import AnalysisError, TextError
-from core.passes.collect import collect
-from core.passes.prepare import prepare
-from core.surface.command import COLUMNS, add_command
-from core.surface.frequencies import read_frequencies
-from core.surface.key_kinds import SurfaceSettings
-from core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
-from core.surface.observer import surface_collector
-from core.surface.per_text import KEY_KINDS
-from core.surface.statistics import head_statistics, layer_statistics
-from core.texts.text import Text
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.surface.command import COLUMNS, add_command
+from attention_sieve.core.surface.frequencies import read_frequencies
+from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
+from attention_sieve.core.surface.observer import surface_collector
+from attention_sieve.core.surface.per_text import KEY_KINDS
+from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
+from attention_sieve.core.texts.text import Text
 
 TYPED = ("the black cat sat on the mat.", "who ran ||| a dog ran, where it sat", "it is")
 TEXTS = (Text((TYPED[0],)), Text(("who ran", "a dog ran, where it sat")), Text((TYPED[2],)))

@@ -3,9 +3,9 @@ import gzip
 import numpy as np
 import pytest
 
-import core.surface.frequencies
-from core.errors import TextError
-from core.surface.frequencies import (
+import attention_sieve.core.surface.frequencies
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.surface.frequencies import (
     UNREADABLE,
     FrequencyList,
     english_frequencies,
@@ -14,8 +14,8 @@ from core.surface.frequencies import (
     text_frequencies,
     token_words,
 )
-from core.texts.text import Text
-from core.texts.tokens import tokenize
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
 
 
 def ranked(found):
@@ -90,10 +90,10 @@ def test_a_list_that_cannot_be_read_is_told_with_its_line(name, content, message
 
 
 def test_lists_without_end_are_refused(monkeypatch):
-    monkeypatch.setattr(core.surface.frequencies, "MAX_WORDS", 2)
+    monkeypatch.setattr(attention_sieve.core.surface.frequencies, "MAX_WORDS", 2)
     with pytest.raises(TextError, match="more than 2 words"):
         read_frequencies("words.txt", b"a\nb\nc")
-    monkeypatch.setattr(core.surface.frequencies, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(attention_sieve.core.surface.frequencies, "MAX_BYTES", 1_000_000)
     with pytest.raises(TextError, match="larger than 1 MB"):
         read_frequencies("words.txt.gz", gzip.compress(b"a\n" * 600_000))
 

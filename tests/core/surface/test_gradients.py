@@ -7,17 +7,17 @@ import transformers
 from passing import SELF
 from small_checkpoints import TOKENIZERS, config
 
-import core.attention.observed
-import core.surface.gradients
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError
-from core.passes.masked_tokens import masked_tokens
-from core.passes.prepare import prepare
-from core.surface.gradients import attention_gradients, check_gradients
-from core.surface.per_text import KEY_KINDS
-from core.surface.statistics import gradient_statistics
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+import attention_sieve.core.surface.gradients
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.masked_tokens import masked_tokens
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.surface.gradients import attention_gradients, check_gradients
+from attention_sieve.core.surface.per_text import KEY_KINDS
+from attention_sieve.core.surface.statistics import gradient_statistics
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (
     Text(("the two dogs ran, who sat on a mat.",)),
@@ -89,8 +89,8 @@ def mean_by_kind(gradients, checkpoint, text, masked):
 @pytest.fixture(params=["one tile", "small tiles"])
 def tiles(request, monkeypatch):
     if request.param == "small tiles":
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 150)
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 2)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 150)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 2)
 
 
 @pytest.mark.usefixtures("tiles")
@@ -145,7 +145,7 @@ def test_keys_beyond_a_window_do_not_count(guessing):
 
 
 def test_shared_keys_and_values_are_told_apart_by_their_heads(guessing):
-    from core.surface.gradients import _KindSums
+    from attention_sieve.core.surface.gradients import _KindSums
 
     checkpoint = guessing("bert")
     text = prepare(checkpoint, TEXTS[1], SELF)
@@ -204,7 +204,7 @@ def test_a_model_in_its_own_way_is_refused(guessing):
 
 
 def test_a_text_whose_maps_would_fill_the_memory_is_refused(guessing, monkeypatch):
-    monkeypatch.setattr(core.passes.batches, "MOST_ENTRIES", 6 * 10**2)
+    monkeypatch.setattr(attention_sieve.core.passes.batches, "MOST_ENTRIES", 6 * 10**2)
     checkpoint = guessing("bert")
     text = prepare(checkpoint, TEXTS[0], SELF)
     with pytest.raises(AnalysisError, match=rf"has {text.n_tokens} tokens.* beyond 10\."):

@@ -9,19 +9,19 @@ import torch
 from naive import eager_maps
 from passing import SELF, Recorder, of_source
 
-import core.attention.observed
-from core.attention.observed import observe
-from core.attention.observers import Tile
-from core.attention.settings import PassSettings, Reach
-from core.checkpoints.checkpoint import AttentionLayers
-from core.passes.batches import model_inputs
-from core.passes.collect import collect
-from core.passes.prepare import prepare
-from core.surface.key_kinds import SurfaceSettings, key_kinds, uniform_entropies
-from core.surface.observer import SurfaceObserver, surface_collector
-from core.surface.per_text import KEY_KINDS, SHARES
-from core.surface.statistics import head_statistics
-from core.texts.text import Text
+import attention_sieve.core.attention.observed
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.settings import PassSettings, Reach
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
+from attention_sieve.core.passes.batches import model_inputs
+from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.surface.key_kinds import SurfaceSettings, key_kinds, uniform_entropies
+from attention_sieve.core.surface.observer import SurfaceObserver, surface_collector
+from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES
+from attention_sieve.core.surface.statistics import head_statistics
+from attention_sieve.core.texts.text import Text
 
 NAN = float("nan")
 TEXTS = (
@@ -37,8 +37,8 @@ ENOUGH = 14
 @pytest.fixture(params=["one tile", "small tiles"])
 def tiles(request, monkeypatch):
     if request.param == "small tiles":
-        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 150)
-        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 2)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 150)
+        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 2)
 
 
 def found_of(checkpoint, prepared, settings=SELF, **options):

@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 from passing import SELF
 from scipy import stats
 
-from core.attention.observers import Tile
-from core.passes.prepare import prepare
-from core.surface.frequencies import FrequencyList
-from core.surface.labels import (
+from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.surface.frequencies import FrequencyList
+from attention_sieve.core.surface.labels import (
     NEAR,
     OFFSETS,
     RADIUS,
@@ -24,10 +24,10 @@ from core.surface.labels import (
     positional,
     rare_shares,
 )
-from core.surface.observer import SurfaceObserver
-from core.surface.per_text import SHARES, SPREAD, TextSurface
-from core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
-from core.texts.text import Text
+from attention_sieve.core.surface.observer import SurfaceObserver
+from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextSurface
+from attention_sieve.core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
+from attention_sieve.core.texts.text import Text
 
 NAN = float("nan")
 N_LAYERS, N_HEADS = 2, 3

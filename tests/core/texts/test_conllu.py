@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
-from core.errors import TextError
-from core.texts.conllu import checked_tree, read_conllu
-from core.texts.text import MAX_TEXTS, Text, read_file
-from core.texts.tokens import tokenize
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.conllu import checked_tree, read_conllu
+from attention_sieve.core.texts.text import MAX_TEXTS, Text, read_file
+from attention_sieve.core.texts.tokens import tokenize
 
 HE_SAW = Text(("He saw her .",), (("He", "saw", "her", "."),), ((2, 0, 2, 2),), (("nsubj", "root", "obj", "punct"),))
 IT_RAN = Text(("It ran",), (("It", "ran"),), ((2, 0),), (("nsubj", "root"),))

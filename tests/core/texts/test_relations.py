@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
-from core.errors import AnalysisError
-from core.texts import relations as parses
-from core.texts.relations import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts import relations as parses
+from attention_sieve.core.texts.relations import (
     ROOT,
     Relation,
     dependencies,
@@ -20,8 +20,8 @@ from core.texts.relations import (
     token_pairs_of,
     with_tree,
 )
-from core.texts.text import Text
-from core.texts.tokens import tokenize
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
 
@@ -392,7 +392,7 @@ def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
 @pytest.mark.parametrize("at_once", [None, 40])
 def test_pairs_of_many_texts_at_once_are_those_of_each_alone(at_once, monkeypatch):
     if at_once is not None:
-        monkeypatch.setattr("core.texts.relations.SPAN_CELLS", at_once)
+        monkeypatch.setattr("attention_sieve.core.texts.relations.SPAN_CELLS", at_once)
     segments = [TRICKY, ("dogs",), ("She eats red apples.",), TRICKY[::-1], ("unbelievable cats ran",)]
     texts = [tokenize(Text(each), TOKENIZERS["bert"](), 500) for each in segments]
     found = list(parse([Text(each) for each in segments]))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.errors import ColumnsNeeded, TextError
-from core.texts.tables import KNOWN_COLUMNS
-from core.texts.text import (
+from attention_sieve.core.errors import ColumnsNeeded, TextError
+from attention_sieve.core.texts.tables import KNOWN_COLUMNS
+from attention_sieve.core.texts.text import (
     COUNTED_TEXTS,
     MAX_BYTES,
     MAX_CHARACTERS,

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from small_checkpoints import TOKENIZERS
 
-from core.errors import NoTokens, TextTooLong
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, as_decoder_input, tokenize
+from attention_sieve.core.errors import NoTokens, TextTooLong
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, as_decoder_input, tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
 TRICKY = Text(

@@ -7,10 +7,19 @@ from hypothesis import strategies as st
 from passing import pass_texts, whole_map
 from small_checkpoints import TOKENIZERS
 
-from core.comparison.words import common_words, word_attention
-from core.texts.text import Text, read_typed
-from core.texts.tokens import SPECIAL, tokenize
-from core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, SPECIALS, WordMap, Words, word_map, words_of
+from attention_sieve.core.comparison.words import common_words, word_attention
+from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.tokens import SPECIAL, tokenize
+from attention_sieve.core.texts.words import (
+    CLS_WORD,
+    FIRST_WORD,
+    OTHER_SPECIAL,
+    SPECIALS,
+    WordMap,
+    Words,
+    word_map,
+    words_of,
+)
 
 KINDS = ("bert", "roberta", "gpt2", "albert", "t5", "xlnet", "llama")
 PAIR = Text(("Unbelievable  cats!", "She doesn't, however, eat."))

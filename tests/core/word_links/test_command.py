@@ -5,7 +5,7 @@ import pytest
 from command_help import columns_in_help, own_columns
 from planted import save_planted
 
-from core.__main__ import main
+from attention_sieve.__main__ import main
 
 TEXTS = "a dog ran where she chased the cat .\ntwo birds eat red apples where she chased a black cat .\nwho ran?\n"
 

@@ -7,15 +7,15 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 from statsmodels.api import OLS
 
-from core import analysis
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError
-from core.texts.relations import Dependencies
-from core.texts.text import Text
-from core.texts.words import words_of
-from core.word_links.on_corpus import pattern_links
-from core.word_links.pattern import Pattern, PatternAttention, PatternText
+from attention_sieve.core import analysis
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.word_links.on_corpus import pattern_links
+from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 
 HEADS, RELATIONS = (2, 0, 2, 2), ("nsubj", "root", "obj", "punct")
 

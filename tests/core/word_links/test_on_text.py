@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from made_words import even, looked, tokenized
 
-from core.attention.settings import Reach, Window
-from core.errors import AnalysisError
-from core.passes.texts import PassText
-from core.texts.tokens import SPECIAL
-from core.word_links.on_text import other_words, word_links, words_on
+from attention_sieve.core.attention.settings import Reach, Window
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.on_text import other_words, word_links, words_on
 
 
 def word(name, occurrence=1, window=(0, 8)):

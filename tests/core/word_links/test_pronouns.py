@@ -7,10 +7,10 @@ import pytest
 from made_words import even, looked, tokenized
 from passing import look_at
 
-from core.attention.settings import Window
-from core.passes.texts import PassText
-from core.texts.tokens import SPECIAL
-from core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounSentence, follower, pronoun_link
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.pronouns import LEAST_EXCESS, PRONOUNS, PronounSentence, follower, pronoun_link
 
 SENTENCE = PronounSentence("My brother broke his phone.", "his", "brother")
 TOKENS = ("[CLS]", "my", "bro", "##ther", "broke", "his", "phone", ".", "[SEP]")

@@ -10,15 +10,15 @@ from made_words import even, looked, tokenized
 from passing import look_at
 from small_checkpoints import save
 
-from core import analysis
-from core.attention.settings import PassSettings, Reach
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.texts import PassText
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL
-from core.word_links.habits import FURTHEST, Habits, habits_of, text_distances, word_attention
-from core.word_links.question import DISTANCES
-from core.word_links.surprising import surprising_links
+from attention_sieve.core import analysis
+from attention_sieve.core.attention.settings import PassSettings, Reach
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.core.word_links.habits import FURTHEST, Habits, habits_of, text_distances, word_attention
+from attention_sieve.core.word_links.question import DISTANCES
+from attention_sieve.core.word_links.surprising import surprising_links
 
 TOKENS = ("[CLS]", "my", "bro", "##ther", "broke", "his", "phone", ".", "[SEP]")
 WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, 5, SPECIAL)
@@ -213,7 +213,7 @@ def test_a_checkpoint_of_30_layers_with_9_heads_has_links_of_270(tmp_path):
 
 def test_his_means_brother_in_the_bundled_checkpoint(bundled):
     """Numbers as in the study of the design notes."""
-    from dashboard.samples import read_sample
+    from attention_sieve.dashboard.samples import read_sample
 
     habits = habits_of(analysis.results(bundled, DISTANCES, read_sample("both")))
     links = surprising_links(look_at(bundled, Text(("My brother broke his new phone.",)))[0], habits)

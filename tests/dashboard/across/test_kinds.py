@@ -5,10 +5,10 @@ import re
 import pytest
 from reading import arcs, overview, said, sent
 
-from cache.serving.requests import Status
-from dashboard import controls, wording
-from dashboard.samples import read_sample
-from dashboard.views.roles.wording import looks_back
+from attention_sieve.cache.serving.requests import Status
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.views.roles.wording import looks_back
 
 PAIR = "the cat sat on a mat ||| the dog ran"
 """Source and target of different lengths."""

@@ -3,10 +3,10 @@
 import pytest
 from reading import arcs
 
-from dashboard import controls, link, state, wording
-from dashboard.components.arcs.look import NAMES
-from dashboard.components.kept_text import mark_of
-from dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard import controls, link, state, wording
+from attention_sieve.dashboard.components.arcs.look import NAMES
+from attention_sieve.dashboard.components.kept_text import mark_of
+from attention_sieve.dashboard.plain import WORD_JOINER
 
 TEXT = "Why did mosquitoes leave? ||| They had lost a kitten."
 LINKS = {

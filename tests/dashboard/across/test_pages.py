@@ -8,12 +8,12 @@ from reading import arcs, said, sent
 from small_checkpoints import save
 from streamlit.util import calc_hash
 
-from core.errors import CheckpointError
-from core.roles.uncertainty.stability import RESAMPLES
-from dashboard import controls, wording
-from dashboard.plain import WORD_JOINER, plain
-from dashboard.views.inspect import wording as inspect_wording
-from dashboard.views.word_links.choice import TABS
+from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.roles.uncertainty.stability import RESAMPLES
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.plain import WORD_JOINER, plain
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
+from attention_sieve.dashboard.views.word_links.choice import TABS
 
 FILE = b"The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
@@ -270,7 +270,7 @@ def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app
 def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):
     scores = {"head": "2-5", TABS: "Scores"}
     assert "every score" not in [each.key for each in app(**scores).toggle]
-    monkeypatch.setattr("dashboard.views.inspect.head_card.MOST_MARKS", 10)
+    monkeypatch.setattr("attention_sieve.dashboard.views.inspect.head_card.MOST_MARKS", 10)
     at = app(**scores)
     assert at.get("plotly_chart") == [], "Plotly's code is fetched for nobody who did not ask"
     at.toggle(key="every score").set_value(True).run()

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from reading import choose_heads, sent
 
-from cache.engine import Engine
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.tables import head_table
-from core.texts.text import read_typed
-from dashboard import controls
-from dashboard.files.provenance import caption, corpus_facts
-from dashboard.state import Choice
-from dashboard.views.inspect import wording as inspect_wording
-from dashboard.views.similar import wording as similar_wording
-from dashboard.views.word_links.choice import TABS
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.roles.tables import head_table
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.provenance import caption, corpus_facts
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
+from attention_sieve.dashboard.views.similar import wording as similar_wording
+from attention_sieve.dashboard.views.word_links.choice import TABS
 
 SHARE = "share above chance"
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."

@@ -17,16 +17,16 @@ from PIL import Image
 from reading import data_of
 from streamlit.testing.v1 import AppTest
 
-from core.attention.settings import Window
-from core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
-from dashboard.components.grid import chosen_heads
-from dashboard.components.overview import attention_overview, chosen_window
-from dashboard.components.venn import selected_combination
-from dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
-from dashboard.figures.roles.combinations import code, exact_name, ordered, total
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.grid_svg import grid_svg
-from dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
+from attention_sieve.dashboard.components.grid import chosen_heads
+from attention_sieve.dashboard.components.overview import attention_overview, chosen_window
+from attention_sieve.dashboard.components.venn import selected_combination
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
+from attention_sieve.dashboard.figures.roles.combinations import code, exact_name, ordered, total
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
 
 COMPONENTS = Path(__file__).parents[3] / "dashboard" / "components"
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" </script> \x00'
@@ -44,9 +44,9 @@ def grid_page() -> None:
     import numpy as np
     import streamlit as st
 
-    from core.roles.roles import COARSE_ROLES, ROLES
-    from dashboard.components.grid import role_grid
-    from dashboard.figures.roles.grid import RoleGrid
+    from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+    from attention_sieve.dashboard.components.grid import role_grid
+    from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
     if st.session_state.get("elsewhere"):
         return
@@ -77,8 +77,8 @@ def venn_page() -> None:
     """Four coarse roles, or all."""
     import streamlit as st
 
-    from core.roles.roles import COARSE_ROLES, ROLES
-    from dashboard.components.venn import role_venn
+    from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+    from attention_sieve.dashboard.components.venn import role_venn
 
     counts = {
         frozenset[str](): 3,
@@ -250,9 +250,9 @@ def test_a_grid_of_1024_heads_and_ten_roles_stays_below_160_kilobytes() -> None:
     def page() -> None:
         import numpy as np
 
-        from core.roles.roles import ROLES
-        from dashboard.components.grid import role_grid
-        from dashboard.figures.roles.grid import RoleGrid
+        from attention_sieve.core.roles.roles import ROLES
+        from attention_sieve.dashboard.components.grid import role_grid
+        from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
         scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
         grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, stability=scores, tau=3.0, label="Big")
@@ -265,8 +265,8 @@ def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
     def page() -> None:
         import numpy as np
 
-        from dashboard.components.grid import role_grid
-        from dashboard.figures.roles.grid import RoleGrid
+        from attention_sieve.dashboard.components.grid import role_grid
+        from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
         holds = np.array([[[True, True, False, False]]])
         before = np.array([[[False, True, True, False]]])
@@ -448,7 +448,7 @@ def overview_arguments(**changes: Any) -> dict[str, Any]:
 def overview_page() -> None:
     import streamlit as st
 
-    from dashboard.components.overview import attention_overview
+    from attention_sieve.dashboard.components.overview import attention_overview
 
     def note(window: object) -> None:
         st.session_state["told"] = window
@@ -483,7 +483,7 @@ def test_uniform_attention_of_a_causal_text_is_one_wherever_a_key_is_seen() -> N
 
 @given(st.floats(2**-15, 2**19))
 def test_a_ratio_is_sent_right_to_a_thousandth(ratio: float) -> None:
-    from dashboard.components.overview import _coded
+    from attention_sieve.dashboard.components.overview import _coded
 
     step = _coded(np.array([[[ratio / 8]]]), np.array([[1 / 8]])).item()
     assert 2 ** (step / 1800 - 16) == pytest.approx(ratio, rel=1e-3)

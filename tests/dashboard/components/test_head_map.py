@@ -14,9 +14,9 @@ from PIL import Image
 from reading import data_of
 from streamlit.testing.v1 import AppTest
 
-from dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
-from dashboard.figures.head_map import HeadMap, round_bound, short_number
-from dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound, short_number
+from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" </script> \x00'
@@ -29,10 +29,10 @@ def page() -> None:
     import numpy as np
     import streamlit as st
 
-    from dashboard.components.grid import role_grid
-    from dashboard.components.head_map import head_map
-    from dashboard.figures.head_map import HeadMap
-    from dashboard.figures.roles.grid import RoleGrid
+    from attention_sieve.dashboard.components.grid import role_grid
+    from attention_sieve.dashboard.components.head_map import head_map
+    from attention_sieve.dashboard.figures.head_map import HeadMap
+    from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
     def take(heads: list[tuple[int, int]]) -> None:
         st.session_state["heads"] = heads

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dashboard.components.arcs.look import LONGEST, NAMES, Look, read_look
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.components.arcs.look import LONGEST, NAMES, Look, read_look
+from attention_sieve.dashboard.figures.text.sides import Side
 
 SET = {
     "view": "matrix",

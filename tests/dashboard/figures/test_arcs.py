@@ -11,11 +11,11 @@ from hypothesis.extra import numpy as arrays
 from reading import data_of
 from streamlit.testing.v1 import AppTest
 
-from dashboard.components.arcs import attention_arcs
-from dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
-from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
-from dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
+from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
+from attention_sieve.dashboard.figures.text.sides import Side
 
 SIGNS = Signs()
 SVG = "{http://www.w3.org/2000/svg}"

@@ -28,16 +28,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from core.roles.roles import COARSE_ROLES, ROLES
-from dashboard.figures.compare.changes import roles_gained_and_lost
-from dashboard.figures.compare.checkpoints import COLUMNS, role_small_multiples
-from dashboard.figures.compare.depths import roles_by_depth
-from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
-from dashboard.figures.compare.step_axis import APART
-from dashboard.figures.compare.steps import HEIGHT, LINE, roles_over_steps
-from dashboard.figures.export import figure_svg
-from dashboard.figures.finetune.training import training_curve
-from dashboard.figures.names import drawable
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.dashboard.figures.compare.changes import roles_gained_and_lost
+from attention_sieve.dashboard.figures.compare.checkpoints import COLUMNS, role_small_multiples
+from attention_sieve.dashboard.figures.compare.depths import roles_by_depth
+from attention_sieve.dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.figures.compare.step_axis import APART
+from attention_sieve.dashboard.figures.compare.steps import HEIGHT, LINE, roles_over_steps
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.finetune.training import training_curve
+from attention_sieve.dashboard.figures.names import drawable
 
 
 def test_bars_go_up_for_gained_and_down_for_lost_on_one_scale():

@@ -21,9 +21,9 @@ from altair.vegalite.schema import core as vega_lite
 from drawn import layers, rows, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
-from dashboard.figures.export import figure_svg
-from dashboard.figures.figure import INK, Figure, percent
-from dashboard.figures.sheet import PAGE
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.figure import INK, Figure, percent
+from attention_sieve.dashboard.figures.sheet import PAGE
 
 SUBJECTS = {
     "compare": compare_figures.CASES,

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from importance_figures import COUNTS, SCORES, STEPS, curve
 
-from core.importance.pruning.curves import relative
-from core.importance.pruning.over_steps import StepCurve
-from dashboard.figures.axes import apart
-from dashboard.figures.importance.curves import pruning_curves
-from dashboard.figures.importance.histogram import BINS, score_histogram
-from dashboard.figures.importance.over_steps import HEIGHT, LINE, relative_score, score_over_steps
+from attention_sieve.core.importance.pruning.curves import relative
+from attention_sieve.core.importance.pruning.over_steps import StepCurve
+from attention_sieve.dashboard.figures.axes import apart
+from attention_sieve.dashboard.figures.importance.curves import pruning_curves
+from attention_sieve.dashboard.figures.importance.histogram import BINS, score_histogram
+from attention_sieve.dashboard.figures.importance.over_steps import HEIGHT, LINE, relative_score, score_over_steps
 
 
 def test_every_head_is_in_one_bar_which_holds_its_score():

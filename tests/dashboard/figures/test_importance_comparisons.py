@@ -5,11 +5,11 @@ import pytest
 from drawn import rows
 from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SAID, SHAPE, WORDS
 
-from core.statistics.by_role import compare_by_role
-from dashboard.figures.head_map import HeadMap
-from dashboard.figures.head_map_svg import head_map_svg
-from dashboard.figures.head_scatter import head_scatter
-from dashboard.figures.role_superiority import role_superiority
+from attention_sieve.core.statistics.by_role import compare_by_role
+from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.head_scatter import head_scatter
+from attention_sieve.dashboard.figures.role_superiority import role_superiority
 
 
 def test_measures_stand_in_the_order_of_their_correlation():

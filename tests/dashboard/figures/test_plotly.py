@@ -11,19 +11,19 @@ from drawn import Drawn
 from scipy.spatial.distance import pdist, squareform
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
-from core.comparison.transitions import Transition, transitions
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.similarity.layout import HeadPlane, head_plane
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
-from dashboard.figures.export import figure_svg, svg_png
-from dashboard.figures.figure import GREY, MOST_MARKS
-from dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
-from dashboard.figures.roles.distributions import head_scores
-from dashboard.figures.roles.many_scores import every_head_score
-from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
-from dashboard.figures.similar.space import (
+from attention_sieve.core.comparison.transitions import Transition, transitions
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.similarity.layout import HeadPlane, head_plane
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
+from attention_sieve.dashboard.figures.export import figure_svg, svg_png
+from attention_sieve.dashboard.figures.figure import GREY, MOST_MARKS
+from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
+from attention_sieve.dashboard.figures.roles.distributions import head_scores
+from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
+from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similar.space import (
     Camera,
     camera_of,
     heads_in_space_by_kind,
@@ -329,6 +329,6 @@ def test_an_interval_that_reaches_below_zero_is_drawn_whole():
 
 def test_loading_the_figures_imports_no_plotly():
     rooms = ("compare.flow", "similar.space", "roles.many_scores", "plotly_figure")
-    loads = "; ".join(f"import dashboard.figures.{room}" for room in rooms)
+    loads = "; ".join(f"import attention_sieve.dashboard.figures.{room}" for room in rooms)
     code = f"import sys; {loads}; sys.exit(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

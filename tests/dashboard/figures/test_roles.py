@@ -14,21 +14,21 @@ from pyarrow import parquet
 from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, figures, verdicts
 from scipy import stats
 
-from core.roles.hypotheses import Criterion
-from core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
-from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
-from core.statistics.histogram import SCORE_BINS, counts_of
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
-from dashboard.figures.figure import MOST_MARKS
-from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
-from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
-from dashboard.figures.roles.evidence import evidence_by_texts
-from dashboard.figures.roles.from_counts import densities_per_layer
-from dashboard.figures.roles.layers import SEVERAL, heads_per_layer
-from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
-from dashboard.figures.roles.parts import scores_by_part
-from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
+from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
+from attention_sieve.core.statistics.histogram import SCORE_BINS, counts_of
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
+from attention_sieve.dashboard.figures.figure import MOST_MARKS
+from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH, density, outline
+from attention_sieve.dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
+from attention_sieve.dashboard.figures.roles.from_counts import densities_per_layer
+from attention_sieve.dashboard.figures.roles.layers import SEVERAL, heads_per_layer
+from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from attention_sieve.dashboard.figures.roles.parts import scores_by_part
+from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\x00b & \"c\" 'd'", "=1+1")
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from role_figures import FIGURES, SHARES, verdicts
 from scipy import stats
 
-from core.roles.roles import ROLES
-from dashboard.figures.axes import round_ends
-from dashboard.figures.roles.densities import density, outline, places_of
-from dashboard.figures.roles.distributions import head_scores
-from dashboard.figures.roles.many_scores import every_head_score
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.dashboard.figures.axes import round_ends
+from attention_sieve.dashboard.figures.roles.densities import density, outline, places_of
+from attention_sieve.dashboard.figures.roles.distributions import head_scores
+from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
 
 ON_SHARES = FIGURES[", shares"]
 CHANGES = compare_figures.FULL

@@ -13,18 +13,18 @@ from PIL import Image
 from relation_figures import tree
 from role_figures import FIGURES
 
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.texts.relations import ROOT
-from dashboard.figures.export import figure_svg
-from dashboard.figures.head_map import HeadMap
-from dashboard.figures.head_map_svg import head_map_svg
-from dashboard.figures.relations.parse_arcs import parse_arcs_file
-from dashboard.figures.relations.sentences import sentence
-from dashboard.figures.roles.grid import RoleGrid
-from dashboard.figures.roles.grid_svg import grid_svg
-from dashboard.figures.roles.venn_svg import venn_svg
-from dashboard.figures.sheet import COLUMN, MARGIN, PAGE, sheet_width, text_width, wrapped
-from dashboard.figures.text.arcs_svg import arcs_svg
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.texts.relations import ROOT
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file
+from attention_sieve.dashboard.figures.relations.sentences import sentence
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
+from attention_sieve.dashboard.figures.sheet import COLUMN, MARGIN, PAGE, sheet_width, text_width, wrapped
+from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg
 
 LONG = ", ".join(f"setting {number} with its value {number**3}" for number in range(20))
 WORDS = {"title": LONG[:90], "caption": [LONG, LONG[:130]]}

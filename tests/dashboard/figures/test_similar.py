@@ -5,15 +5,15 @@ import pytest
 from drawn import drawn_texts, rows
 from similar_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 
-from core.roles.roles import BY_NAME
-from core.similarity.layout import HeadPlane
-from core.surface.behaviours import BEHAVIOURS
-from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.heads import CHOICE
-from dashboard.figures.similar.dendrogram import MIXED
-from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS, HeadKinds
-from dashboard.figures.similar.names import MARK, NAME, line_ends, name_places
-from dashboard.figures.similar.plane import FURTHER, heads_by_kind, heads_by_layer, outermost
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.similarity.layout import HeadPlane
+from attention_sieve.core.surface.behaviours import BEHAVIOURS
+from attention_sieve.dashboard.figures.appearance import LESS, MORE
+from attention_sieve.dashboard.figures.heads import CHOICE
+from attention_sieve.dashboard.figures.similar.dendrogram import MIXED
+from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similar.names import MARK, NAME, line_ends, name_places
+from attention_sieve.dashboard.figures.similar.plane import FURTHER, heads_by_kind, heads_by_layer, outermost
 
 
 def test_every_head_is_a_point_where_the_plane_has_it_and_of_its_kind():

@@ -3,11 +3,11 @@ import pytest
 from drawn import rows, texts_of
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
-from dashboard.figures.export import figure_svg
-from dashboard.figures.surface.entropy_panels import entropy_panel
-from dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
-from dashboard.figures.surface.head_dots import MANY, NOTHING
-from dashboard.figures.surface.scatter import LABELS, PANELS, share_scatter
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.surface.entropy_panels import entropy_panel
+from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
+from attention_sieve.dashboard.figures.surface.head_dots import MANY, NOTHING
+from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, share_scatter
 
 
 @pytest.mark.parametrize("name", PANELS)

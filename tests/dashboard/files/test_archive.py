@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard import controls
-from dashboard.files.archive import Picture, Table, archive, archive_name, file_name
-from dashboard.files.downloads import REFERENCES
-from dashboard.files.provenance import titled
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.archive import Picture, Table, archive, archive_name, file_name
+from attention_sieve.dashboard.files.downloads import REFERENCES
+from attention_sieve.dashboard.files.provenance import titled
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="96"><rect width="9" height="9"/></svg>'
 FACTS = {"program": "Attention Sieve 1", "checkpoint": "bundled", "text": "The cat sat.", "heads": "L3 H7"}

@@ -3,8 +3,8 @@
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from dashboard import controls, wording
-from dashboard.plain import plain
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.plain import plain
 
 HUB_IDS = ", ".join(plain(name) for name in controls.SUGGESTED if "/" in name)
 

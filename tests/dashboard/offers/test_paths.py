@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from core.errors import AnalysisError
-from dashboard import public
-from dashboard.offers import results
-from dashboard.offers.paths import for_visitors
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import public
+from attention_sieve.dashboard.offers import results
+from attention_sieve.dashboard.offers.paths import for_visitors
 
 MESSAGES = {
     "{folder}/statistics.safetensors is damaged (no header). Run the corpus again.": (

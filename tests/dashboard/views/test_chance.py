@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from reading import sent
 
-from core.attention.settings import PassSettings
-from core.roles.controls import SEEDS, control_passes
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
-from core.roles.uncertainty.anytime import roles_by_evidence
-from core.texts.text import read_typed
-from dashboard import controls
-from dashboard.views.roles import chance_wording as words
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.roles.controls import SEEDS, control_passes
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.views.roles import chance_wording as words
 
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 GRID, CONTROL = "Roles of the heads", "Control, "

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from reading import sent
 
-from core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
-from core.comparison.transitions import RoleChange
-from core.passes.outputs import Prediction
-from dashboard import controls
-from dashboard import wording as shared_wording
-from dashboard.samples import REVIEW
-from dashboard.views.compare import numbers, sureness, wording
-from dashboard.views.compare.both_texts import prediction_sentence
-from dashboard.views.compare.flow import HEAD as HEAD_OF
-from dashboard.views.compare.flow import TRANSITION, _take_mark
-from dashboard.views.compare.numbers import Training
-from dashboard.views.compare.page import training_of
-from dashboard.views.compare.sentence import what_changed
-from dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
+from attention_sieve.core.comparison.transitions import RoleChange
+from attention_sieve.core.passes.outputs import Prediction
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.samples import REVIEW
+from attention_sieve.dashboard.views.compare import numbers, sureness, wording
+from attention_sieve.dashboard.views.compare.both_texts import prediction_sentence
+from attention_sieve.dashboard.views.compare.flow import HEAD as HEAD_OF
+from attention_sieve.dashboard.views.compare.flow import TRANSITION, _take_mark
+from attention_sieve.dashboard.views.compare.numbers import Training
+from attention_sieve.dashboard.views.compare.page import training_of
+from attention_sieve.dashboard.views.compare.sentence import what_changed
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
 
 ROLE = "compare role"
 SHORT = "The old cat sat.\nShe drank hot coffee.\nA bird sang softly.\nHe sold red apples."
@@ -368,7 +368,7 @@ def test_a_transition_lists_its_heads_and_a_head_leads_to_its_arcs_and_to_inspec
 
 def test_what_a_click_sends_is_taken_only_where_it_names_a_mark(monkeypatch):
     session = {}
-    monkeypatch.setattr("dashboard.views.compare.flow.st.session_state", session)
+    monkeypatch.setattr("attention_sieve.dashboard.views.compare.flow.st.session_state", session)
     marks = {"local → no role": ((0, 1),)}
     for nothing in (None, 3, ["local → no role"], "local → gone", {"mark": 1}):
         _take_mark(marks, nothing)

@@ -3,18 +3,18 @@
 import gc
 import weakref
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.recent import Recent
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.roles.hypotheses import Criterion
-from core.roles.measures import ScoreSettings
-from core.roles.question import SCORES
-from core.texts.text import Text
-from dashboard import controls
-from dashboard.state import Choice
-from dashboard.views import corpus
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import corpus
 
 CHOSEN = Choice(
     checkpoint=BUNDLED,

@@ -8,7 +8,7 @@ import pytest
 from reading import button, choose_heads, sent
 from streamlit.util import calc_hash
 
-from core.descriptions.facts import (
+from attention_sieve.core.descriptions.facts import (
     HeadDescription,
     KeyControl,
     MentionFact,
@@ -17,12 +17,12 @@ from core.descriptions.facts import (
     ShareFact,
     SpreadFact,
 )
-from core.texts.relations import RELATIONS
-from dashboard.samples import MENTIONS
-from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.sentences import with_sentences
-from dashboard.views.descriptions.wording import does, evidence
-from dashboard.wording import DEPENDENT_AND_HEAD
+from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard.samples import MENTIONS
+from attention_sieve.dashboard.views.descriptions import wording
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.descriptions.wording import does, evidence
+from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 TEXTS = "The old dog slept.\nA stray cat chased them.\nMy cousin finally sold his van."
 REST = ShareFact(target="cls", share=0.7, low=0.65, high=0.75, even=0.05)

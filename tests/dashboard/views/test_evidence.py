@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from reading import button, sent
 
-from core.attention.settings import PassSettings
-from core.roles.hypotheses import Criterion
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES
-from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
-from core.texts.text import read_typed
-from dashboard import controls, state
-from dashboard.figures.roles.evidence import odds
-from dashboard.views.evidence import wording
-from dashboard.views.inspect import wording as inspect_wording
-from dashboard.views.word_links.choice import TABS
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.roles.evidence import odds
+from attention_sieve.dashboard.views.evidence import wording
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
+from attention_sieve.dashboard.views.word_links.choice import TABS
 
 ONE, TWO, THREE = "The patient nurse gently washed it.", "A stray dog chased them.", "My cousin finally sold his van."
 PAIR = "Why did the baker leave? ||| Her oven was broken."

@@ -8,16 +8,16 @@ from threading import Event
 import pytest
 from reading import button, said
 
-from core.checkpoints.saved_runs import HeldOut, Progress, Validation, delete_run
-from core.errors import AnalysisError
-from core.finetuning.journal import Journal
-from core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
-from core.finetuning.settings import TrainingSettings, default_settings
-from dashboard.plain import WORD_JOINER
-from dashboard.views.finetune import programs, wording
-from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune.folders import RunRequest, check_name, free_name, keep_data, made_here
-from dashboard.views.finetune.labelled import known_label, known_segments
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, delete_run
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
+from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.finetune import programs, wording
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.folders import RunRequest, check_name, free_name, keep_data, made_here
+from attention_sieve.dashboard.views.finetune.labelled import known_label, known_segments
 
 POLLS, POLL_SECONDS = 1_200, 0.05
 N_TEXTS = 40

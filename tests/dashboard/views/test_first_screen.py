@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from reading import arcs, button, sent
 
-from core.attention.settings import PassSettings
-from core.roles.roles import ROLES
-from core.texts.text import PAIR_MARK, Text, read_typed
-from core.texts.tokens import SPECIAL
-from dashboard import controls, wording
-from dashboard.samples import EXAMPLE, PAIR
-from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.inspect import wording as inspect_wording
-from dashboard.views.inspect.strongest_link import strongest_link
-from dashboard.views.text import wording as text_wording
-from dashboard.views.text.pair import SEGMENTS
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.texts.text import PAIR_MARK, Text, read_typed
+from attention_sieve.core.texts.tokens import SPECIAL
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.samples import EXAMPLE, PAIR
+from attention_sieve.dashboard.views.evidence import wording as evidence_wording
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
+from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
+from attention_sieve.dashboard.views.text import wording as text_wording
+from attention_sieve.dashboard.views.text.pair import SEGMENTS
 
 
 def labels(at):

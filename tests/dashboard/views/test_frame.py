@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.views.frame import Prose, read_notes
+from attention_sieve.dashboard.views.frame import Prose, read_notes
 
 VIEWS = Path(__file__).parents[3] / "dashboard" / "views"
 ROOMS = sorted(path.parent.relative_to(VIEWS) for path in VIEWS.rglob("method.md"))
 
 
 def numbers_of(room):
-    wording = import_module(".".join(("dashboard.views", *room.parts, "wording")))
+    wording = import_module(".".join(("attention_sieve.dashboard.views", *room.parts, "wording")))
     return getattr(wording, "NUMBERS", {})
 
 
@@ -46,8 +46,8 @@ def test_prose_with_a_stray_sign_is_refused(tmp_path):
 def refused():
     import streamlit as st
 
-    from cache.serving.requests import Status
-    from dashboard.views.text.on_screen import waiting
+    from attention_sieve.cache.serving.requests import Status
+    from attention_sieve.dashboard.views.text.on_screen import waiting
 
     try:
         with waiting() as report:

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from reading import sent
 
-from core.attention.settings import PassSettings
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES, scores_question
-from core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
-from core.texts.text import read_typed
-from dashboard import controls
-from dashboard.figures.appearance import LOOKS
-from dashboard.state import FURTHER
-from dashboard.views.roles.page import VENN_ROLES
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import SCORES, scores_question
+from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.state import FURTHER
+from attention_sieve.dashboard.views.roles.page import VENN_ROLES
 
 TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\nMy cousin sold my van to my friend."
 GRID = "Roles of the heads"

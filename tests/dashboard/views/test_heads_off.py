@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from reading import button, choose_heads, sent
 
-from core.roles.roles import ROLES
-from dashboard import controls, wording
-from dashboard.views.heads_off import role_changes
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.views.heads_off import role_changes
 
 TEXT = "the black cat quickly chased two birds"
 

@@ -10,19 +10,26 @@ import numpy as np
 import pytest
 from reading import button, said, sent
 
-from core.probing_tasks.erasure.command import erasure_table
-from core.probing_tasks.erasure.erasure import Erasure, judged
-from core.probing_tasks.report import corrected
-from core.probing_tasks.trials.progress import Failed, Reporter, TrialsProgress
-from core.probing_tasks.trials.result import read_result
-from core.probing_tasks.trials.run import Trials, run_table
-from core.probing_tasks.trials.trial import trials_folder
-from dashboard.figures.head_map import round_bound
-from dashboard.plain import WORD_JOINER
-from dashboard.state import HEADS, WITH
-from dashboard.views.knowledge import on_card, runs, task_files, wording
-from dashboard.views.knowledge.numbers import beat_all
-from dashboard.views.knowledge.task_files import Columns, TaskFile, before_others, keep_columns, keep_task, own_tasks
+from attention_sieve.core.probing_tasks.erasure.command import erasure_table
+from attention_sieve.core.probing_tasks.erasure.erasure import Erasure, judged
+from attention_sieve.core.probing_tasks.report import corrected
+from attention_sieve.core.probing_tasks.trials.progress import Failed, Reporter, TrialsProgress
+from attention_sieve.core.probing_tasks.trials.result import read_result
+from attention_sieve.core.probing_tasks.trials.run import Trials, run_table
+from attention_sieve.core.probing_tasks.trials.trial import trials_folder
+from attention_sieve.dashboard.figures.head_map import round_bound
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.state import HEADS, WITH
+from attention_sieve.dashboard.views.knowledge import on_card, runs, task_files, wording
+from attention_sieve.dashboard.views.knowledge.numbers import beat_all
+from attention_sieve.dashboard.views.knowledge.task_files import (
+    Columns,
+    TaskFile,
+    before_others,
+    keep_columns,
+    keep_task,
+    own_tasks,
+)
 
 NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
 SIZES = {"tr": 60, "va": 24, "te": 36}

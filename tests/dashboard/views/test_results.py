@@ -11,19 +11,19 @@ import streamlit as st
 from corpus_material import corpus, write_corpus
 from reading import button, sent
 
-from core.corpus.manifest import STATISTICS
-from core.corpus.paired import DIFFERENCES
-from core.corpus.recent import recent_results
-from core.corpus.results import open_results
-from core.errors import AnalysisError
-from core.roles.hypotheses import Criterion
-from core.roles.uncertainty.stability import few_texts
-from dashboard import controls, wording
-from dashboard.offers import results
-from dashboard.plain import WORD_JOINER
-from dashboard.views.results import raw
-from dashboard.views.results import wording as words
-from dashboard.views.surface import wording as surface_words
+from attention_sieve.core.corpus.manifest import STATISTICS
+from attention_sieve.core.corpus.paired import DIFFERENCES
+from attention_sieve.core.corpus.recent import recent_results
+from attention_sieve.core.corpus.results import open_results
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.offers import results
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.results import raw
+from attention_sieve.dashboard.views.results import wording as words
+from attention_sieve.dashboard.views.surface import wording as surface_words
 
 N_TEXTS = 12
 ROLE_TABS = ("Combinations", "Per layer", "p-values", "Score distributions", words.PARTS, "Table")
@@ -127,7 +127,7 @@ def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, fo
 def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_results):
     first, second = folders_of_results
     at = app("compare", corpus=controls.RESULTS, results="second", **{"other results": "first"}, corpus_text="")
-    assert [each.value for each in at.code] == [f"python -m core corpus compare {second} {first}"]
+    assert [each.value for each in at.code] == [f"python -m attention_sieve corpus compare {second} {first}"]
 
 
 @pytest.mark.parametrize(

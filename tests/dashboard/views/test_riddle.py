@@ -10,13 +10,13 @@ from reading import arcs, button, sent
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from cache.inference import Inference
-from core.word_links.pronouns import PRONOUNS
-from dashboard import controls
-from dashboard.views.riddle.show import OWN, RIDDLE
-from dashboard.views.text.stories import VISITED
-from dashboard.web.addresses import NO_PAGE
-from dashboard.wording import TITLE
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.word_links.pronouns import PRONOUNS
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.views.riddle.show import OWN, RIDDLE
+from attention_sieve.dashboard.views.text.stories import VISITED
+from attention_sieve.dashboard.web.addresses import NO_PAGE
+from attention_sieve.dashboard.wording import TITLE
 
 APP = str(Path(controls.__file__).with_name("app.py"))
 PERCENT = re.compile(r"(\d+)%")

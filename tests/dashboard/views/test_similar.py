@@ -5,11 +5,11 @@ import re
 import pytest
 from reading import sent
 
-from dashboard.state import HEADS
-from dashboard.views.similar import wording
-from dashboard.views.similar.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
-from dashboard.views.similar.points import DIMENSIONS
-from dashboard.views.word_links.choice import TABS
+from attention_sieve.dashboard.state import HEADS
+from attention_sieve.dashboard.views.similar import wording
+from attention_sieve.dashboard.views.similar.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
+from attention_sieve.dashboard.views.similar.points import DIMENSIONS
+from attention_sieve.dashboard.views.word_links.choice import TABS
 
 
 def test_the_page_compares_all_heads_and_says_what_it_found(app):
@@ -27,7 +27,7 @@ def test_the_page_compares_all_heads_and_says_what_it_found(app):
 def test_another_head_and_another_colour_cost_no_comparison(app, monkeypatch):
     at = app("similar")
     kept = sent(at, "Distance of the heads")["texts"]
-    monkeypatch.setattr("core.similarity.observer.text_distances", None)
+    monkeypatch.setattr("attention_sieve.core.similarity.observer.text_distances", None)
     at.session_state[HEADS] = [(3, 7)]
     at.run()
     now = sent(at, "Distance of the heads")
@@ -69,11 +69,13 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
 
 
 def test_texts_are_taken_at_even_steps(monkeypatch):
-    monkeypatch.setattr("dashboard.views.similar.numbers.st.session_state", {N_TEXTS_KEY: "16"})
+    monkeypatch.setattr("attention_sieve.dashboard.views.similar.numbers.st.session_state", {N_TEXTS_KEY: "16"})
     texts = tuple(range(100))
     assert compared_texts(texts) == tuple(place * 100 // 16 for place in range(16))
     assert compared_texts(texts[:5]) == texts[:5]
-    monkeypatch.setattr("dashboard.views.similar.numbers.st.session_state", {N_TEXTS_KEY: wording.ALL_TEXTS})
+    monkeypatch.setattr(
+        "attention_sieve.dashboard.views.similar.numbers.st.session_state", {N_TEXTS_KEY: wording.ALL_TEXTS}
+    )
     assert compared_texts(texts) == texts
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from reading import sent
 
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.texts.text import Text
-from core.texts.tokens import tokenize
-from dashboard.views.text import stories, wording
-from dashboard.views.text.stories import SENTENCE, STORIES, strongest
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
+from attention_sieve.dashboard.views.text import stories, wording
+from attention_sieve.dashboard.views.text.stories import SENTENCE, STORIES, strongest
 
 BULB = ":material/lightbulb: "
 OWN = "My brother quickly repaired his old car."

@@ -9,11 +9,11 @@ import pytest
 from reading import button, said, sent
 from small_checkpoints import save
 
-from core.checkpoints.find import find_checkpoint
-from dashboard import controls, wording
-from dashboard.plain import WORD_JOINER
-from dashboard.views.surface import wording as words
-from dashboard.views.surface.numbers import KEPT
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.surface import wording as words
+from attention_sieve.dashboard.views.surface.numbers import KEPT
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
 DRAWER = [wording.MORE_SETTINGS, wording.DEVICE]

@@ -4,10 +4,10 @@ import pytest
 from reading import choose_heads, sent
 from streamlit.testing.v1 import AppTest
 
-from dashboard.views.text import stories
-from dashboard.views.text import wording as story_wording
-from dashboard.views.text.typed import EXAMPLE_TYPED
-from dashboard.views.word_links import wording
+from attention_sieve.dashboard.views.text import stories
+from attention_sieve.dashboard.views.text import wording as story_wording
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+from attention_sieve.dashboard.views.word_links import wording
 
 BROTHER = "My brother broke his new phone."
 LINKS = [("L2 H4", "his", "brother"), ("L3 H1", "broke", "phone"), ("L0 H5", "brother", "my")]

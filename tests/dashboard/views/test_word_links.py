@@ -5,8 +5,8 @@ import re
 import pytest
 from reading import arcs, said, sent
 
-from dashboard.views.word_links import wording
-from dashboard.views.word_links.choice import FROM, TABS, TO
+from attention_sieve.dashboard.views.word_links import wording
+from attention_sieve.dashboard.views.word_links.choice import FROM, TABS, TO
 
 SENTENCE = "The old baker quietly closed her small shop because the customers had slowly left the town."
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from reading import button, said, sent
 
-from core.comparison.word_swap import SentenceWord, WordPair, WordSwap, largest_move
-from dashboard.views.text import wording as stories_wording
-from dashboard.views.word_swap import wording
-from dashboard.views.word_swap.choice import EXAMPLES, SWAP
+from attention_sieve.core.comparison.word_swap import SentenceWord, WordPair, WordSwap, largest_move
+from attention_sieve.dashboard.views.text import wording as stories_wording
+from attention_sieve.dashboard.views.word_swap import wording
+from attention_sieve.dashboard.views.word_swap.choice import EXAMPLES, SWAP
 
 A, B = "The cat sat on the red mat.", "The cat sat on the black mat."
 PICTURES = (wording.CONTROLS, "Attention of", "Difference of the attention")

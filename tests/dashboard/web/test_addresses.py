@@ -10,8 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from dashboard import server
-from dashboard.web.addresses import KnownAddresses
+from attention_sieve.dashboard import server
+from attention_sieve.dashboard.web.addresses import KnownAddresses
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9"}
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from core.errors import AnalysisError
-from dashboard.web.class_link import class_link
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.web.class_link import class_link
 
 
 def test_the_link_leads_to_the_lessons():
@@ -21,7 +21,9 @@ def test_what_is_no_host_is_said(host, port):
 
 def test_the_command_prints_the_link_and_a_code():
     done = subprocess.run(
-        [sys.executable, "-m", "dashboard.web.class_link", "class.example", "8501"], capture_output=True, text=True
+        [sys.executable, "-m", "attention_sieve.dashboard.web.class_link", "class.example", "8501"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0
     assert "http://class.example:8501/lessons" in done.stdout

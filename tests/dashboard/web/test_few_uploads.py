@@ -8,8 +8,8 @@ from starlette.responses import PlainTextResponse
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from dashboard.web import few_uploads
-from dashboard.web.few_uploads import FewUploads
+from attention_sieve.dashboard.web import few_uploads
+from attention_sieve.dashboard.web.few_uploads import FewUploads
 
 MOST = 3
 

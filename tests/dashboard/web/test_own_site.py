@@ -9,7 +9,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 from streamlit import config
 
-from dashboard.web.own_site import HEADERS, OwnSiteOnly
+from attention_sieve.dashboard.web.own_site import HEADERS, OwnSiteOnly
 
 OWN = ("localhost", "127.0.0.1", "[::1]", "localhost:8501", "LOCALHOST:8501", "localhost.")
 OTHERS = (

@@ -6,7 +6,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
-from dashboard.web.scripts import FOLDER, Scripts
+from attention_sieve.dashboard.web.scripts import FOLDER, Scripts
 
 STREAMLIT = create_streamlit_static_handler(str(FOLDER.parents[1]), None)
 SCRIPT = f"/static/js/{min(path.name for path in FOLDER.glob('index.*.js'))}"

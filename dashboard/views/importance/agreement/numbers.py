@@ -7,15 +7,15 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from cache.store.recent import Recent
-from core.importance.agreement import Agreement, agreements
-from core.importance.cheap import allowed_measures, ways_to_measures
-from core.importance.effects import Draws
-from core.importance.measures import Measure, damage
-from core.importance.per_text import Rule
-from core.passes.question import Question
-from dashboard.views.asking import ask
-from dashboard.views.importance.numbers import Importance, projections
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.importance.agreement import Agreement, agreements
+from attention_sieve.core.importance.cheap import allowed_measures, ways_to_measures
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.per_text import Rule
+from attention_sieve.core.passes.question import Question
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.importance.numbers import Importance, projections
 
 COMPARED_BYTES: Final = 32 * 2**20
 """Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""

@@ -6,18 +6,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.importance.agreement import NO_ORDER, Agreement
-from core.importance.measures import ABLATION
-from dashboard.figures.head_scatter import Words, head_scatter
-from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
-from dashboard.files.downloads import table_downloads
-from dashboard.views.charts import chart
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.agreement import wording
-from dashboard.views.importance.agreement.numbers import Compared, compared
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.layout import halves
-from dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
+from attention_sieve.core.importance.measures import ABLATION
+from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.agreement import wording
+from attention_sieve.dashboard.views.importance.agreement.numbers import Compared, compared
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 
 COLUMNS: Final = ("spearman", "low", "high")
 PICKER_WIDTH: Final = 280

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.importance.agreement import Agreement
-from core.importance.measures import ABLATION, BATCH_SIZE
-from core.importance.per_text import Rule
-from dashboard.figures.figure import counted
-from dashboard.plain import plain
+from attention_sieve.core.importance.agreement import Agreement
+from attention_sieve.core.importance.measures import ABLATION, BATCH_SIZE
+from attention_sieve.core.importance.per_text import Rule
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.plain import plain
 
 TAB: Final = "Cheaper measures"
 SEE: Final = (

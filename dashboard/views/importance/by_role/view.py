@@ -6,22 +6,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.roles.roles import shown_roles
-from core.statistics.by_role import ByRole, compare_by_role
-from core.statistics.means import Correction
-from dashboard import state
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.role_superiority import NOTHING, role_superiority
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.corpus import Corpus, corpus
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.by_role import wording
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.statistics.by_role import ByRole, compare_by_role
+from attention_sieve.core.statistics.means import Correction
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import Corpus, corpus
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.by_role import wording
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
 
 LABELS = {role: look.label for role, look in LOOKS.items()}
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.statistics.by_role import SHUFFLES, ByRole
-from dashboard.figures.figure import counted, percent
+from attention_sieve.core.statistics.by_role import SHUFFLES, ByRole
+from attention_sieve.dashboard.figures.figure import counted, percent
 
 TAB: Final = "Roles of important heads"
 SEE: Final = (

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from cache.serving.requests import Report, Status
-from core.attention.settings import Head
-from core.importance.cheap import ways_to_measures
-from core.importance.measures import Measure
-from core.passes.question import Question
-from core.texts.text import Text
-from dashboard.views.asking import policy
-from dashboard.views.frame import Visit
-from dashboard.views.importance.numbers import Importance, projections
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.importance.cheap import ways_to_measures
+from attention_sieve.core.importance.measures import Measure
+from attention_sieve.core.passes.question import Question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.views.asking import policy
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance.numbers import Importance, projections
 
 
 class NotYet(Exception):

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from cache.store.recent import Recent
-from core.errors import AnalysisError
-from core.importance.effects import Draws
-from core.importance.measures import Measure, damage
-from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, curve
-from core.importance.pruning.orders import (
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, curve
+from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
     Pruning,
     Removed,
@@ -25,8 +25,8 @@ from core.importance.pruning.orders import (
     whole_greedy_order,
     whole_orders,
 )
-from dashboard.views.importance.curves.asker import Asker, NotYet, Work
-from dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.curves.asker import Asker, NotYet, Work
+from attention_sieve.dashboard.views.importance.numbers import Importance
 
 CURVES_BYTES: Final = 32 * 2**20
 """Size of the in-memory cache of recent curves, shared by all readers: every click needs the same ones again."""

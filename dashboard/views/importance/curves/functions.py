@@ -7,24 +7,24 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool
 
-from core.importance.pruning.functions import KeptFunction, kept_functions
-from core.importance.pruning.orders import Pruning, Removed
-from core.roles.roles import coarse_roles
-from core.surface.frequencies import frequencies_of
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.labels import head_labels, positional, rare_shares
-from core.surface.question import surface_question
-from dashboard.figures.appearance import LOOKS
-from dashboard.figures.importance.functions import functions_kept
-from dashboard.files.downloads import table_downloads
-from dashboard.views.asking import ask
-from dashboard.views.charts import chart
-from dashboard.views.corpus import corpus
-from dashboard.views.frame import Visit
-from dashboard.views.importance.curves import wording
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.pickers import one_of, toggle
-from dashboard.views.surface.functions import argmax_heads
+from attention_sieve.core.importance.pruning.functions import KeptFunction, kept_functions
+from attention_sieve.core.importance.pruning.orders import Pruning, Removed
+from attention_sieve.core.roles.roles import coarse_roles
+from attention_sieve.core.surface.frequencies import frequencies_of
+from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
+from attention_sieve.core.surface.question import surface_question
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.importance.functions import functions_kept
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance.curves import wording
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.pickers import one_of, toggle
+from attention_sieve.dashboard.views.surface.functions import argmax_heads
 
 Functions = dict[str, Bool[np.ndarray, "layer head"]]
 BY: Final = {wording.BY_SIEVE: True, wording.BY_ARGMAX: False}

@@ -8,29 +8,36 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.serving.requests import Report
-from core.checkpoints.saved_runs import SavedRun
-from core.errors import AnalysisError
-from core.importance.cheap import KINDS
-from core.importance.measures import ABLATION
-from core.importance.pruning.curves import Removable, allowed_loss, relative, removable
-from core.importance.pruning.orders import RANDOM, REVERSE
-from core.importance.pruning.over_steps import StepCurve, step_curves_table
-from dashboard.figures.figure import Figure
-from dashboard.figures.importance.over_steps import relative_score, score_over_steps
-from dashboard.files.downloads import table_downloads
-from dashboard.offers.checkpoints import runs_here
-from dashboard.plain import plain, show_error
-from dashboard.progress import with_progress
-from dashboard.views.charts import chart
-from dashboard.views.frame import Visit
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.curves import wording
-from dashboard.views.importance.curves.asker import Work
-from dashboard.views.importance.curves.step_curves import Stage, StepCurves, collected, kept_curves, n_passes, stages_of
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.layout import halves
-from dashboard.views.pickers import from_list, toggle
+from attention_sieve.cache.serving.requests import Report
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.cheap import KINDS
+from attention_sieve.core.importance.measures import ABLATION
+from attention_sieve.core.importance.pruning.curves import Removable, allowed_loss, relative, removable
+from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
+from attention_sieve.core.importance.pruning.over_steps import StepCurve, step_curves_table
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.curves import wording
+from attention_sieve.dashboard.views.importance.curves.asker import Work
+from attention_sieve.dashboard.views.importance.curves.step_curves import (
+    Stage,
+    StepCurves,
+    collected,
+    kept_curves,
+    n_passes,
+    stages_of,
+)
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import from_list, toggle
 
 BEGUN: Final = "curves over training begun"
 """Session-state key: hash of the work that the reader started."""

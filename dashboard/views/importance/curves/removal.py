@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head, head_names
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.folders import checkpoints_folder
-from core.errors import AnalysisError, GrowsLarger
-from core.importance.pruning.orders import Pruning, Removed, heads_off
-from core.importance.removal.exports import Export
-from dashboard import state
-from dashboard.controls import from_home
-from dashboard.figures.figure import counted
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain, show_error
-from dashboard.progress import in_its_place, let_leave
-from dashboard.public import check_not_public, is_public
-from dashboard.views.finetune.folders import check_name, free_name
-from dashboard.views.frame import Visit
-from dashboard.views.importance.curves import wording
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.pickers import from_list, one_of
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.errors import AnalysisError, GrowsLarger
+from attention_sieve.core.importance.pruning.orders import Pruning, Removed, heads_off
+from attention_sieve.core.importance.removal.exports import Export
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.controls import from_home
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import in_its_place, let_leave
+from attention_sieve.dashboard.public import check_not_public, is_public
+from attention_sieve.dashboard.views.finetune.folders import check_name, free_name
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.importance.curves import wording
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 if TYPE_CHECKING:
-    from core.importance.passes.speed import Speed
-    from core.importance.removal.remove import Removal
+    from attention_sieve.core.importance.passes.speed import Speed
+    from attention_sieve.core.importance.removal.remove import Removal
 
 EXPORTS: Final[dict[str, Export]] = {wording.REMOVED: "removed", wording.ZEROED: "zeroed"}
 MADE: Final = "removed checkpoints"
@@ -120,7 +120,7 @@ def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
 
 @in_its_place
 def _removed(visit: Visit, heads: list[Head], export: Export, name: str, *, may_grow: bool) -> "Removal":
-    from core.importance.removal.remove import remove
+    from attention_sieve.core.importance.removal.remove import remove
 
     check_not_public()
     folder, kind = checkpoints_folder() / name, visit.settings.kind
@@ -169,7 +169,7 @@ def _speed(importance: Importance, name: str, pressed: bool) -> None:
             show_error(error)
     if name not in speeds:
         return
-    from core.importance.passes.speed import N_TOKENS
+    from attention_sieve.core.importance.passes.speed import N_TOKENS
 
     rows = pd.DataFrame([asdict(speed) for speed in speeds[name]])
     numbers = {
@@ -183,7 +183,7 @@ def _speed(importance: Importance, name: str, pressed: bool) -> None:
 
 @in_its_place
 def _measure_speeds(visit: Visit, name: str) -> "list[Speed]":
-    from core.importance.passes.speed import BATCH_SIZES, speeds
+    from attention_sieve.core.importance.passes.speed import BATCH_SIZES, speeds
 
     bar = st.progress(0.0, wording.MEASURING)
     original, pruned = (

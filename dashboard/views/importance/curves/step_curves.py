@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from cache.engine import Engine
-from cache.store.recent import Recent
-from core.checkpoints.saved_runs import SavedRun
-from core.errors import AnalysisError
-from core.importance.cheap import KINDS
-from core.importance.measures import ABLATION, Measure, damage
-from core.importance.metrics import TextOutcomes
-from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, mean_curve
-from core.importance.pruning.orders import (
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.cheap import KINDS
+from attention_sieve.core.importance.measures import ABLATION, Measure, damage
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, mean_curve
+from attention_sieve.core.importance.pruning.orders import (
     RANDOM,
     REVERSE,
     ByHalf,
@@ -26,7 +26,7 @@ from core.importance.pruning.orders import (
     pruning_curve,
     random_orders,
 )
-from core.importance.pruning.over_steps import (
+from attention_sieve.core.importance.pruning.over_steps import (
     SavedStep,
     StepCurve,
     beginning,
@@ -34,11 +34,11 @@ from core.importance.pruning.over_steps import (
     check_beginning,
     saved_steps,
 )
-from core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
-from dashboard import controls
-from dashboard.views.importance.curves.asker import Asker, NotYet, Work
-from dashboard.views.importance.curves.drawn import CURVES_BYTES, n_bytes, pruning_of
-from dashboard.views.importance.numbers import Importance
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.views.importance.curves.asker import Asker, NotYet, Work
+from attention_sieve.dashboard.views.importance.curves.drawn import CURVES_BYTES, n_bytes, pruning_of
+from attention_sieve.dashboard.views.importance.numbers import Importance
 
 BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
 """Orders that need the ablations of each step, and the sign that they are multiplied by."""

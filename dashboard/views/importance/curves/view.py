@@ -7,25 +7,31 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.serving.requests import Report
-from core.importance.measures import ABLATION
-from core.importance.pruning.curves import Curve, Removable, allowed_loss, curves_table, removable
-from core.importance.pruning.orders import Pruning
-from dashboard.figures.figure import Figure
-from dashboard.figures.importance.curves import pruning_curves
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain
-from dashboard.progress import with_progress
-from dashboard.views.charts import chart
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.curves import wording
-from dashboard.views.importance.curves.asker import Asker, Work
-from dashboard.views.importance.curves.drawn import PruningCurves, collected, kept_curves, n_passes, pruning_of
-from dashboard.views.importance.curves.functions import functions
-from dashboard.views.importance.curves.over_training import over_training
-from dashboard.views.importance.curves.removal import removal
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.cache.serving.requests import Report
+from attention_sieve.core.importance.measures import ABLATION
+from attention_sieve.core.importance.pruning.curves import Curve, Removable, allowed_loss, curves_table, removable
+from attention_sieve.core.importance.pruning.orders import Pruning
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.importance.curves import pruning_curves
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.progress import with_progress
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.curves import wording
+from attention_sieve.dashboard.views.importance.curves.asker import Asker, Work
+from attention_sieve.dashboard.views.importance.curves.drawn import (
+    PruningCurves,
+    collected,
+    kept_curves,
+    n_passes,
+    pruning_of,
+)
+from attention_sieve.dashboard.views.importance.curves.functions import functions
+from attention_sieve.dashboard.views.importance.curves.over_training import over_training
+from attention_sieve.dashboard.views.importance.curves.removal import removal
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 
 BEGUN: Final = "curves begun"
 """Session-state key: hash of the work that the reader started."""

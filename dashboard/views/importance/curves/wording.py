@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from core.importance.metrics import ScoreName
-from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Removable
-from core.importance.pruning.functions import KeptFunction
-from core.importance.pruning.orders import RANDOM, REVERSE
-from dashboard.figures.figure import counted, percent
+from attention_sieve.core.importance.metrics import ScoreName
+from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Removable
+from attention_sieve.core.importance.pruning.functions import KeptFunction
+from attention_sieve.core.importance.pruning.orders import RANDOM, REVERSE
+from attention_sieve.dashboard.figures.figure import counted, percent
 
 SHOWN_RUNS: Final = 3
 TAB: Final = "How many heads can go?"

@@ -6,16 +6,16 @@ from typing import Any, Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import AnalysisError
-from core.importance.gates.settings import GateSettings
-from dashboard import state
-from dashboard.plain import plain, show_error
-from dashboard.views.finetune.folders import keep_data
-from dashboard.views.finetune.labelled import Labelled
-from dashboard.views.importance.gates import runs, wording
-from dashboard.views.importance.gates.sweeps import Sweep
-from dashboard.views.importance.material import Material
-from dashboard.views.pickers import toggle
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.finetune.folders import keep_data
+from attention_sieve.dashboard.views.finetune.labelled import Labelled
+from attention_sieve.dashboard.views.importance.gates import runs, wording
+from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep
+from attention_sieve.dashboard.views.importance.material import Material
+from attention_sieve.dashboard.views.pickers import toggle
 
 NARROWEST: Final = 150
 """Minimum width of a setting, in pixels."""

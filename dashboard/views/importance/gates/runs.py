@@ -7,15 +7,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop
-from core.errors import AnalysisError
-from core.importance.gates.settings import GateSettings
-from dashboard.views.finetune import programs
-from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune.programs import Program
-from dashboard.views.finetune.runs import ENDS_WITHIN
-from dashboard.views.importance.gates import wording
-from dashboard.views.importance.gates.sweeps import Sweep, all_sweeps, joined, keep
+from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, State, ask_to_stop
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.dashboard.views.finetune import programs
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.programs import Program
+from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
+from attention_sieve.dashboard.views.importance.gates import wording
+from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep, all_sweeps, joined, keep
 
 SETTINGS: Final = tuple(
     field.name for field in fields(GateSettings) if field.name not in ("penalty", "kind", "with_weights")
@@ -110,7 +110,8 @@ def _state(sweep: Sweep, progress: Progress | None, n_finished: int) -> State:
 
 
 def _options(sweep: Sweep, device: str) -> list[str]:
-    """Options of `python -m core gates`; each value is joined to its option, so that it cannot be read as an option."""
+    """Options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be read as an
+    option."""
     settings = sweep.settings
     values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,

@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from cache.engine import Engine
-from core.finetuning.data import held_out_texts
-from core.importance.effects import Draws
-from core.importance.gates.settings import TrainedGates
-from core.importance.pruning.curves import Curve, curve
-from core.importance.question import gated_question
-from core.texts.text import Text
-from dashboard import controls
-from dashboard.views.asking import ask
-from dashboard.views.finetune.labelled import Labelled
-from dashboard.views.importance.gates.sweeps import Sweep
-from dashboard.views.importance.material import Material
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.finetuning.data import held_out_texts
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.gates.settings import TrainedGates
+from attention_sieve.core.importance.pruning.curves import Curve, curve
+from attention_sieve.core.importance.question import gated_question
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.finetune.labelled import Labelled
+from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep
+from attention_sieve.dashboard.views.importance.material import Material
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +33,7 @@ class Judged:
 
 def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | None:
     """The gates at the end of a run; None if they were not saved."""
-    from core.importance.gates.hard_concrete import gates_of
+    from attention_sieve.core.importance.gates.hard_concrete import gates_of
 
     history = sweep.history(penalty, engine.files.removed_of(sweep.settings.kind))
     return None if history is None else gates_of(history.log_alpha[-1])

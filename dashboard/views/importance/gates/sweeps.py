@@ -10,17 +10,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from core.attention.settings import Head
-from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.folders import program_folder
-from core.checkpoints.saved_runs import Progress, read_progress
-from core.errors import AnalysisError
-from core.finetuning.data import Task
-from core.importance.gates.history import GateHistory, read_history
-from core.importance.gates.settings import GateSettings
-from core.json_values import typed_json
-from dashboard.views.finetune.folders import data_folder
-from dashboard.views.importance.gates import wording
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.checkpoints.saved_runs import Progress, read_progress
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.data import Task
+from attention_sieve.core.importance.gates.history import GateHistory, read_history
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.core.json_values import typed_json
+from attention_sieve.dashboard.views.finetune.folders import data_folder
+from attention_sieve.dashboard.views.importance.gates import wording
 
 RECORD: Final = "sweep.json"
 KEY_CHARACTERS: Final = 12
@@ -52,7 +52,7 @@ class Sweep:
         return sweeps_folder() / digest[:KEY_CHARACTERS]
 
     def run_folder(self, penalty: float) -> Path:
-        """Folder of the run with one penalty, named as by `python -m core gates`."""
+        """Folder of the run with one penalty, named as by `python -m attention_sieve gates`."""
         return self.folder / f"penalty-{penalty:g}"
 
     def progress(self, penalty: float) -> Progress | None:

@@ -7,32 +7,32 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.errors import AnalysisError
-from core.importance.gates.history import GateHistory
-from core.importance.gates.settings import GateSettings, TrainedGates
-from core.importance.pruning.curves import Curve
-from core.importance.pruning.orders import RANDOM
-from dashboard import state
-from dashboard.components.head_map import head_map
-from dashboard.controls import from_home
-from dashboard.figures.head_map import HeadMap
-from dashboard.figures.importance.gate_densities import MOST, gate_densities
-from dashboard.figures.importance.gate_scores import gate_scores
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain, show_error
-from dashboard.views.charts import chart
-from dashboard.views.finetune import wording as training_wording
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.curves.drawn import kept_curves_of
-from dashboard.views.importance.gates import runs, wording
-from dashboard.views.importance.gates.form import begin, form
-from dashboard.views.importance.gates.scores import Judged, judged
-from dashboard.views.importance.gates.sweeps import Sweep, delete, sweeps_of
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.pickers import from_list, one_of
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.gates.history import GateHistory
+from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
+from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.importance.pruning.orders import RANDOM
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.head_map import head_map
+from attention_sieve.dashboard.controls import from_home
+from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
+from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.finetune import wording as training_wording
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_of
+from attention_sieve.dashboard.views.importance.gates import runs, wording
+from attention_sieve.dashboard.views.importance.gates.form import begin, form
+from attention_sieve.dashboard.views.importance.gates.scores import Judged, judged
+from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep, delete, sweeps_of
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two refreshes of a running sweep."""
@@ -217,7 +217,7 @@ def scores_table(scores: Judged) -> pd.DataFrame:
 
 def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
     """Draw the map at the chosen step; return the gates at that step and their provenance."""
-    from core.importance.gates.hard_concrete import gates_of
+    from attention_sieve.core.importance.gates.hard_concrete import gates_of
 
     history = sweep.history(penalty, _removed(importance, sweep))
     if history is None:
@@ -251,7 +251,7 @@ def _step(sweep: Sweep, penalty: float, history: GateHistory) -> int:
 
 
 def _picture(checkpoint: str, history: GateHistory, index: int, penalty: float) -> HeadMap:
-    from core.importance.gates.hard_concrete import gates_of
+    from attention_sieve.core.importance.gates.hard_concrete import gates_of
 
     gates = gates_of(history.log_alpha[index])
     return HeadMap(
@@ -268,7 +268,7 @@ def _picture(checkpoint: str, history: GateHistory, index: int, penalty: float) 
 
 
 def _densities(heads: list[Head], gates: TrainedGates, facts: dict[str, str]) -> None:
-    from core.importance.gates.hard_concrete import densities
+    from attention_sieve.core.importance.gates.hard_concrete import densities
 
     present = [head for head in heads if not np.isnan(gates.log_alpha[head])]
     if not present:
@@ -283,8 +283,8 @@ def _densities(heads: list[Head], gates: TrainedGates, facts: dict[str, str]) ->
 
 
 def gates_table(gates: TrainedGates) -> pd.DataFrame:
-    """One row per head, with the columns of `python -m core gates`."""
-    from core.importance.gates.command import gate_table
+    """One row per head, with the columns of `python -m attention_sieve gates`."""
+    from attention_sieve.core.importance.gates.command import gate_table
 
     return gate_table(gates)
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from core.checkpoints.saved_runs import Progress
-from core.importance.gates.settings import GateSettings
-from dashboard.figures.figure import counted, percent
-from dashboard.wording import duration
+from attention_sieve.core.checkpoints.saved_runs import Progress
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.wording import duration
 
 TITLE: Final = "Train gates"
 SEE: Final = (

@@ -6,15 +6,15 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from core.errors import AnalysisError
-from core.importance.labels import read_labels
-from core.texts.text import Text
-from dashboard import controls, public
-from dashboard.samples import read_sample
-from dashboard.views import frame
-from dashboard.views.importance.material import Material
-from dashboard.views.importance.two_sets import wording
-from dashboard.views.pickers import from_list
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.labels import read_labels
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import controls, public
+from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.importance.material import Material
+from attention_sieve.dashboard.views.importance.two_sets import wording
+from attention_sieve.dashboard.views.pickers import from_list
 
 KEY: Final = "second set"
 UPLOAD_KEY: Final = "second texts"

@@ -7,24 +7,24 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from cache.answers import Answers
-from cache.store.recent import Recent
-from core.importance.effects import Draws
-from core.importance.measures import damage
-from core.importance.metrics import TextOutcomes
-from core.importance.two_sets import TwoSets, two_sets
-from dashboard.figures.figure import counted
-from dashboard.figures.head_scatter import Words, head_scatter
-from dashboard.figures.heads import head_rows
-from dashboard.figures.names import drawable
-from dashboard.files.downloads import table_downloads
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.charts import chart
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.material import Material, ablated
-from dashboard.views.importance.numbers import Importance
-from dashboard.views.importance.two_sets import wording
-from dashboard.views.importance.two_sets.second import Sets, second_set
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.two_sets import TwoSets, two_sets
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.heads import head_rows
+from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.material import Material, ablated
+from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.two_sets import wording
+from attention_sieve.dashboard.views.importance.two_sets.second import Sets, second_set
 
 COMPARED_BYTES: Final = 8 * 2**20
 """Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""

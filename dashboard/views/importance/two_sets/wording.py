@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from core.importance.two_sets import Correlation, TwoSets
-from dashboard.figures.figure import counted
+from attention_sieve.core.importance.two_sets import Correlation, TwoSets
+from attention_sieve.dashboard.figures.figure import counted
 
 TAB: Final = "Two sets of texts"
 SEE: Final = (

@@ -7,20 +7,20 @@ from typing import Final, get_args
 
 import streamlit as st
 
-from cache.answers import Answers
-from cache.serving.requests import Report, Status
-from cache.store.recent import Recent
-from core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
-from core.coreference.files import read_mentions
-from core.coreference.mentions import MentionText, Windows, windows
-from core.coreference.question import choice_question
-from core.texts.relations import Dependencies
-from core.texts.words import FromWord
-from dashboard import public, samples
-from dashboard import wording as shared_wording
-from dashboard.progress import in_its_place, with_progress
-from dashboard.views.frame import Visit
-from dashboard.views.parsers.coreference import wording
+from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.serving.requests import Report, Status
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import MentionText, Windows, windows
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.words import FromWord
+from attention_sieve.dashboard import public, samples
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.parsers.coreference import wording
 
 EXAMPLE: Final = wording.EXAMPLE.capitalize()
 """Name of the example texts."""

@@ -7,24 +7,29 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from core.attention.settings import Head, head_name
-from core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
-from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
-from core.statistics.documents import documents_note
-from dashboard import state
-from dashboard.figures.coreference.table import DESIGN_EFFECT, FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
-from dashboard.figures.head_map import Detail, HeadMap, round_bound
-from dashboard.files import provenance
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.frame import Visit
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.control import control_details
-from dashboard.views.parsers.coreference import wording
-from dashboard.views.parsers.coreference.choices import (
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
+from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW
+from attention_sieve.core.statistics.documents import documents_note
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.coreference.table import (
+    DESIGN_EFFECT,
+    FROM_EVERYWHERE,
+    TIMES_OTHERS,
+    antecedent_table,
+)
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.control import control_details
+from attention_sieve.dashboard.views.parsers.coreference import wording
+from attention_sieve.dashboard.views.parsers.coreference.choices import (
     EXAMPLE,
     CoreferenceResults,
     CoreferenceSettings,
@@ -32,8 +37,8 @@ from dashboard.views.parsers.coreference.choices import (
     coreference_results,
     gold_mentions,
 )
-from dashboard.views.parsers.coreference.text import choices_in_a_text
-from dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.parsers.coreference.text import choices_in_a_text
+from attention_sieve.dashboard.views.pickers import one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}

@@ -5,16 +5,16 @@ from typing import Final
 
 import streamlit as st
 
-from core.attention.settings import Head, head_name
-from core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
-from core.coreference.mentions import MentionText
-from dashboard import link
-from dashboard import wording as shared_wording
-from dashboard.figures.coreference.table import choices_table
-from dashboard.files.downloads import table_downloads
-from dashboard.plain import plain
-from dashboard.views.parsers.coreference import wording
-from dashboard.views.parsers.coreference.choices import CoreferenceResults
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.dashboard import link
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.coreference.table import choices_table
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.parsers.coreference import wording
+from attention_sieve.dashboard.views.parsers.coreference.choices import CoreferenceResults
 
 PICKED: Final = "coreference text"
 """Query parameter of the text that is shown, by its number in the file."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.coreference.accuracy import Candidates
-from core.statistics.key_matched import LEAST_TIMES
-from dashboard.figures.figure import counted, percent
-from dashboard.wording import FROM_EVERYWHERE
+from attention_sieve.core.coreference.accuracy import Candidates
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
 NUMBERS: Final = {"times": f"{LEAST_TIMES:g}"}
 """Numbers in `method.md`."""

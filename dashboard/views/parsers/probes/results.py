@@ -7,19 +7,19 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from cache.engine import Engine
-from core.probing.run import ProbeKind, ProbeResults, TrainedProbe
-from dashboard import state
-from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.probes.curve import probe_curve
-from dashboard.figures.probes.scores import NamedScore, probe_scores
-from dashboard.files.downloads import table_downloads
-from dashboard.views import frame
-from dashboard.views.charts import chart
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.parsers.probes import wording
-from dashboard.views.pickers import from_list
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.probing.run import ProbeKind, ProbeResults, TrainedProbe
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.probes.curve import probe_curve
+from attention_sieve.dashboard.figures.probes.scores import NamedScore, probe_scores
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.parsers.probes import wording
+from attention_sieve.dashboard.views.pickers import from_list
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,28 +9,28 @@ from typing import Any, Final
 
 import streamlit as st
 
-from cache.engine import Engine
-from cache.serving.run import Run
-from cache.store.recent import Recent
-from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import randomly_initialised
-from core.passes.prepare import queries_text
-from core.probing.run import OnCheckpoint, ProbeQuestion, ProbeResults, Stand, train_probes
-from core.probing.texts import attention_bytes, few_test_texts, few_words, left_out, split
-from core.probing.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
-from core.texts.relations import Dependencies
-from core.texts.text import Text
-from dashboard import state
-from dashboard.files import provenance
-from dashboard.public import NOT_HERE, is_public
-from dashboard.views import frame
-from dashboard.views.asking import ask_about_long_texts, policy
-from dashboard.views.frame import Visit
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.probes import wording
-from dashboard.views.parsers.probes.results import ProbeView, show_results
-from dashboard.views.parsers.probes.settings import TrainingPlan, training_plan
-from dashboard.views.parsers.trees import trees_of
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.serving.run import Run
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.probing.run import OnCheckpoint, ProbeQuestion, ProbeResults, Stand, train_probes
+from attention_sieve.core.probing.texts import attention_bytes, few_test_texts, few_words, left_out, split
+from attention_sieve.core.probing.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.probes import wording
+from attention_sieve.dashboard.views.parsers.probes.results import ProbeView, show_results
+from attention_sieve.dashboard.views.parsers.probes.settings import TrainingPlan, training_plan
+from attention_sieve.dashboard.views.parsers.trees import trees_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REFRESH_SECONDS: Final = 1.0

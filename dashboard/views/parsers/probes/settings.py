@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import streamlit as st
 
-from cache.store.recent import Recent
-from core.errors import AnalysisError
-from core.probing.probe import ProbeSettings
-from core.probing.run import ProbeKind
-from core.texts.text import SUFFIXES, Text, read_file
-from dashboard.plain import show_error
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.probes import wording
-from dashboard.views.pickers import one_of
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing.probe import ProbeSettings
+from attention_sieve.core.probing.run import ProbeKind
+from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
+from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.probes import wording
+from attention_sieve.dashboard.views.pickers import one_of
 
 NARROWEST: Final = 140
 """Minimum width of a setting, in pixels."""

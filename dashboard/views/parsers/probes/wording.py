@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from core.probing.attachment import LEVEL, N_RESAMPLES, RIGHT_BRANCHING
-from core.probing.probe import ProbeSettings
-from core.probing.run import ProbeKind, Stand
-from dashboard.figures.figure import counted
+from attention_sieve.core.probing.attachment import LEVEL, N_RESAMPLES, RIGHT_BRANCHING
+from attention_sieve.core.probing.probe import ProbeSettings
+from attention_sieve.core.probing.run import ProbeKind, Stand
+from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
     "batch_size": str(ProbeSettings.texts_per_step),

@@ -7,18 +7,18 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from core.relations.accuracy import DIRECTIONS, argmax_and_sieve, beats_baseline
-from core.roles.roles import ROLES
-from dashboard.figures.head_map import Detail, HeadMap, round_bound
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.scales import WORDS
-from dashboard.plain import plain
-from dashboard.views.corpus import corpus
-from dashboard.views.layout import halves
-from dashboard.views.maps import show_head_map
-from dashboard.views.parsers.control import control_details
-from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import Focus
+from attention_sieve.core.relations.accuracy import DIRECTIONS, argmax_and_sieve, beats_baseline
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.parsers.control import control_details
+from attention_sieve.dashboard.views.parsers.relations import wording
+from attention_sieve.dashboard.views.parsers.relations.results import Focus
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 

@@ -4,18 +4,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from cache.store.recent import Recent
-from core.checkpoints.find import randomly_initialised
-from core.passes.prepare import queries_text
-from core.relations.accuracy import TextPredictions, relation_accuracies
-from core.relations.question import ParsedText, prediction_question
-from core.texts.relations import Dependencies
-from core.texts.text import Text
-from dashboard.progress import in_its_place
-from dashboard.views.asking import ask, policy
-from dashboard.views.frame import Visit
-from dashboard.views.parsers.relations.results import RelationResults, RelationSettings
-from dashboard.views.parsers.trees import trees_of
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.relations.accuracy import TextPredictions, relation_accuracies
+from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.progress import in_its_place
+from attention_sieve.dashboard.views.asking import ask, policy
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.parsers.relations.results import RelationResults, RelationSettings
+from attention_sieve.dashboard.views.parsers.trees import trees_of
 
 RESULTS_BYTES: Final = 96 * 2**20
 """Size of the in-memory cache of predictions and their accuracies."""

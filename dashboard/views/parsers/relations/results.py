@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.attention.settings import Head, head_name
-from core.relations.accuracy import (
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.relations.accuracy import (
     ALL,
     AS_IN_PAPER,
     DIRECTIONS,
@@ -20,13 +20,13 @@ from core.relations.accuracy import (
     beats_baseline,
     syntactic_by_argmax,
 )
-from core.relations.cases import NO_RELATION
-from core.statistics.documents import n_documents
-from core.texts.relations import RELATIONS, UNIVERSAL, Dependencies
-from core.texts.text import Text
-from core.texts.words import FromWord
-from dashboard import state
-from dashboard.views.frame import Visit
+from attention_sieve.core.relations.cases import NO_RELATION
+from attention_sieve.core.statistics.documents import n_documents
+from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL, Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.words import FromWord
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.views.frame import Visit
 
 Unit = Literal["document", "text"]
 """What is split into halves."""

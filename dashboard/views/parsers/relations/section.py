@@ -6,8 +6,8 @@ from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.find import randomly_initialised
-from core.relations.accuracy import (
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.relations.accuracy import (
     ALL,
     AS_IN_CODE,
     VOITA_MARGIN,
@@ -16,26 +16,26 @@ from core.relations.accuracy import (
     ParsingSettings,
     RelationAccuracy,
 )
-from core.statistics.documents import documents_fact, documents_note
-from core.texts.relations import parser_name, relations_source
-from core.texts.words import FromWord
-from dashboard import state
-from dashboard.figures.relations.bars import relation_bars
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.relations.distance_histogram import distance_histogram, distances
-from dashboard.figures.relations.table import relation_table
-from dashboard.files import provenance
-from dashboard.plain import plain
-from dashboard.views import frame
-from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.charts import chart
-from dashboard.views.frame import Visit
-from dashboard.views.layout import halves
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.heads import grid, two_rules
-from dashboard.views.parsers.relations.predictions import random_results, relation_results
-from dashboard.views.parsers.relations.results import (
+from attention_sieve.core.statistics.documents import documents_fact, documents_note
+from attention_sieve.core.texts.relations import parser_name, relations_source
+from attention_sieve.core.texts.words import FromWord
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.relations.bars import relation_bars
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
+from attention_sieve.dashboard.figures.relations.table import relation_table
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.relations import wording
+from attention_sieve.dashboard.views.parsers.relations.heads import grid, two_rules
+from attention_sieve.dashboard.views.parsers.relations.predictions import random_results, relation_results
+from attention_sieve.dashboard.views.parsers.relations.results import (
     MIN_CASES,
     USUAL_CASES,
     ByArgmax,
@@ -48,9 +48,9 @@ from dashboard.views.parsers.relations.results import (
     marked,
     min_cases,
 )
-from dashboard.views.parsers.relations.sentence import head_on_a_sentence
-from dashboard.views.parsers.relations.table import best_heads, picked
-from dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.parsers.relations.sentence import head_on_a_sentence
+from attention_sieve.dashboard.views.parsers.relations.table import best_heads, picked
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE: "relative"}

@@ -7,20 +7,20 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool
 
-from core.attention.settings import head_name
-from core.relations.accuracy import DIRECTIONS
-from core.texts.relations import Dependencies
-from dashboard.components.drawing import drawing
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
-from dashboard.figures.relations.sentences import Sentence, sentence, sentences
-from dashboard.figures.text.arcs_svg import visible
-from dashboard.files import provenance
-from dashboard.files.downloads import drawing_downloads
-from dashboard.plain import plain
-from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import Focus, is_case
-from dashboard.views.pickers import toggle
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.dashboard.components.drawing import drawing
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
+from attention_sieve.dashboard.figures.relations.sentences import Sentence, sentence, sentences
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.parsers.relations import wording
+from attention_sieve.dashboard.views.parsers.relations.results import Focus, is_case
+from attention_sieve.dashboard.views.pickers import toggle
 
 SENTENCE: Final = "relation sentence"
 SHORT: Final = 16

@@ -6,13 +6,13 @@ from typing import Final
 
 import streamlit as st
 
-from core.relations.accuracy import ALL, Direction, RelationAccuracy
-from dashboard import state
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.relations.table import relation_table
-from dashboard.files.downloads import table_downloads
-from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import Focus, largest_gain, marked
+from attention_sieve.core.relations.accuracy import ALL, Direction, RelationAccuracy
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.table import relation_table
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views.parsers.relations import wording
+from attention_sieve.dashboard.views.parsers.relations.results import Focus, largest_gain, marked
 
 RELATION: Final = "relation"
 WAY: Final = "way"

@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.relations.accuracy import AS_IN_CODE as CODE
-from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
-from core.relations.offsets import Baseline
-from core.roles.measures import Scale
-from core.statistics.key_matched import LEAST_TIMES
-from core.statistics.overlap import Overlap
-from core.texts.relations import RELATIONS
-from dashboard.figures.figure import counted, percent
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.scales import WORDS
-from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
-from dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE
+from attention_sieve.core.relations.accuracy import AS_IN_CODE as CODE
+from attention_sieve.core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from attention_sieve.core.relations.offsets import Baseline
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.overlap import Overlap
+from attention_sieve.core.texts.relations import RELATIONS
+from attention_sieve.dashboard.figures.figure import counted, percent
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
+from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],

@@ -7,7 +7,7 @@ from small_checkpoints import FAMILIES, TOKENIZERS, byte_level, config, gpt2_tok
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModel, PreTrainedTokenizerFast
 
-from core.checkpoints.checks.soundness import (
+from attention_sieve.core.checkpoints.checks.soundness import (
     check_layers,
     check_vocabulary,
     check_weights,
@@ -15,9 +15,9 @@ from core.checkpoints.checks.soundness import (
     own_memory,
     stated_length,
 )
-from core.errors import CheckpointError
-from core.texts.text import Text
-from core.texts.tokens import SPECIAL, tokenize
+from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import SPECIAL, tokenize
 
 
 def model_of(family, n_words=None, **changed):

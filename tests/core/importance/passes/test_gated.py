@@ -4,12 +4,12 @@ import pytest
 from passing import SELF
 from sklearn.metrics.pairwise import cosine_similarity
 
-from core.attention.settings import PassSettings
-from core.importance.nearest import first_off
-from core.importance.passes.gated import gated_vectors
-from core.passes.outputs import output_change
-from core.passes.prepare import prepare_all
-from core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.importance.nearest import first_off
+from attention_sieve.core.importance.passes.gated import gated_vectors
+from attention_sieve.core.passes.outputs import output_change
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("the cat sat on the mat.",)), Text(("a dog ran.",)))
 

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 import torch
 
-from core.analysis import results
-from core.attention.observed import observe
-from core.attention.settings import PassSettings
-from core.importance.measures import (
+from attention_sieve.core.analysis import results
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.importance.measures import (
     BATCH_SIZE,
     attributions,
     confidence,
     gradient_measures,
     output_measures,
 )
-from core.importance.passes.projections import output_projections
-from core.importance.per_text import LabelledText, TextOutputs, TextSlopes
-from core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
-from core.passes.prepare import prepare
-from core.passes.readout import Readout
-from core.texts.text import Text
+from attention_sieve.core.importance.passes.projections import output_projections
+from attention_sieve.core.importance.per_text import LabelledText, TextOutputs, TextSlopes
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.readout import Readout
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))
 CHANCE = np.random.default_rng(0)

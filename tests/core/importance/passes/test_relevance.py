@@ -6,15 +6,15 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS, config
 
-from core.analysis import results
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.importance.measures import relevance
-from core.importance.passes.alpha_beta import AlphaBetaRules, Shares
-from core.importance.per_text import TextRelevance
-from core.importance.question import relevance_question
-from core.passes.prepare import prepare
-from core.texts.text import Text
+from attention_sieve.core.analysis import results
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.importance.measures import relevance
+from attention_sieve.core.importance.passes.alpha_beta import AlphaBetaRules, Shares
+from attention_sieve.core.importance.per_text import TextRelevance
+from attention_sieve.core.importance.question import relevance_question
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))
 

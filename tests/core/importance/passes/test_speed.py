@@ -1,5 +1,5 @@
-from core.importance.passes import speed as measuring
-from core.importance.passes.speed import FEWEST_ROUNDS, speeds
+from attention_sieve.core.importance.passes import speed as measuring
+from attention_sieve.core.importance.passes.speed import FEWEST_ROUNDS, speeds
 
 
 def test_ratios_are_taken_within_a_round_and_speeds_are_texts_a_second(loaded, monkeypatch):

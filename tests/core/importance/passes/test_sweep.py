@@ -7,16 +7,16 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from core.analysis import results
-from core.attention.observed import observe
-from core.attention.settings import PassSettings
-from core.errors import AnalysisError, PairNeeded
-from core.importance.passes.sweep import Sweep, sweep
-from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
-from core.passes.masked_tokens import masked_tokens
-from core.passes.prepare import prepare
-from core.passes.readout import Readout, model_of
-from core.texts.text import Text
+from attention_sieve.core.analysis import results
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError, PairNeeded
+from attention_sieve.core.importance.passes.sweep import Sweep, sweep
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from attention_sieve.core.passes.masked_tokens import masked_tokens
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.readout import Readout, model_of
+from attention_sieve.core.texts.text import Text
 
 SINGLE = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))
 PAIRS = (Text(("The two dogs ran.", "She eats red apples.")), Text(("A cat.", "Who sat on it?")))

@@ -4,12 +4,12 @@ import pytest
 import torch
 from command_help import columns_in_help, own_columns
 
-from core.__main__ import main
-from core.attention.observed import observe
-from core.errors import AnalysisError
-from core.importance.measures import damage
-from core.importance.metrics import TextOutcomes, mean_score
-from core.importance.pruning.curves import (
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
+from attention_sieve.core.importance.pruning.curves import (
     Curve,
     Removable,
     allowed_loss,
@@ -19,7 +19,7 @@ from core.importance.pruning.curves import (
     removable,
     removal_order,
 )
-from core.importance.pruning.orders import Pruning, greedy_order, whole_greedy_order
+from attention_sieve.core.importance.pruning.orders import Pruning, greedy_order, whole_greedy_order
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -182,7 +182,7 @@ def test_a_curve_that_was_drawn_is_not_drawn_again(tmp_path, loaded, monkeypatch
     (tmp_path / "texts.txt").write_text("the cat ran\nwho sat on the mat\na dog\nshe eats red apples")
     rows = ("--rows", str(tmp_path / "rows"))
     first = curves_of(tmp_path, loaded("bert", "float64"), *rows)
-    monkeypatch.setattr("core.importance.pruning.command.pruning_curve", None)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
     pd.testing.assert_frame_equal(curves_of(tmp_path, loaded("bert", "float64"), *rows), first)
 
 

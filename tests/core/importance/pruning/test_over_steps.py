@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from core.__main__ import main
-from core.checkpoints.saved_runs import find_run
-from core.errors import AnalysisError
-from core.finetuning.journal import Journal
-from core.importance.effects import Draws
-from core.importance.metrics import label_score
-from core.importance.pruning.curves import RESAMPLES, curve, mean_curve, relative
-from core.importance.pruning.over_steps import (
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.saved_runs import find_run
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.importance.effects import Draws
+from attention_sieve.core.importance.metrics import label_score
+from attention_sieve.core.importance.pruning.curves import RESAMPLES, curve, mean_curve, relative
+from attention_sieve.core.importance.pruning.over_steps import (
     RELATIVE_COLUMNS,
     StepCurve,
     check_alike,
@@ -23,7 +23,7 @@ from core.importance.pruning.over_steps import (
     saved_steps,
     step_curves_table,
 )
-from core.importance.verdicts import Changes, changes, verdicts
+from attention_sieve.core.importance.verdicts import Changes, changes, verdicts
 
 N_RANDOM = 2
 TEXTS = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples", "two birds"]
@@ -134,7 +134,7 @@ def curves_of(checkpoint, texts, output, *more):
 @pytest.fixture(autouse=True)
 def few_random_orders(monkeypatch):
     """Ten are half of the time of a curve."""
-    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
 
 
 def table_of(checkpoint, texts, output, *more):

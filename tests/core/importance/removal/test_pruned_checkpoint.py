@@ -9,22 +9,22 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from core.__main__ import main
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.checkpoints.saved_runs import saved_checkpoints
-from core.comparison.in_step import compare_batch
-from core.finetuning.data import read_training_data
-from core.finetuning.finetune import finetune
-from core.finetuning.journal import open_run, plan_of
-from core.finetuning.settings import TrainingSettings
-from core.importance.effects import kept_alone
-from core.importance.metrics import TextOutcomes, label_score
-from core.importance.removal.remove import remove
-from core.importance.verdicts import LEAST_UNITS
-from core.passes.prepare import prepare
-from core.similarity.distances import (
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.checkpoints.saved_runs import saved_checkpoints
+from attention_sieve.core.comparison.in_step import compare_batch
+from attention_sieve.core.finetuning.data import read_training_data
+from attention_sieve.core.finetuning.finetune import finetune
+from attention_sieve.core.finetuning.journal import open_run, plan_of
+from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.importance.effects import kept_alone
+from attention_sieve.core.importance.metrics import TextOutcomes, label_score
+from attention_sieve.core.importance.removal.remove import remove
+from attention_sieve.core.importance.verdicts import LEAST_UNITS
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
     closest_pair,
     head_distances,
@@ -32,9 +32,9 @@ from core.similarity.distances import (
     nearest_heads,
     present_heads,
 )
-from core.similarity.layout import head_plane, head_tree
-from core.similarity.question import distance_question
-from core.texts.text import Text
+from attention_sieve.core.similarity.layout import head_plane, head_tree
+from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.texts.text import Text
 
 GONE = ((0, 1), (1, 2))
 SENTENCES = ("The black cat chased two birds.", "She eats red apples.", "A dog ran quickly.", "The dog sat on the mat.")

@@ -10,16 +10,16 @@ from safetensors.torch import load_file
 from small_checkpoints import save
 from transformers import AutoModel
 
-import core.importance.removal.remove
-from core.__main__ import main
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.errors import AnalysisError, CheckpointError, GrowsLarger
-from core.importance.removal.remove import remove
-from core.passes.prepare import prepare
-from core.roles.scores import score_batch
-from core.texts.text import Text
+import attention_sieve.core.importance.removal.remove
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
+from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger
+from attention_sieve.core.importance.removal.remove import remove
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.roles.scores import score_batch
+from attention_sieve.core.texts.text import Text
 
 SEPARATE = ("bert", "roberta", "distilbert", "electra", "t5", "bart")
 FAMILIES = (*SEPARATE, "gpt2", "llama", "qwen3", "mistral")
@@ -117,9 +117,9 @@ def test_a_checkpoint_that_only_grows_is_saved_on_demand_alone(gone, grows, tmp_
 
 def test_a_removal_that_changes_the_output_is_not_saved(folders, tmp_path, monkeypatch):
     """Weights that belong to other heads than those named."""
-    right = core.importance.removal.remove.remove_heads
+    right = attention_sieve.core.importance.removal.remove.remove_heads
     monkeypatch.setattr(
-        core.importance.removal.remove,
+        attention_sieve.core.importance.removal.remove,
         "remove_heads",
         lambda name, model, _: right(name, model, (("self", ((0, 2),)),)),
     )

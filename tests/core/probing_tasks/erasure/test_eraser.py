@@ -3,7 +3,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from core.probing_tasks.erasure.eraser import concept_eraser, random_eraser
+from attention_sieve.core.probing_tasks.erasure.eraser import concept_eraser, random_eraser
 
 N_ROWS, N_CHANNELS = 400, 12
 

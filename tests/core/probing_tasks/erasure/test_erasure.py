@@ -6,21 +6,28 @@ from command_help import columns_in_help, own_columns
 from small_checkpoints import TOKENIZERS, config
 from transformers import GPT2LMHeadModel
 
-from core.__main__ import main
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.errors import AnalysisError
-from core.passes.prepare import prepare_all
-from core.passes.question import answer
-from core.passes.readout import Readout
-from core.probing_tasks.erasure import passes
-from core.probing_tasks.erasure.eraser import Eraser
-from core.probing_tasks.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, draws_needed, erase, judged, usual_metric
-from core.probing_tasks.erasure.passes import erased_outcomes
-from core.probing_tasks.question import vectors_question
-from core.probing_tasks.task import PARTS, Example, Task
-from core.probing_tasks.vectors import stacked, usual_pooling
-from core.texts.text import Text
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.readout import Readout
+from attention_sieve.core.probing_tasks.erasure import passes
+from attention_sieve.core.probing_tasks.erasure.eraser import Eraser
+from attention_sieve.core.probing_tasks.erasure.erasure import (
+    FIRST_DRAWS,
+    LEAST_CHANGE,
+    draws_needed,
+    erase,
+    judged,
+    usual_metric,
+)
+from attention_sieve.core.probing_tasks.erasure.passes import erased_outcomes
+from attention_sieve.core.probing_tasks.question import vectors_question
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.probing_tasks.vectors import stacked, usual_pooling
+from attention_sieve.core.texts.text import Text
 
 WORDS = ("cat", "dog", "bird", "mat", "house", "the", "a", "ran", "saw", "ate")
 PLANTED, OTHER = (1, 2), (0, 1)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import AnalysisError, ColumnsNeeded, TextError
-from core.probing_tasks.files import labelled as labelled_module
-from core.probing_tasks.files import senteval as module
-from core.probing_tasks.files.folders import ABOUT, read_tasks
-from core.probing_tasks.files.labelled import read_labelled_task
-from core.probing_tasks.files.senteval import is_senteval, read_senteval, write_senteval
-from core.probing_tasks.task import PARTS, Example, Task
-from core.texts.text import MAX_BYTES, Text
+from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
+from attention_sieve.core.probing_tasks.files import labelled as labelled_module
+from attention_sieve.core.probing_tasks.files import senteval as module
+from attention_sieve.core.probing_tasks.files.folders import ABOUT, read_tasks
+from attention_sieve.core.probing_tasks.files.labelled import read_labelled_task
+from attention_sieve.core.probing_tasks.files.senteval import is_senteval, read_senteval, write_senteval
+from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.texts.text import MAX_BYTES, Text
 
 REAL = "tr\t10\tWho knew who would be there ?\nte\t9\tShe left .\nva\t10\tThis is my Eve Christmas .\n"
 

@@ -17,17 +17,17 @@ import torch
 from probing_files import write_task
 from small_checkpoints import N_HEADS, N_LAYERS
 
-from core.__main__ import main
-from core.checkpoints.saved_runs import STOP
-from core.errors import AnalysisError
-from core.probing_tasks.reconstruction import Reconstruction
-from core.probing_tasks.report import Selectivity, TaskReport
-from core.probing_tasks.trials import run as running
-from core.probing_tasks.trials.command import read_trials, stages_of
-from core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
-from core.probing_tasks.trials.result import STAGES, read_result
-from core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
-from core.probing_tasks.trials.trial import Trial, n_texts_of, trial_of, values_of
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.saved_runs import STOP
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.probing_tasks.reconstruction import Reconstruction
+from attention_sieve.core.probing_tasks.report import Selectivity, TaskReport
+from attention_sieve.core.probing_tasks.trials import run as running
+from attention_sieve.core.probing_tasks.trials.command import read_trials, stages_of
+from attention_sieve.core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
+from attention_sieve.core.probing_tasks.trials.result import STAGES, read_result
+from attention_sieve.core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
+from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, trial_of, values_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -265,7 +265,7 @@ def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(n_workers, trial,
     arguments += ["--journal", journal, "--workers", n_workers]
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import core.__main__ as main; sys.exit(main._entry())"
+        "import attention_sieve.__main__ as main; sys.exit(main._entry())"
     )
     command = [sys.executable, "-c", script, *map(str, arguments)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as run:

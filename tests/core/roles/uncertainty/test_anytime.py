@@ -3,10 +3,10 @@ import pytest
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
-from core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
-from core.roles.hypotheses import tests_of as only
-from core.roles.measures import RoleScores
-from core.roles.uncertainty.anytime import (
+from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
+from attention_sieve.core.roles.hypotheses import tests_of as only
+from attention_sieve.core.roles.measures import RoleScores
+from attention_sieve.core.roles.uncertainty.anytime import (
     as_odds,
     holds_by_evidence,
     needed_evidence,
@@ -14,7 +14,7 @@ from core.roles.uncertainty.anytime import (
     role_evidence_path,
     roles_by_evidence,
 )
-from core.statistics.evidence import STAKES, log_evidence
+from attention_sieve.core.statistics.evidence import STAKES, log_evidence
 
 ROLES = ("local", "block")
 NAN = float("nan")

@@ -5,8 +5,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.uncertainty.intervals import LEAST_TEXTS, RESAMPLES, bootstrap_t, with_syntactic_intervals
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.uncertainty.intervals import (
+    LEAST_TEXTS,
+    RESAMPLES,
+    bootstrap_t,
+    with_syntactic_intervals,
+)
 
 NAN = float("nan")
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import RoleScores
-from core.roles.roles import ROLES
-from core.roles.uncertainty.anytime import roles_by_evidence
-from core.roles.uncertainty.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.measures import RoleScores
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
+from attention_sieve.core.roles.uncertainty.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
 
 CHOSEN = ("delimiter", "block")
 TEXTS, LAYERS, HEADS = 30, 2, 3

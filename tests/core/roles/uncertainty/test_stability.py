@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.roles.hypotheses import Criterion, role_tests
-from core.roles.uncertainty.stability import RESAMPLES, few_texts, resamples, stability
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.uncertainty.stability import RESAMPLES, few_texts, resamples, stability
 
 ROLES = ("local", "block")
 PLAIN = Criterion(correction="none")
@@ -60,7 +60,7 @@ def test_a_correction_is_made_anew_in_each_resample():
 def test_stability_is_that_of_whole_tests_though_it_computes_only_the_p_values_that_matter(
     correction, family, alpha, monkeypatch
 ):
-    monkeypatch.setattr("core.roles.uncertainty.stability.RESAMPLES", 40)
+    monkeypatch.setattr("attention_sieve.core.roles.uncertainty.stability.RESAMPLES", 40)
     scores, uniform = some_scores(12)
     scores[:, 0, 1, 2] = 4.0  # a constant score
     criterion = Criterion(tau=3.4, alpha=alpha, correction=correction, family=family)

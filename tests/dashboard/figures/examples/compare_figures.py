@@ -3,16 +3,16 @@
 import numpy as np
 from drawn import Drawn
 
-from core.checkpoints.saved_runs import HeldOut, Progress, Validation
-from core.comparison.differences import LayerShift, PairedTests
-from core.roles.roles import COARSE_ROLES, ROLES
-from dashboard.figures.compare.changes import roles_gained_and_lost
-from dashboard.figures.compare.checkpoints import role_small_multiples
-from dashboard.figures.compare.depths import overall_shares, roles_by_depth
-from dashboard.figures.compare.score_changes import score_change_scatter
-from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
-from dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
-from dashboard.figures.finetune.training import training_curve
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation
+from attention_sieve.core.comparison.differences import LayerShift, PairedTests
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.dashboard.figures.compare.changes import roles_gained_and_lost
+from attention_sieve.dashboard.figures.compare.checkpoints import role_small_multiples
+from attention_sieve.dashboard.figures.compare.depths import overall_shares, roles_by_depth
+from attention_sieve.dashboard.figures.compare.score_changes import score_change_scatter
+from attention_sieve.dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
+from attention_sieve.dashboard.figures.finetune.training import training_curve
 
 TEXTS, LAYERS, HEADS = 5, 3, 4
 HOSTILE = ("<img src=x onerror=alert(1)>", "'] + alert(2) + ['", '"\\u0022</script>', "a\x00b\udc80")

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from dashboard.figures.export import figure_svg
-from dashboard.figures.figure import Figure
-from dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.text.sides import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
 Picture = TypeVar("Picture")

@@ -3,11 +3,11 @@
 import numpy as np
 from drawn import Drawn
 
-from core.importance.agreement import Agreement
-from core.statistics.by_role import compare_by_role
-from dashboard.figures.head_scatter import Words, head_scatter
-from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
-from dashboard.figures.role_superiority import role_superiority
+from attention_sieve.core.importance.agreement import Agreement
+from attention_sieve.core.statistics.by_role import compare_by_role
+from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
+from attention_sieve.dashboard.figures.role_superiority import role_superiority
 
 SHAPE = (3, 4)
 CHANCE = np.random.default_rng(4)

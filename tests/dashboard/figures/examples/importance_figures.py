@@ -3,13 +3,13 @@
 import numpy as np
 from drawn import Drawn
 
-from core.importance.pruning.curves import Curve
-from core.importance.pruning.functions import kept_functions
-from core.importance.pruning.over_steps import StepCurve
-from dashboard.figures.importance.curves import pruning_curves
-from dashboard.figures.importance.functions import functions_kept
-from dashboard.figures.importance.histogram import score_histogram
-from dashboard.figures.importance.over_steps import relative_score, score_over_steps
+from attention_sieve.core.importance.pruning.curves import Curve
+from attention_sieve.core.importance.pruning.functions import kept_functions
+from attention_sieve.core.importance.pruning.over_steps import StepCurve
+from attention_sieve.dashboard.figures.importance.curves import pruning_curves
+from attention_sieve.dashboard.figures.importance.functions import functions_kept
+from attention_sieve.dashboard.figures.importance.histogram import score_histogram
+from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
 
 SCORES = np.array([[0.9, 0.85, np.nan], [0.91, 0.9, 0.2]])
 COUNTS = np.array([0, 1, 2, 3, 6])

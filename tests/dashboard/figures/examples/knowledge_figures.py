@@ -3,16 +3,16 @@
 import numpy as np
 from drawn import Drawn
 
-from core.probing_tasks.reconstruction import Reconstruction
-from dashboard.figures.head_scatter import Words, head_scatter
-from dashboard.figures.knowledge.by_layer import scores_by_layer
-from dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
-from dashboard.figures.knowledge.localisation import localisation_curves
-from dashboard.figures.knowledge.number_of_heads import effect_of_number
-from dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
-from dashboard.figures.knowledge.sorted_heads import sorted_heads
-from dashboard.figures.knowledge.task_similarity import similarity_of_tasks
-from dashboard.figures.knowledge.words import ACCURACY, CORRELATION, Scores
+from attention_sieve.core.probing_tasks.reconstruction import Reconstruction
+from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
+from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
+from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
+from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
+from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
+from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
+from attention_sieve.dashboard.figures.knowledge.task_similarity import similarity_of_tasks
+from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, CORRELATION, Scores
 
 SHAPE = (3, 5)
 CHANCE = np.random.default_rng(8)

@@ -3,10 +3,10 @@
 import numpy as np
 from drawn import Drawn
 
-from core.probing.attachment import AttachmentScore
-from core.probing.probe import Epoch, Probe, Training
-from dashboard.figures.probes.curve import probe_curve
-from dashboard.figures.probes.scores import NamedScore, probe_scores
+from attention_sieve.core.probing.attachment import AttachmentScore
+from attention_sieve.core.probing.probe import Epoch, Probe, Training
+from attention_sieve.dashboard.figures.probes.curve import probe_curve
+from attention_sieve.dashboard.figures.probes.scores import NamedScore, probe_scores
 
 PROBE = Probe(
     constant=np.zeros((2, 2, 3)), by_word=np.zeros((2, 2, 2, 3, 0)), root_vector=np.zeros(0), root_parts=np.ones(2)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from drawn import Drawn
 
-from core.texts.relations import ROOT, Dependencies
-from core.texts.words import Words
-from dashboard.figures.relations.bars import relation_bars
-from dashboard.figures.relations.distance_histogram import MOST, distance_histogram, distances
+from attention_sieve.core.texts.relations import ROOT, Dependencies
+from attention_sieve.core.texts.words import Words
+from attention_sieve.dashboard.figures.relations.bars import relation_bars
+from attention_sieve.dashboard.figures.relations.distance_histogram import MOST, distance_histogram, distances
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "'] + alert(2) + ['", '"\\u0022</script>', "a\x00b\uffff")
 

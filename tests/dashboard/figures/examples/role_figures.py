@@ -5,20 +5,20 @@ from functools import cache
 import numpy as np
 from drawn import Drawn
 
-from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import RoleScores, Scale
-from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.uncertainty.anytime import role_evidence_path
-from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
-from core.statistics.histogram import SCORE_BINS, SHARE_BINS, counts_of
-from dashboard.figures.figure import Figure
-from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
-from dashboard.figures.roles.evidence import evidence_by_texts
-from dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
-from dashboard.figures.roles.layers import heads_per_layer
-from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
-from dashboard.figures.roles.parts import scores_by_part
-from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
+from attention_sieve.core.roles.measures import RoleScores, Scale
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+from attention_sieve.core.roles.uncertainty.anytime import role_evidence_path
+from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
+from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, counts_of
+from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
+from attention_sieve.dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
+from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
+from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from attention_sieve.dashboard.figures.roles.parts import scores_by_part
+from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 TEXTS, LAYERS, HEADS = 15, 3, 4
 

@@ -4,11 +4,11 @@ import numpy as np
 from drawn import Drawn
 from scipy.spatial.distance import pdist, squareform
 
-from core.similarity.layout import HeadPlane, head_plane, head_tree
-from dashboard.figures.similar.dendrogram import dendrogram
-from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
-from dashboard.figures.similar.matrix import distance_matrix
-from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer
+from attention_sieve.core.similarity.layout import HeadPlane, head_plane, head_tree
+from attention_sieve.dashboard.figures.similar.dendrogram import dendrogram
+from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similar.matrix import distance_matrix
+from attention_sieve.dashboard.figures.similar.plane import heads_by_kind, heads_by_layer
 
 N_LAYERS, N_HEADS = 3, 4
 

@@ -7,18 +7,18 @@ import pytest
 from reading import said, sent
 from scipy.stats import pearsonr, spearmanr
 
-from core.checkpoints.find import find_checkpoint
-from core.importance.agreement import Agreement
-from core.importance.removal.remove import remove
-from core.importance.two_sets import Correlation, TwoSets
-from core.statistics.by_role import compare_by_role
-from dashboard.figures.appearance import LOOKS
-from dashboard.samples import read_sample
-from dashboard.state import HEADS
-from dashboard.views.importance import wording as words
-from dashboard.views.importance.agreement import wording as agreement
-from dashboard.views.importance.by_role import wording as by_role
-from dashboard.views.importance.two_sets import wording as two_sets
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.importance.agreement import Agreement
+from attention_sieve.core.importance.removal.remove import remove
+from attention_sieve.core.importance.two_sets import Correlation, TwoSets
+from attention_sieve.core.statistics.by_role import compare_by_role
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.state import HEADS
+from attention_sieve.dashboard.views.importance import wording as words
+from attention_sieve.dashboard.views.importance.agreement import wording as agreement
+from attention_sieve.dashboard.views.importance.by_role import wording as by_role
+from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
 
 NAN = float("nan")
 
@@ -77,7 +77,7 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     by_sign = table(at, "spearman")
     changed = {name for name in set(after["measure"]) if not rows_of(after, name).equals(rows_of(by_sign, name))}
     assert changed == {"relevance"}
-    monkeypatch.setattr("dashboard.views.importance.agreement.numbers.agreements", None)
+    monkeypatch.setattr("attention_sieve.dashboard.views.importance.agreement.numbers.agreements", None)
     at.session_state[HEADS] = [(3, 7)]
     at.run()
     assert not at.exception, "another head costs no new comparison"

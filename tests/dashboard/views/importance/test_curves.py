@@ -6,12 +6,12 @@ import pytest
 from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
-from cache.store.recent import Recent
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.importance.passes.speed import speeds
-from dashboard import controls
-from dashboard.views.importance.curves import drawn, view, wording
-from dashboard.views.importance.curves.removal import NAME
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.importance.passes.speed import speeds
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.views.importance.curves import drawn, view, wording
+from attention_sieve.dashboard.views.importance.curves.removal import NAME
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
 N_RANDOM = 2
@@ -23,7 +23,7 @@ TAB = {"importance details": wording.TAB}
 @pytest.fixture(autouse=True)
 def few_random_orders(monkeypatch):
     """Ten are half of the time of the curves."""
-    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, s
 
 
 def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened, store, monkeypatch):
-    monkeypatch.setattr("core.importance.passes.speed.speeds", partial(speeds, seconds=0.0))
+    monkeypatch.setattr("attention_sieve.core.importance.passes.speed.speeds", partial(speeds, seconds=0.0))
     at = opened(**{"heads to remove": wording.CHOSEN, "export": wording.ZEROED, "head": "0-1,1-2"})
     begin(at) if orders_of(at) is None else None
     at.text_input(key=NAME).set_value("zeroed")

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from reading import button, said, sent
 
-from core.__main__ import main
-from core.checkpoints.find import find_checkpoint
-from core.checkpoints.saved_runs import read_progress
-from core.errors import AnalysisError
-from core.finetuning.journal import Journal
-from core.importance.gates.history import append_gates, read_history
-from core.importance.gates.settings import GateSettings
-from dashboard import controls
-from dashboard.figures.importance.gate_scores import gate_scores
-from dashboard.views.finetune.folders import keep_data
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.curves import wording as curves_wording
-from dashboard.views.importance.gates import runs, view, wording
-from dashboard.views.importance.gates.form import penalties_of
-from dashboard.views.importance.gates.sweeps import RECORD, Sweep, all_sweeps, keep, sweeps_of
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.saved_runs import read_progress
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.importance.gates.history import append_gates, read_history
+from attention_sieve.core.importance.gates.settings import GateSettings
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.views.finetune.folders import keep_data
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
+from attention_sieve.dashboard.views.importance.gates import runs, view, wording
+from attention_sieve.dashboard.views.importance.gates.form import penalties_of
+from attention_sieve.dashboard.views.importance.gates.sweeps import RECORD, Sweep, all_sweeps, keep, sweeps_of
 
 POLLS, POLL_SECONDS = 1_200, 0.05
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(40))
@@ -165,7 +165,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier,
 
 
 def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, sweep_of, monkeypatch):
-    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", 2)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", 2)
     sweep = sweep_of(replace(QUICK, seed=11), (5.0,))
     keep(sweep)
     assert main(["gates", *runs._options(sweep, "cpu")]) == 0

@@ -6,15 +6,15 @@ import pytest
 from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
-from cache.store.recent import Recent
-from core.__main__ import main
-from core.finetuning.journal import Journal
-from core.importance.cheap import KINDS
-from core.importance.pruning.over_steps import step_curves_table
-from dashboard import controls
-from dashboard.plain import WORD_JOINER
-from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.curves import drawn, over_training, step_curves, wording
+from attention_sieve.__main__ import main
+from attention_sieve.cache.store.recent import Recent
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.importance.cheap import KINDS
+from attention_sieve.core.importance.pruning.over_steps import step_curves_table
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.importance import wording as page_wording
+from attention_sieve.dashboard.views.importance.curves import drawn, over_training, step_curves, wording
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(12))
@@ -26,7 +26,7 @@ N_RANDOM = 2
 @pytest.fixture(autouse=True)
 def few_random_orders(monkeypatch):
     """Ten are half of the time of the curves."""
-    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
 
 
 @pytest.fixture(scope="module")

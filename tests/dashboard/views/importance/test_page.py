@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from reading import data_of, said, sent
 
-from core.analysis import ablations, results
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.importance.effects import effects, kept_alone
-from core.importance.metrics import label_score, mean_score
-from core.importance.question import ablation_question
-from core.texts.text import read_typed
-from dashboard import controls, wording
-from dashboard.components.kept_text import mark_of
-from dashboard.plain import WORD_JOINER, plain
-from dashboard.views.finetune import kept_table
-from dashboard.views.finetune import wording as labelled_wording
-from dashboard.views.finetune.kept_table import TABLE as TABLE_KEY
-from dashboard.views.importance import wording as words
+from attention_sieve.core.analysis import ablations, results
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.importance.effects import effects, kept_alone
+from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.texts.text import read_typed
+from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard.components.kept_text import mark_of
+from attention_sieve.dashboard.plain import WORD_JOINER, plain
+from attention_sieve.dashboard.views.finetune import kept_table
+from attention_sieve.dashboard.views.finetune import wording as labelled_wording
+from attention_sieve.dashboard.views.finetune.kept_table import TABLE as TABLE_KEY
+from attention_sieve.dashboard.views.importance import wording as words
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3

@@ -2,7 +2,7 @@
 
 import re
 
-from dashboard.views.lessons.class_answers import HEIGHT, dot_plot, on_grid
+from attention_sieve.dashboard.views.lessons.class_answers import HEIGHT, dot_plot, on_grid
 
 
 def circles(svg):

@@ -11,20 +11,20 @@ import torch
 import transformers
 from reading import arcs
 
-from core.attention.settings import Window
-from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.texts import PassText, TextAttention
-from core.texts.text import Text
-from core.texts.tokens import tokenize
-from dashboard import controls, state
-from dashboard.plain import WORD_JOINER
-from dashboard.views.lessons import answers, course
-from dashboard.views.lessons.computation import StepInputs
-from dashboard.views.lessons.page import TYPED_CODE
-from dashboard.views.lessons.plans import steps_of
-from dashboard.views.lessons.sentences import MORE_EVIDENCE, SIMILAR
-from dashboard.views.lessons.tally import Visitor, tally
-from dashboard.views.text.stories import SENTENCE
+from attention_sieve.core.attention.settings import Window
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import tokenize
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.lessons import answers, course
+from attention_sieve.dashboard.views.lessons.computation import StepInputs
+from attention_sieve.dashboard.views.lessons.page import TYPED_CODE
+from attention_sieve.dashboard.views.lessons.plans import steps_of
+from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE, SIMILAR
+from attention_sieve.dashboard.views.lessons.tally import Visitor, tally
+from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 ROOM = {"bert": {"max_position_embeddings": 128}, "gpt2": {"n_positions": 128}}
 """The sentence has 63 tokens for their small vocabularies."""

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from core.errors import AnalysisError
-from dashboard.views.lessons import tally as module
-from dashboard.views.lessons.tally import (
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.views.lessons import tally as module
+from attention_sieve.dashboard.views.lessons.tally import (
     HOURS,
     IDLE_SECONDS,
     LENGTH,

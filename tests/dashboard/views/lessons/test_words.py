@@ -5,20 +5,20 @@ import shutil
 
 import pytest
 
-from cache.engine import Engine
-from cache.inference import Inference
-from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, find_checkpoint
-from core.roles.hypotheses import Criterion
-from core.roles.measures import ScoreSettings
-from dashboard.controls import CORPORA
-from dashboard.state import Choice
-from dashboard.views.frame import Visit
-from dashboard.views.lessons import content, plans
-from dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
-from dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
-from dashboard.views.lessons.sentences import FAR, NEAR, SIMILAR
-from dashboard.views.lessons.sheet import BLANK, material_of, sheet
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.dashboard.controls import CORPORA
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.lessons import content, plans
+from attention_sieve.dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
+from attention_sieve.dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
+from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, SIMILAR
+from attention_sieve.dashboard.views.lessons.sheet import BLANK, material_of, sheet
 
 NUMBERS = range(1, len(LESSONS) + 1)
 WORDS_A_MINUTE = 200

@@ -3,14 +3,14 @@
 import numpy as np
 from made_attention import to_no_antecedent
 
-from core.coreference.accuracy import MentionChoices, coreference_scores
-from core.coreference.mentions import Mention, MentionText
-from core.statistics.key_matched import Joined, key_matched
-from core.texts.text import Text
-from dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
-from dashboard.views.parsers import wording
-from dashboard.views.parsers.control import NOT_COMPARED, control_details
-from dashboard.wording import beside_others
+from attention_sieve.core.coreference.accuracy import MentionChoices, coreference_scores
+from attention_sieve.core.coreference.mentions import Mention, MentionText
+from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
+from attention_sieve.dashboard.views.parsers import wording
+from attention_sieve.dashboard.views.parsers.control import NOT_COMPARED, control_details
+from attention_sieve.dashboard.wording import beside_others
 
 
 def test_a_tooltip_compares_the_attention_and_marks_heads_that_look_there_from_everywhere():

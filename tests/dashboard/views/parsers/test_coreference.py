@@ -10,16 +10,16 @@ from reading import said, sent
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from cache.inference import Inference
-from core.coreference.accuracy import MentionChoices, coreference_scores
-from core.coreference.files import read_mentions
-from dashboard.figures.coreference.table import HELD_OUT, RANDOM, antecedent_table, choices_table
-from dashboard.plain import WORD_JOINER
-from dashboard.samples import MENTIONS as MENTION_SAMPLE
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.coreference import wording
-from dashboard.views.parsers.coreference.text import marked_text
-from dashboard.wording import PARSING
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.coreference.accuracy import MentionChoices, coreference_scores
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.dashboard.figures.coreference.table import HELD_OUT, RANDOM, antecedent_table, choices_table
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.samples import MENTIONS as MENTION_SAMPLE
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.coreference import wording
+from attention_sieve.dashboard.views.parsers.coreference.text import marked_text
+from attention_sieve.dashboard.wording import PARSING
 
 TEXT = {"text": "Ann saw *Bo* :red[x]. She fed him.", "clusters": [[[0, 3], [22, 25]], [[9, 11], [30, 33]]]}
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from probe_figures import TRAINING
 
-from core.probing.run import ProbeKind, Stand
-from dashboard.views.parsers.probes import wording
-from dashboard.views.parsers.probes.section import _runs
+from attention_sieve.core.probing.run import ProbeKind, Stand
+from attention_sieve.dashboard.views.parsers.probes import wording
+from attention_sieve.dashboard.views.parsers.probes.section import _runs
 
 WAIT = 60.0
 LINK = {"parsing section": "Probes"}

@@ -12,27 +12,27 @@ from made_attention import along_no_tree
 from reading import button, data_of, said, sent
 from streamlit.delta_generator import DeltaGenerator
 
-import core.relations.observer
-from core.attention.settings import PassSettings
-from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from core.passes.prepare import prepare, queries_text
-from core.relations.accuracy import (
+import attention_sieve.core.relations.observer
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.relations.accuracy import (
     ALL,
     ParsingSettings,
     RelationAccuracy,
     TextPredictions,
     relation_accuracies,
 )
-from core.relations.offsets import Baseline
-from core.statistics.key_matched import Joined, key_matched
-from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import Text, read_file
-from core.texts.words import Words
-from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.relations.parse_arcs import CHECK
-from dashboard.views.parsers import wording as shared_wording
-from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import (
+from attention_sieve.core.relations.offsets import Baseline
+from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.core.texts.words import Words
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
+from attention_sieve.dashboard.views.parsers import wording as shared_wording
+from attention_sieve.dashboard.views.parsers.relations import wording
+from attention_sieve.dashboard.views.parsers.relations.results import (
     BestRelation,
     RelationResults,
     by_argmax,
@@ -40,7 +40,7 @@ from dashboard.views.parsers.relations.results import (
     largest_gain,
     min_cases,
 )
-from dashboard.views.parsers.trees import PARSED_PER_REPORT
+from attention_sieve.dashboard.views.parsers.trees import PARSED_PER_REPORT
 
 TEXTS = (
     "The old cat sat on the red mat.",
@@ -82,7 +82,9 @@ def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how
     settings, checkpoint = PassSettings(kind), load_checkpoint(files)
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     trees = list(dependencies([queries_text(text, kind) for text in texts]))
-    found = core.relations.observer.predictions(checkpoint, prepared, trees, settings, from_word=from_word)
+    found = attention_sieve.core.relations.observer.predictions(
+        checkpoint, prepared, trees, settings, from_word=from_word
+    )
     placed = dict(pair for batch in found for pair in batch)
     predictions = [TextPredictions.of(tree, placed[at], texts[at].document) for at, tree in enumerate(trees)]
     return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
@@ -263,7 +265,9 @@ def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monke
         found = relation_accuracies(*given, **more)
         return [replace(one, best_accuracy=min(one.best_accuracy, one.baseline.share)) for one in found]
 
-    monkeypatch.setattr("dashboard.views.parsers.relations.predictions.relation_accuracies", as_good_as_offsets)
+    monkeypatch.setattr(
+        "attention_sieve.dashboard.views.parsers.relations.predictions.relation_accuracies", as_good_as_offsets
+    )
     at = parsing(alpha="0.01")
     said = " ".join(each.value for each in at.markdown)
     assert "No head finds a relation in unseen texts more often" in said
@@ -316,7 +320,7 @@ def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("no pass is needed")
 
-    monkeypatch.setattr(core.relations.observer, "predictions", refuse)
+    monkeypatch.setattr(attention_sieve.core.relations.observer, "predictions", refuse)
     before = table(at)["low"].tolist()
     at.select_slider(key="alpha").set_value(0.1).run()
     assert table(at)["low"].tolist() != before

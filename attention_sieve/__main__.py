@@ -1,6 +1,6 @@
 """The analyses of the dashboard, and the work that it has no page for, on the command line.
 
-`python -m core COMMAND --help` lists the options of a command and the columns of the files that it writes.
+`python -m attention_sieve COMMAND --help` lists the options of a command and the columns of the files that it writes.
 """
 
 import argparse
@@ -11,27 +11,27 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from core.comparison import command as comparison
-from core.coreference import command as coreference
-from core.corpus import command as corpus
-from core.errors import AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
-from core.finetuning import command as finetuning
-from core.importance import command as importance
-from core.importance.gates import command as gates
-from core.importance.pruning import command as pruning
-from core.importance.removal import command as removal
-from core.maps import command as maps
-from core.options import Parser
-from core.probing import command as probing
-from core.probing_tasks import command as probing_tasks
-from core.probing_tasks import tasks_command as making_tasks
-from core.probing_tasks.erasure import command as erasure
-from core.probing_tasks.trials import command as trials
-from core.relations import command as relations
-from core.roles import command as roles
-from core.similarity import command as similarity
-from core.surface import command as surface
-from core.word_links import command as word_links
+from attention_sieve.core.comparison import command as comparison
+from attention_sieve.core.coreference import command as coreference
+from attention_sieve.core.corpus import command as corpus
+from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
+from attention_sieve.core.finetuning import command as finetuning
+from attention_sieve.core.importance import command as importance
+from attention_sieve.core.importance.gates import command as gates
+from attention_sieve.core.importance.pruning import command as pruning
+from attention_sieve.core.importance.removal import command as removal
+from attention_sieve.core.maps import command as maps
+from attention_sieve.core.options import Parser
+from attention_sieve.core.probing import command as probing
+from attention_sieve.core.probing_tasks import command as probing_tasks
+from attention_sieve.core.probing_tasks import tasks_command as making_tasks
+from attention_sieve.core.probing_tasks.erasure import command as erasure
+from attention_sieve.core.probing_tasks.trials import command as trials
+from attention_sieve.core.relations import command as relations
+from attention_sieve.core.roles import command as roles
+from attention_sieve.core.similarity import command as similarity
+from attention_sieve.core.surface import command as surface
+from attention_sieve.core.word_links import command as word_links
 
 GARBAGE_AFTER: Final = 20_000
 """Threshold of the garbage collector. Imports create hundreds of thousands of objects that stay: with Python's default
@@ -88,7 +88,7 @@ def _option_for(error: AnalysisError) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m core", description=__doc__)
+    parser = Parser(prog="python -m attention_sieve", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
     for module in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):
