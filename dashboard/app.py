@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 # `streamlit run` puts this file's folder on the path, not the project's.
-if (root := str(Path(__file__).parents[1])) not in sys.path:
+if (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
 from attention_sieve.core.pauses import pausing

@@ -37,7 +37,7 @@ from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
 # `streamlit run` puts this file's folder on the path, not the project's.
-if (root := str(Path(__file__).parents[1])) not in sys.path:
+if (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
 from attention_sieve.cache.serving.memory import few_arenas

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import psutil
 
+from attention_sieve import ROOT
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError, panics_caught
 
-ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 1_800_000_000
 """Memory limit of the process, in addition to twice the size of its weights; torch and transformers take .4 GB of it.
 A process may exceed it between two checks: 300 hostile checkpoints stayed below 2 GB."""

@@ -5,14 +5,16 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
+from attention_sieve import ROOT
 from attention_sieve.core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
 from attention_sieve.core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
+SENT: Final = {"py_modules": [str(ROOT / "attention_sieve")], "excludes": ["/cache", "/dashboard"]}
+"""What the actors of a cluster import: this package without the pages and the store."""
 SECONDS_TO_CONNECT: Final = 10
 """Timeout for connecting to an address."""
 
@@ -63,8 +65,7 @@ def _connected(address: str | None, n_cpus: int) -> Any:
             ray.init(num_cpus=n_cpus, include_dashboard=False, _system_config=OWN_RAY, **quiet)
         else:
             _check_address(address)
-            root = str(Path(__file__).parents[1])
-            ray.init(address=address, runtime_env={"py_modules": [root]}, **quiet)
+            ray.init(address=address, runtime_env=SENT, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         location = "on this machine" if address in (None, "auto") else f"at {address}"
         raise AnalysisError(

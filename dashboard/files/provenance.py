@@ -3,9 +3,10 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final
 
+from attention_sieve import ROOT
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
@@ -20,7 +21,7 @@ LONGEST_QUOTE: Final = 60
 COMPARED: Final = "compared checkpoint"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
 """Names of corpora in titles, where they differ from the option in the sidebar."""
-VERSION: Final = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:

@@ -6,14 +6,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Final
 
+from attention_sieve import ROOT
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.public import check_not_public
 from attention_sieve.dashboard.views.finetune import wording
 
-ROOT: Final = Path(__file__).parents[3]
 LAST_BYTES: Final = 4_000
 """Bytes read from the end of standard error: enough for the last line."""
 
