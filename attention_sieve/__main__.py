@@ -1,4 +1,4 @@
-"""The analyses of the dashboard, and the work that it has no page for, on the command line.
+"""The analyses of the dashboard, the work that it has no page for, and the care of its store, on the command line.
 
 `python -m attention_sieve COMMAND --help` lists the options of a command and the columns of the files that it writes.
 """
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from attention_sieve.cache.store import command as store
 from attention_sieve.core.comparison import command as comparison
 from attention_sieve.core.coreference import command as coreference
 from attention_sieve.core.corpus import command as corpus
@@ -39,14 +40,13 @@ of 700, collection takes a fifth of the time to import torch and transformers.""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns 0, or 2 with a message on standard error for bad input."""
+    """Run one command; returns 0, 1 for damage in the store, or 2 with a message on standard error for bad input."""
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except AnalysisError as error:
         print(f"{error}{_option_for(error)}", file=sys.stderr)
         return 2
-    return 0
 
 
 class _Terminated(BaseException):
@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     erasure.add_command(commands)
     corpus.add_commands(commands)
     finetuning.add_commands(commands)
+    store.add_command(commands)
     return parser
 
 

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attention_sieve.__main__ import _parser as core_parser
-from attention_sieve.__main__ import main as core_main
-from attention_sieve.cache.__main__ import _parser as cache_parser
-from attention_sieve.cache.__main__ import main as cache_main
+from attention_sieve.__main__ import _parser, main
 from benchmarks.findings.__main__ import BLOCK, PRINTED
 
 ROOT = Path(__file__).parents[1]
@@ -70,9 +67,7 @@ def test_every_command_is_one_that_there_is(document):
         match words:
             case ["python", "-m", "attention_sieve", *arguments]:
                 if "--help" not in arguments:
-                    core_parser().parse_args(arguments)
-            case ["python", "-m", "cache", *arguments]:
-                cache_parser().parse_args(arguments)
+                    _parser().parse_args(arguments)
             case ["python", "-m", "benchmarks.findings", *scripts]:
                 assert all((FINDINGS / f"{script}.py").is_file() for script in scripts), words
             case ["python", "-m", "pytest", *paths]:
@@ -88,8 +83,8 @@ def test_every_command_is_one_that_there_is(document):
 
 
 def test_every_command_of_the_program_is_shown():
-    (names,) = (action.choices for action in core_parser()._actions if action.choices)
-    shown = {arguments[0] for readme in READMES for arguments in python_commands(readme, "core")}
+    (names,) = (action.choices for action in _parser()._actions if action.choices)
+    shown = {arguments[0] for readme in READMES for arguments in python_commands(readme, "attention_sieve")}
     assert set(names) - shown == set()
 
 
@@ -107,12 +102,12 @@ def test_the_readmes_commands_for_own_texts_and_for_a_corpus_run_as_they_stand(t
     Path("sentences.txt").write_text(sentences, "utf-8")
     Path("folder").mkdir()
     Path("folder/texts.txt").write_text(sentences, "utf-8")
-    for arguments in python_commands(README, "core"):
+    for arguments in python_commands(README, "attention_sieve"):
         if "--help" in arguments:
             with pytest.raises(SystemExit, match="0"):
-                core_main(arguments)
+                main(arguments)
         else:
-            assert core_main(arguments) == 0
+            assert main(arguments) == 0
             assert Path(arguments[arguments.index("--output") + 1]).exists()
 
 
@@ -124,9 +119,9 @@ def test_the_notebook_prints_a_head_that_looks_one_token_back(capsys):
 
 def test_the_commands_of_the_store_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
-    shown = python_commands(ROOT / "cache" / "README.md", "cache")
-    assert {arguments[0] for arguments in shown} == {"stats", "verify", "clear"}
-    assert [cache_main(arguments) for arguments in shown] == [0] * len(shown)
+    shown = python_commands(ROOT / "cache" / "README.md", "attention_sieve")
+    assert {tuple(arguments[:2]) for arguments in shown} == {("store", action) for action in ("stats", "verify", "clear")}
+    assert [main(arguments) for arguments in shown] == [0] * len(shown)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

@@ -9,7 +9,6 @@ import string
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
 
 import psutil

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention_sieve.cache.__main__ import main
+from attention_sieve.__main__ import main
 from attention_sieve.cache.store.results_file import FORMAT
 from attention_sieve.cache.store.store import Store
 
@@ -29,7 +29,7 @@ def store(tmp_path):
 
 def run(store_or_folder, *arguments):
     folder = store_or_folder.folder if isinstance(store_or_folder, Store) else store_or_folder
-    return main(["--folder", str(folder), *arguments])
+    return main(["store", "--folder", str(folder), *arguments])
 
 
 def edit(path, statement, *values):
@@ -110,7 +110,7 @@ def test_where_nothing_is_kept_nothing_is_made(tmp_path, capsys, command, said):
 
 def test_the_environment_names_the_folder(store, capsys, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(store.folder))
-    assert main(["stats"]) == 0
+    assert main(["store", "stats"]) == 0
     assert f"Folder      {store.folder}\n" in capsys.readouterr().out
 
 
@@ -271,7 +271,7 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(store, capsys, command):
 def test_a_spoiled_file_is_told_and_left_to_verify(store, capsys, command):
     spoil(store)
     assert run(store, *command) == 2
-    assert re.match(r".* is damaged: .*\. Set it aside with: python -m cache verify\n$", capsys.readouterr().err)
+    assert re.match(r".* is damaged: .*\. Set it aside with: python -m attention_sieve store verify\n$", capsys.readouterr().err)
     assert store.path.exists()
 
 
@@ -289,6 +289,6 @@ def test_a_bound_that_is_no_number_is_told(store, capsys, monkeypatch):
 
 
 def test_it_runs_as_a_program(store):
-    command = [sys.executable, "-m", "cache", "--folder", str(store.folder), "verify"]
+    command = [sys.executable, "-m", "attention_sieve", "store", "--folder", str(store.folder), "verify"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3 of 3 results are sound.\n", "")

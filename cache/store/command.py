@@ -1,7 +1,4 @@
-"""For the owner of the store: `python -m cache stats`, `verify` and `clear`.
-
-A dashboard may go on using the store meanwhile.
-"""
+"""The command `python -m attention_sieve store`: see, check or remove what is stored."""
 
 import argparse
 import sqlite3
@@ -10,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tqdm import tqdm
 
@@ -23,19 +20,38 @@ FIRST_DATED: Final = 10**15
 """Uses below this were counted from 1, before they were dated in microseconds since 1970."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when all is well, 1 when damage was found, 2 with a sentence on standard error otherwise."""
-    options = _parser().parse_args(arguments)
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("store", help="see, check or remove what is stored", description=run.__doc__)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="folder of the store; default: the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder",
+    )
+    actions = parser.add_subparsers(required=True)
+    for action, summary in (
+        (stats, "print what is stored, and where"),
+        (verify, "check every result and remove damaged ones"),
+        (clear, "remove every result"),
+    ):
+        command = actions.add_parser(action.__name__, help=summary, description=action.__doc__)
+        command.set_defaults(run=run, action=action)
+    command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    command.add_argument("--set-aside", action="store_true", help="also remove the files that were set aside")
+
+
+def run(options: argparse.Namespace) -> int:
+    """See, check or remove what is stored. A dashboard may go on using the store meanwhile.
+
+    Exit code 1 when there was damage.
+    """
     path = results_path(options.folder)
     try:
-        return options.run(options, path)
+        return options.action(options, path)
     except (sqlite3.DatabaseError, OSError) as error:
         if isinstance(error, sqlite3.ProgrammingError):
             raise
-        print(_sentence(path, error), file=sys.stderr)
-    except AnalysisError as error:
-        print(error, file=sys.stderr)
-    return 2
+        raise AnalysisError(_sentence(path, error)) from None
 
 
 def stats(_: argparse.Namespace, path: Path) -> int:
@@ -90,7 +106,7 @@ def verify(_: argparse.Namespace, path: Path) -> int:
     kept_as = set_aside(path, inode) or "another file by a running program"
     print(
         f"The file itself is damaged: {' '.join(report.split())}. It was set aside as {kept_as}; results are computed "
-        "again. Remove it with: python -m cache clear --set-aside"
+        "again. Remove it with: python -m attention_sieve store clear --set-aside"
     )
     return 1
 
@@ -162,7 +178,7 @@ def _sentence(path: Path, error: Exception) -> str:
             "this version sets them aside and begins a new file."
         )
     if results_file.is_damage(error):
-        return f"{path} is damaged: {error}. Set it aside with: python -m cache verify"
+        return f"{path} is damaged: {error}. Set it aside with: python -m attention_sieve store verify"
     return f"{path} cannot be used: {error}. Check its permissions, the disk, and whether a program is busy with it."
 
 
@@ -184,27 +200,3 @@ def _date(used: int) -> str:
         return f"{datetime.fromtimestamp(used / 1e6):%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
         return "on an impossible date"
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m cache", description=__doc__)
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        help="folder of the store; default: the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder",
-    )
-    commands = parser.add_subparsers(required=True)
-    for run, summary in (
-        (stats, "print what is stored, and where"),
-        (verify, "check every result and remove damaged ones"),
-        (clear, "remove every result"),
-    ):
-        command = commands.add_parser(run.__name__, help=summary, description=run.__doc__)
-        command.set_defaults(run=run)
-    command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    command.add_argument("--set-aside", action="store_true", help="also remove the files that were set aside")
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
