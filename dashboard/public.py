@@ -49,9 +49,8 @@ def upload_megabytes() -> int:
 
 def share(store_bytes: int) -> int:
     """Bytes of results that may be computed for one session within an hour, for a store of this size."""
-    from attention_sieve.cache.store.store import (
-        DEFAULT_MEGABYTES,  # imports numpy, which would delay the start of the server
-    )
+    # Imports numpy, which would delay the start of the server.
+    from attention_sieve.cache.store.store import DEFAULT_MEGABYTES
 
     return round(SHARE * (store_bytes or DEFAULT_MEGABYTES * 2**20))
 

@@ -44,13 +44,13 @@ CORPUS_HELP: Final = (
 )
 RESULTS: Final = "Results folder"
 RESULTS_HELP: Final = (
-    "A corpus that was scored before, with `python -m attention_sieve corpus run`: only its statistics are loaded, however "
-    "many texts it has. Choose one of the latest, or type the path of a folder."
+    "A corpus that was scored before, with `python -m attention_sieve corpus run`: only its statistics are loaded, "
+    "however many texts it has. Choose one of the latest, or type the path of a folder."
 )
 RESULTS_NONE: Final = "Choose one, or type its path"
 WAIT_RESULTS: Final = (
-    "Choose a results folder in the sidebar, or make one: `python -m attention_sieve corpus run --checkpoint C --texts FOLDER "
-    "--output FOLDER`."
+    "Choose a results folder in the sidebar, or make one: `python -m attention_sieve corpus run --checkpoint C --texts "
+    "FOLDER --output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"
 """Stands in place of the number of heads of a role."""

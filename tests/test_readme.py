@@ -120,7 +120,9 @@ def test_the_notebook_prints_a_head_that_looks_one_token_back(capsys):
 def test_the_commands_of_the_store_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     shown = python_commands(ROOT / "cache" / "README.md", "attention_sieve")
-    assert {tuple(arguments[:2]) for arguments in shown} == {("store", action) for action in ("stats", "verify", "clear")}
+    assert {tuple(arguments[:2]) for arguments in shown} == {
+        ("store", action) for action in ("stats", "verify", "clear")
+    }
     assert [main(arguments) for arguments in shown] == [0] * len(shown)
 
 

@@ -126,7 +126,8 @@ def read_manifest(folder: Path) -> Manifest:
         return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
-            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m attention_sieve corpus run"
+            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m attention_sieve "
+            "corpus run"
         ) from None
     except (OSError, ValueError) as error:
         raise AnalysisError(

@@ -141,8 +141,8 @@ def open_results(folder: Path) -> Results:
     if not (folder / STATISTICS).is_file():
         manifest = read_manifest(folder)
         raise AnalysisError(
-            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m attention_sieve corpus "
-            "run"
+            f"{folder} has {len(manifest.shards):,} shards and is not finished. Continue with: python -m "
+            "attention_sieve corpus run"
         )
     file = open_statistics(folder / STATISTICS)
     try:

@@ -158,7 +158,8 @@ def _parquet(path: Path) -> pd.DataFrame:
         ) from None
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata of something else
         raise AnalysisError(
-            f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m attention_sieve score"
+            f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m "
+            "attention_sieve score"
         ) from None
 
 

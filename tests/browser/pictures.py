@@ -37,13 +37,9 @@ def store_folder():
     files = [folder / "tasks" / "movie-snippets" / f"{task}.txt" for task in PROBED]
     rows = [f"bundled,{path},{seed},skip" for path in files for seed in ("", 0)]
     table.write_text("\n".join(["checkpoint,data,random_weights,too_long", *rows]))
-    probing = ["core", "trials", f"--table={table}", "--stages=heads"]
-    for module in (
-        ["attention_sieve.dashboard.prepare"],
-        ["core", "sample-checkpoint"],
-        ["core", "sample-tasks"],
-        probing,
-    ):
+    probing = ["trials", f"--table={table}", "--stages=heads"]
+    commands = [["attention_sieve", *command] for command in (["sample-checkpoint"], ["sample-tasks"], probing)]
+    for module in (["attention_sieve.dashboard.prepare"], *commands):
         subprocess.run([sys.executable, "-m", *module], cwd=PICTURES.parents[1], env=environment, check=True)
     return folder
 

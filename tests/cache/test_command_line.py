@@ -271,7 +271,9 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(store, capsys, command):
 def test_a_spoiled_file_is_told_and_left_to_verify(store, capsys, command):
     spoil(store)
     assert run(store, *command) == 2
-    assert re.match(r".* is damaged: .*\. Set it aside with: python -m attention_sieve store verify\n$", capsys.readouterr().err)
+    assert re.match(
+        r".* is damaged: .*\. Set it aside with: python -m attention_sieve store verify\n$", capsys.readouterr().err
+    )
     assert store.path.exists()
 
 

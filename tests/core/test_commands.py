@@ -103,7 +103,8 @@ def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, sa
     # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there.
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, time; from pathlib import Path; import attention_sieve.__main__ as main; from attention_sieve.core.commands import write\n"
+        "import sys, time; from pathlib import Path\n"
+        "import attention_sieve.__main__ as main; from attention_sieve.core.commands import write\n"
         "def slow(path): path.write_text('half'); print('begun', flush=True); time.sleep(60)\n"
         "main.main = lambda: write(Path(sys.argv[1]), slow)\n"
         "sys.exit(main._entry())"

@@ -20,8 +20,8 @@ USUAL = {
     "scores": "t.txt",
     "heads": "3-7",
 }
-OWN_COMMANDS = {"corpus", "sample-tasks", "sample-checkpoint"}
-"""The first has commands of its own, the others ask for no names."""
+OWN_COMMANDS = {"corpus", "store", "sample-tasks", "sample-checkpoint"}
+"""The first two have commands of their own, the others ask for no names."""
 CHARACTERS = {"punctuation"}
 """Options of which any value is one."""
 
@@ -72,7 +72,7 @@ def test_every_option_that_takes_a_name_refuses_a_very_long_one_in_a_short_line(
     n_asked = 0
     for name, options in commands.items():
         for asked in filter(takes_a_name, options):
-            monkeypatch.setattr(sys, "argv", ["core", name, *line(options, asked, given)])
+            monkeypatch.setattr(sys, "argv", ["attention_sieve", name, *line(options, asked, given)])
             try:
                 code = program._entry()
             except SystemExit as end:
@@ -88,10 +88,10 @@ def test_every_option_that_takes_a_name_refuses_a_very_long_one_in_a_short_line(
 def test_training_data_without_an_end_are_read_no_further_than_allowed(tmp_path):
     """Below a bound on memory, which a whole read would go beyond."""
     (tmp_path / "a.csv").symlink_to("/dev/zero")
-    command = ["-m", "attention_sieve", "finetune", "--checkpoint", "bundled", "--data", str(tmp_path / "a.csv")]
-    options = ["--text-columns", "text", "--label-column", "label", "--output", str(tmp_path / "run")]
+    options = ["--checkpoint", "bundled", "--data", str(tmp_path / "a.csv"), "--output", str(tmp_path / "run")]
+    command = ["finetune", *options, "--text-columns", "text", "--label-column", "label"]
     bounded = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2); "
-    start = f"{bounded}sys.argv[1:] = {[*command[2:], *options]!r}; runpy.run_module('core', run_name='__main__')"
+    start = f"{bounded}sys.argv[1:] = {command!r}; runpy.run_module('attention_sieve', run_name='__main__')"
     run = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, cwd=ROOT)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "is larger than" in run.stderr

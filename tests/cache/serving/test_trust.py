@@ -50,7 +50,7 @@ def load(folder):
 
 def test_a_sound_checkpoint_is_tried_once_from_any_folder_and_again_when_it_changes(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "core").mkdir()  # is not taken for this project's
+    (tmp_path / "attention_sieve").mkdir()  # is not taken for this project's
     checkpoint = load(folder)
     assert [layers.n_heads for layers in checkpoint.attentions.values()] == [3]
     (passed,) = noted(folder)

@@ -193,7 +193,8 @@ def test_nothing_is_pickled(store):
 
 def test_a_second_process_sees_what_the_first_wrote(store, tmp_path):
     store.put("key", SCORES)
-    script = "import sys; from pathlib import Path; from attention_sieve.cache.store.store import Store\ns = Store(Path(sys.argv[1]))\n"
+    script = "import sys; from pathlib import Path; from attention_sieve.cache.store.store import Store\n"
+    script += "s = Store(Path(sys.argv[1]))\n"
     reader = start_process(script + "print(s.get('key')['scores'].tolist(), s.warning); s.close()", tmp_path)
     assert reader.communicate()[0].strip() == f"{SCORES['scores'].tolist()} None"
     assert reader.returncode == 0
@@ -923,7 +924,10 @@ def test_a_bound_that_is_no_number_is_told(tmp_path, monkeypatch, value):
 
 
 def test_the_store_needs_no_torch():
-    script = "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.keys; print(any(m in sys.modules for m in ('torch', 'streamlit')))"
+    script = (
+        "import sys, attention_sieve.cache.store.store, attention_sieve.cache.store.keys\n"
+        "print(any(m in sys.modules for m in ('torch', 'streamlit')))"
+    )
     assert start_process(script).communicate()[0].strip() == "False"
 
 

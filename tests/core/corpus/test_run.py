@@ -281,7 +281,8 @@ def test_a_run_that_is_stopped_says_what_is_done_and_goes_on(done, checkpoint, t
     # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there. A line after each shard.
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys; from attention_sieve import __main__; from attention_sieve.core.corpus import command; command.EVERY = 0\n"
+        "import sys; from attention_sieve import __main__\n"
+        "from attention_sieve.core.corpus import command; command.EVERY = 0\n"
         "sys.exit(__main__._entry())"
     )
     run = [sys.executable, "-c", script, "corpus", "run", "--output", str(folder), "--workers", "1"]

@@ -351,9 +351,8 @@ def test_a_run_ended_after_its_last_step_only_puts_its_checkpoint_in_place(
 ):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "attention_sieve.core.finetuning.loop.PlainTrainer.finish", lambda trainer: 1 / 0
-        )  # as if the power failed
+        # As if the power failed.
+        patch.setattr("attention_sieve.core.finetuning.loop.PlainTrainer.finish", lambda trainer: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             train(folders("bert"), data, folder)
     assert read_progress(folder).saved == (18,)

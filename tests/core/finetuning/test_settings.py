@@ -300,7 +300,8 @@ def test_going_on_forgets_what_came_after_the_saved_step(tmp_path):
 
 
 def test_a_run_whose_process_is_gone_is_left(tmp_path):
-    code = f"from pathlib import Path; from attention_sieve.core.finetuning.journal import Journal; Journal(Path({str(tmp_path)!r}), 'x')"
+    code = "from pathlib import Path; from attention_sieve.core.finetuning.journal import Journal\n"
+    code += f"Journal(Path({str(tmp_path)!r}), 'x')"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert read_progress(tmp_path).state == "left"  # ended, and its parent has not looked yet
