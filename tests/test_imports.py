@@ -1,22 +1,32 @@
-"""What loading a page costs. Which way imports may run stands in pyproject.toml, and lint-imports checks it."""
+"""What loading a page costs, and under which names. Which way imports may run stands in pyproject.toml, and
+lint-imports checks it."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
+ROOMS = ("core", "cache", "dashboard")
 SCRIPTS = {"dashboard/app.py", "dashboard/components/venn/make_regions.py"}
 """Draw or write something when they are imported, which takes a browser's session or shapely."""
 SLOW = {"torch", "transformers", "spacy", "altair", "statsmodels", "sklearn", "scipy.stats", "vl_convert"}
 """Each takes between 0.3 and 6 seconds to import; they are imported where they are used. Streamlit itself
 imports plotly."""
+FIRST = (
+    "attention_sieve.dashboard.controls",
+    "attention_sieve.dashboard.components.first_screen",
+    "attention_sieve.dashboard.views.inspect.page",
+)
+"""What the first grid waits for."""
 
 
 def page_modules():
     """All of cache and dashboard, so that a new file is held to the same."""
     files = [path.relative_to(ROOT) for room in ("cache", "dashboard") for path in sorted((ROOT / room).rglob("*.py"))]
     return [
-        ".".join((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts)
+        ".".join(("attention_sieve", *(path.parent if path.name == "__init__.py" else path.with_suffix("")).parts))
         for path in files
         if path.as_posix() not in SCRIPTS
     ]
@@ -48,22 +58,12 @@ def test_loading_the_pages_imports_no_slow_library():
 
 
 def test_what_the_first_grid_waits_for_loads_neither_pandas_nor_scipy():
-    first = (
-        "attention_sieve.dashboard.controls",
-        "attention_sieve.dashboard.components.first_screen",
-        "attention_sieve.dashboard.views.inspect.page",
-    )
-    assert loaded_by(first, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
+    assert loaded_by(FIRST, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
 
 
 def test_the_first_grid_waits_for_no_sentences_of_heads():
-    first = (
-        "attention_sieve.dashboard.controls",
-        "attention_sieve.dashboard.components.first_screen",
-        "attention_sieve.dashboard.views.inspect.page",
-    )
     assert (
-        loaded_by(first, {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}) == []
+        loaded_by(FIRST, {"attention_sieve.core.descriptions", "attention_sieve.dashboard.views.inspect.notes"}) == []
     )
 
 
@@ -73,12 +73,7 @@ def test_the_server_listens_before_it_loads_numpy():
 
 def test_who_only_looks_loads_no_lessons():
     modules = ("course", "panel", "plans", "content", "tally")
-    first = (
-        "attention_sieve.dashboard.controls",
-        "attention_sieve.dashboard.components.first_screen",
-        "attention_sieve.dashboard.views.inspect.page",
-    )
-    assert loaded_by(first, {f"attention_sieve.dashboard.views.lessons.{name}" for name in modules}) == []
+    assert loaded_by(FIRST, {f"attention_sieve.dashboard.views.lessons.{name}" for name in modules}) == []
 
 
 FIRST_VIEWS = """
@@ -105,3 +100,37 @@ assert not app.exception and len(app.get("bidi_component")) == 2, app.exception
 
 def test_drawing_the_first_grid_and_its_arcs_loads_no_pandas():
     assert loaded_after(DRAW, {"pandas", "pyarrow"}) == []
+
+
+PAGE = f"""
+from streamlit.testing.v1 import AppTest
+
+app = AppTest.from_file({str(ROOT / "dashboard" / "app.py")!r}, default_timeout=120).run()
+assert not app.exception, app.exception
+"""
+COMMAND = """
+from attention_sieve.__main__ import main
+
+assert main(["surface", "--checkpoint", "bundled", "--texts", "texts.txt", "--output", "surface.csv"]) == 0
+"""
+NAMES = f"""
+import sys
+from pathlib import Path
+
+rooms = [Path({str(ROOT)!r}, room) for room in {ROOMS!r}]
+files = dict((name, Path(getattr(module, "__file__", None) or "/").resolve()) for name, module in sys.modules.items())
+print(*(name for name, path in files.items() if any(path.is_relative_to(room) for room in rooms)))
+"""
+
+
+@pytest.mark.parametrize("code", [PAGE, COMMAND], ids=["page", "command"])
+def test_every_module_has_one_name_which_begins_with_attention_sieve(code, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    if code == COMMAND:
+        monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "texts.txt").write_text("The old dog slept.\n")
+    run = [sys.executable, "-c", code + NAMES]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert len(names) > 50
+    assert [name for name in names if not name.startswith("attention_sieve.") and name != "__main__"] == []
