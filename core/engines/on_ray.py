@@ -13,7 +13,7 @@ from attention_sieve.core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
-SENT: Final = {"py_modules": [str(ROOT / "attention_sieve")], "excludes": ["/cache", "/dashboard"]}
+RUNTIME_ENV: Final = {"py_modules": [str(ROOT / "attention_sieve")], "excludes": ["/cache", "/dashboard"]}
 """What the actors of a cluster import: this package without the pages and the store."""
 SECONDS_TO_CONNECT: Final = 10
 """Timeout for connecting to an address."""
@@ -65,7 +65,7 @@ def _connected(address: str | None, n_cpus: int) -> Any:
             ray.init(num_cpus=n_cpus, include_dashboard=False, _system_config=OWN_RAY, **quiet)
         else:
             _check_address(address)
-            ray.init(address=address, runtime_env=SENT, **quiet)
+            ray.init(address=address, runtime_env=RUNTIME_ENV, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         location = "on this machine" if address in (None, "auto") else f"at {address}"
         raise AnalysisError(

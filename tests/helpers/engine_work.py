@@ -6,6 +6,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import attention_sieve
 from attention_sieve.core.errors import AnalysisError
 
 
@@ -23,6 +24,9 @@ def do(folder, piece):
             fifo.write(f"{os.getpid()}\n")
             fifo.flush()
             time.sleep(600)
+    if piece == "package":
+        folder = Path(attention_sieve.__file__).parent
+        return folder, {room.name for room in folder.iterdir() if room.is_dir()} - {"__pycache__"}
     if piece == "gpu":
         return os.environ.get("CUDA_VISIBLE_DEVICES")
     if piece == "always":

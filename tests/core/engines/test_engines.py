@@ -12,7 +12,7 @@ import pytest
 from engine_work import begin, begin_not
 
 from attention_sieve.core.engines.local import run_local
-from attention_sieve.core.engines.on_ray import OWN_RAY, run_on_ray
+from attention_sieve.core.engines.on_ray import OWN_RAY, RUNTIME_ENV, run_on_ray
 from attention_sieve.core.engines.work import MOST_TRIES
 from attention_sieve.core.errors import AnalysisError
 
@@ -30,14 +30,13 @@ def ray():
     import ray
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    path = os.pathsep.join([str(ROOT), str(HELPERS)])
     ray.init(
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",
         _system_config=OWN_RAY,
-        runtime_env={"env_vars": {"PYTHONPATH": path}},
+        runtime_env={**RUNTIME_ENV, "env_vars": {"PYTHONPATH": str(HELPERS)}},
     )
     yield ray
     ray.shutdown()
@@ -83,6 +82,12 @@ def test_ray_gives_the_same_outcomes(ray, tmp_path):
     assert found[:3] == [(0, 9, "", 1), (1, None, "bad is no number.", 1), (2, "done", "", 2)]
     assert found[3][1] is None
     assert found[3][3] == MOST_TRIES
+
+
+def test_the_machines_of_a_cluster_are_sent_the_package_without_the_pages_and_the_store(ray, tmp_path):
+    ((_, (folder, rooms), _, _),) = summed(outcomes_on_ray(ray, ["package"], str(tmp_path)))
+    assert not folder.is_relative_to(ROOT)
+    assert rooms == {"core"}
 
 
 def test_an_address_where_no_ray_is_is_a_sentence():
