@@ -36,7 +36,7 @@ def ray():
         log_to_driver=False,
         logging_level="ERROR",
         _system_config=OWN_RAY,
-        runtime_env={**RUNTIME_ENV, "env_vars": {"PYTHONPATH": str(HELPERS)}},
+        runtime_env={**RUNTIME_ENV, "working_dir": str(HELPERS)},  # so that no actor imports from the clone
     )
     yield ray
     ray.shutdown()
