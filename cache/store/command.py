@@ -1,4 +1,4 @@
-"""The command `python -m attention_sieve store`: see, check or remove what is stored."""
+"""The command `python -m attention_sieve store`: show, check or remove what is stored."""
 
 import argparse
 import sqlite3
@@ -22,7 +22,7 @@ FIRST_DATED: Final = 10**15
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("store", help="see, check or remove what is stored", description=run.__doc__)
+    parser = commands.add_parser("store", help="show, check or remove what is stored", description=run.__doc__)
     parser.add_argument(
         "--folder",
         type=Path,
@@ -37,11 +37,11 @@ def add_command(commands: Any) -> None:
         command = actions.add_parser(action.__name__, help=summary, description=action.__doc__)
         command.set_defaults(run=run, action=action)
     command.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    command.add_argument("--set-aside", action="store_true", help="also remove the files that were set aside")
+    command.add_argument("--set-aside", action="store_true", help="remove the files that were set aside as well")
 
 
 def run(options: argparse.Namespace) -> int:
-    """See, check or remove what is stored. A dashboard may go on using the store meanwhile.
+    """Show, check or remove what is stored, also while a dashboard uses the store.
 
     Exit code 1 when there was damage.
     """

@@ -124,7 +124,7 @@ def _add_roles_option(parser: argparse.ArgumentParser) -> None:
         type=_roles,
         default=ROLES,
         metavar="NAMES",
-        help=f"roles to score, separated by commas, or all; default: {', '.join(ROLES)}",
+        help=f"roles to score, separated by commas, or all; default: {','.join(ROLES)}",
     )
 
 
