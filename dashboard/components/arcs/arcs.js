@@ -66,6 +66,7 @@ function dispose(view) {
   view.listening.abort();
   leaveGroup(view);
   view.sizes.disconnect();
+  view.places.disconnect();
   clearTimeout(view.grace);
   neverMind(view);
   cancelAnimationFrame(view.frame);

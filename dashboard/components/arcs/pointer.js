@@ -1,6 +1,7 @@
 // Pointer and keyboard input: pointing at tokens and cells, moving between them, and pinning.
 
 const HOVER_GRACE = 300;
+const PARTS_SEEN = [...Array(21).keys()].map((part) => part / 20);
 
 function listen(view) {
   const { box, columns, matrices, ask, free, view: root } = view.elements;
@@ -31,6 +32,9 @@ function watchSize(view) {
   });
   view.sizes.observe(view.elements.view);
   view.sizes.observe(view.elements.from); // the viewport's height can change the row height without resizing the view
+  // What disappears above the view brings other rows into view, too, without scrolling.
+  view.places = new IntersectionObserver(() => onScroll(view), { rootMargin: "50% 0px", threshold: PARTS_SEEN });
+  view.places.observe(view.elements.drawing);
 }
 
 /** Redraw in the next frame: everything, or only what focus and scrolling change. Requests until then are merged. */

@@ -448,6 +448,20 @@ def test_equal_checkpoints_have_no_difference_to_draw(visit):
     expect(view_of(page, VIEWS[2]).get_by_text("no weight differs by more than 0.005.")).to_be_visible()
 
 
+def test_rows_that_come_into_view_without_scrolling_are_drawn(visit):
+    page = visit("/?view=arcs", height=600)
+    token(page, VIEWS[0], "w1").click()
+    numbers = view_of(page, VIEWS[0]).locator(".number")
+    wait_for(page, numbers.count, lambda count: count > 1)
+    expected = numbers.all_inner_texts()
+    above = page.get_by_test_id("stMainBlockContainer")
+    above.evaluate("each => (each.style.paddingTop = '3000px')")
+    page.set_viewport_size({"width": 1300, "height": 600})  # draws anew what is in view
+    expect(numbers).to_have_count(1)
+    above.evaluate("each => (each.style.paddingTop = '')")
+    wait_until_equal(page, numbers.all_inner_texts, expected)
+
+
 def test_both_checkpoints_and_their_difference_point_pin_and_scroll_together(visit):
     page = visit("/?view=arcs&tokens=40", height=1800)
     for pointed, label in zip(VIEWS, ("w1", "w3", "w5")):
