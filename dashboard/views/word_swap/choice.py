@@ -25,14 +25,12 @@ class Example:
     label: str
     a: str
     b: str
+    note: str = ""
+    """What to look for, where little changes."""
 
 
 EXAMPLES: Final = (
-    Example(
-        "too big, too small",
-        "The trophy did not fit into the suitcase because it was too big.",
-        "The trophy did not fit into the suitcase because it was too small.",
-    ),
+    Example("a fish, a cold", "She caught a fish at the lake.", "She caught a cold at the lake."),
     Example(
         "a typo",
         "The old baker closed her shop because customers had left.",
@@ -43,7 +41,14 @@ EXAMPLES: Final = (
         "The nurse told the doctor that he was late.",
         "The nurse told the doctor that she was late.",
     ),
+    Example(
+        "too big, too small",
+        "The trophy did not fit into the suitcase because it was too big.",
+        "The trophy did not fit into the suitcase because it was too small.",
+        wording.WHAT_IS_IT,
+    ),
 )
+"""The first one moves much of the attention of the bundled checkpoint, and turns its sentence vector far."""
 
 
 def is_on() -> bool:
@@ -68,6 +73,13 @@ def examples() -> None:
         for number, example in enumerate(EXAMPLES):
             st.button(example.label, key=f"swap example {number}", on_click=_take, args=(example,))
         st.button(wording.BACK, key="end swap", icon=":material/undo:", type="tertiary", on_click=_end)
+
+
+def note(a: str, b: str) -> None:
+    """Say what to look for, if both sentences are an example with a note."""
+    for example in EXAMPLES:
+        if (example.a, example.b) == (a, b) and example.note:
+            st.caption(example.note)
 
 
 def _begin() -> None:

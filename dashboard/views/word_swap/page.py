@@ -34,7 +34,7 @@ from attention_sieve.dashboard.views.maps import show_head_map
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from attention_sieve.dashboard.views.word_swap import wording
-from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples
+from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, note
 
 SWAP_BYTES: Final = 64 * 2**20
 _swaps: Final[Recent[Hashable, WordSwap]] = Recent(SWAP_BYTES)
@@ -86,6 +86,7 @@ def _sentences() -> tuple[Text, Text]:
     with right:
         second = controls.typed_texts(wording.SECOND, SWAP, height="content", help=wording.ONE_SENTENCE)
     examples()
+    note(first, second)
     a = text_on_screen(read_typed(first))
     if not second.strip():
         raise AnalysisError(wording.EMPTY)

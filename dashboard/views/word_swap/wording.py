@@ -22,6 +22,10 @@ ONE_SENTENCE: Final = "One sentence. Enter runs the model on both."
 LOOK: Final = "Look"
 LOOK_HELP: Final = "Runs the model on both sentences, as Enter does."
 EXAMPLES: Final = "Examples"
+WHAT_IS_IT: Final = (
+    "A reader takes “it” for the trophy in (a) and for the suitcase in (b). A small model may not: click “it” and "
+    "compare where each head looks from there."
+)
 BACK: Final = "Back to one sentence"
 EMPTY: Final = "Sentence (b) is empty. Type (a) again with a word changed, or click an example."
 EQUAL: Final = "Both sentences are the same. Change a word in (b), or click an example."
