@@ -197,7 +197,7 @@ def test_predictions_in_words(names, values, unit, masked, said):
 
 def test_the_next_token_is_said_with_its_space_and_after_which_token():
     next_token = Prediction(names=("She", " She"), values=np.array([0.1, 0.18]), unit="probability", after=".")
-    assert prediction_sentence(next_token) == "After “.”: ␣She 18%, She 10%"
+    assert prediction_sentence(next_token) == "After “\\.”: ␣She 18%, She 10%"
 
 
 def run(name, checkpoint, right=0.8):

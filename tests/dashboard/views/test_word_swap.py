@@ -37,6 +37,18 @@ def test_one_click_shows_the_first_visit_two_sentences_that_differ_in_a_word(app
     assert (at.text_area(key="text").value, at.text_area(key=SWAP).value) == (EXAMPLES[0].a, EXAMPLES[0].b)
     assert np.shape(sent(at, MAP)["texts"]) == (6, 12)
     assert sent(at, PICTURES[2])["signed"]
+    moves = re.search(
+        r"\*\*L5 H4\*\* moves (\d+)% of its attention on average", "\n".join(each.value for each in at.markdown)
+    )
+    assert int(moves[1]) > 50, "a first example in which little happens shows little"
+
+
+def test_an_example_in_which_little_changes_says_what_to_look_for(app):
+    at = app()
+    button(at, wording.CHANGE).click().run()
+    assert wording.WHAT_IS_IT not in [each.value for each in at.caption]
+    button(at, EXAMPLES[-1].label).click().run()
+    assert wording.WHAT_IS_IT in [each.value for each in at.caption]
 
 
 def test_the_link_shows_map_both_sentences_and_their_difference_row_by_row(swap):
