@@ -51,8 +51,9 @@ class Band:
         the end of the text.
         """
         query = np.arange(n_tokens)
-        end = np.clip(query + self.last, -1, query if causal else n_tokens - 1) + 1
-        return np.stack([np.clip(query + self.first, 0, n_tokens), end], axis=1)
+        start = np.minimum(np.maximum(query + self.first, 0), n_tokens)
+        end = np.maximum(np.minimum(query + self.last, query if causal else n_tokens - 1) + 1, 0)
+        return np.stack([start, end], axis=1)
 
 
 @dataclass(frozen=True)

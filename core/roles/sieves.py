@@ -183,9 +183,10 @@ def _column_sizes(
     """Number of keys of each column that each query can attend to."""
     start, end = live.T
     bands = [band.keys(parts.n_queries, causal).T for band in columns.bands]
-    in_bands = [np.maximum(np.minimum(last, end) - np.maximum(first, start), 0) for first, last in bands]
-    before = np.concatenate([np.zeros((1, parts.key_sets.shape[1]), int), np.cumsum(parts.key_sets, axis=0)])
-    return np.column_stack([*in_bands, before[end] - before[start]])
+    in_bands = [np.maximum(np.minimum(last, end) - np.maximum(first, start), 0)[:, None] for first, last in bands]
+    before = np.zeros((len(parts.key_sets) + 1, parts.key_sets.shape[1]), int)
+    np.cumsum(parts.key_sets, axis=0, out=before[1:])
+    return np.concatenate([*in_bands, before[end] - before[start]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +201,13 @@ class _RowSieve:
 
 def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"], columns: Columns) -> _RowSieve:
     """The sieve of a role that applies to a text."""
-    of_sieve = np.array(columns.of(role.sieve))
-    is_summed = np.zeros(sizes.shape, dtype=bool)
-    if role.name in parts.sides:
-        is_summed[np.arange(len(sizes)), of_sieve[parts.sides[role.name]]] = True
-    else:
+    of_sieve, is_summed = columns.of(role.sieve), np.zeros(sizes.shape, dtype=bool)
+    if role.name not in parts.sides:
         is_summed[:, of_sieve] = True
-    return _RowSieve(is_summed, np.where(is_summed, sizes, 0).sum(axis=1))
+        return _RowSieve(is_summed, sizes[:, of_sieve].sum(axis=1))
+    query, own = np.arange(len(sizes)), np.array(of_sieve)[parts.sides[role.name]]
+    is_summed[query, own] = True
+    return _RowSieve(is_summed, sizes[query, own])
 
 
 def sieve_cells(
