@@ -9,7 +9,6 @@ from attention_sieve.core.checkpoints.find import DEVICES
 from attention_sieve.core.roles.measures import USUAL_TAU, Direction, Scale
 from attention_sieve.core.roles.roles import FURTHER_ROLES
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
 from attention_sieve.dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
 
@@ -71,7 +70,6 @@ def _thresholds() -> None:
         wording.FURTHER,
         FURTHER_ROLES,
         selection_mode="multi",
-        format_func=lambda role: LOOKS[role].label,
         key=FURTHER,
         help=wording.FURTHER_HELP,
         bind="query-params",

@@ -39,7 +39,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, Family, HeadTests, 
 from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import MATCHED_PAIRS, scores_question
-from attention_sieve.core.roles.roles import BY_NAME, ROLES, known_roles
+from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES, known_roles
 from attention_sieve.core.roles.tables import (
     ScoreTable,
     counts_by_control,
@@ -124,7 +124,8 @@ def _add_roles_option(parser: argparse.ArgumentParser) -> None:
         type=_roles,
         default=ROLES,
         metavar="NAMES",
-        help=f"roles to score, separated by commas, or all; default: {','.join(ROLES)}",
+        help=f"roles to score, separated by commas, or all, also {' and '.join(FURTHER_ROLES)}; "
+        f"default: {','.join(ROLES)}",
     )
 
 

@@ -167,6 +167,7 @@ def _venn_roles(coarse: tuple[str, ...]) -> tuple[str, ...]:
 
 def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], facts: dict[str, str]) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
+    diagram = st.container()
     st.multiselect(
         wording.VENN_ROLES,
         coarse,
@@ -178,15 +179,16 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
     )
     without_test, roles = untested(tests), _venn_roles(coarse)
     counts = _counts(tests, roles, removed)
-    region = role_venn(
-        key="venn",
-        roles=roles,
-        combinations=counts,
-        untested=without_test,
-        label="Heads by the roles they hold",
-        selected=_selected(counts),
-        reset=roles,
-    )
+    with diagram:
+        region = role_venn(
+            key="venn",
+            roles=roles,
+            combinations=counts,
+            untested=without_test,
+            label="Heads by the roles they hold",
+            selected=_selected(counts),
+            reset=roles,
+        )
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
     title, caption = provenance.titled("Heads by the roles they hold", facts), provenance.caption(facts)
