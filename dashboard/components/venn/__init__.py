@@ -9,7 +9,7 @@ import streamlit as st
 
 from attention_sieve.dashboard.components.selection import push
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.roles.combinations import code, exact_name, heads_phrase, ordered, total
+from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE, code, exact_name, heads_phrase, ordered, total
 
 _FILES: Final = Path(__file__).parent
 _GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))
@@ -30,6 +30,7 @@ def role_venn(
     untested: Collection[str] = (),
     label: str,
     caption: str = "Exact combinations, most common first",
+    none: str = NO_ROLE,
     selected: Sequence[str] | None = None,
     reset: Hashable = None,
     on_change: Callable[[tuple[str, ...] | None], None] | None = None,
@@ -45,6 +46,7 @@ def role_venn(
         untested: Roles that could not be tested, which have no count.
         label: What the diagram shows, for screen readers.
         caption: Title of the table.
+        none: What heads without any of these roles are called.
         selected: The initial combination, also taken whenever `reset` changes. Ignored on every other run.
         reset: Any value; a new one makes the view take `selected`.
         on_change: Called with the combination before the run that follows a click.
@@ -68,7 +70,8 @@ def role_venn(
             "looks": [_look(role) for role in roles],
             "totals": [total(role, combinations, untested) for role in roles],
             "heads": sum(combinations.values()),
-            "rows": _rows(roles, combinations),
+            "rows": _rows(roles, combinations, none),
+            "none": none,
             "label": label,
             "caption": caption,
             "key": key,
@@ -97,10 +100,10 @@ def _exact(combination: object, roles: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(role for role in roles if role in combination)
 
 
-def _rows(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> list[dict[str, Any]]:
+def _rows(roles: Sequence[str], combinations: Mapping[frozenset[str], int], none: str) -> list[dict[str, Any]]:
     rows = []
     for combination in ordered(roles, combinations):
-        name = exact_name(combination.roles)
+        name = exact_name(combination.roles) if combination.roles else none
         label = f"{name}: {heads_phrase(combination.heads)}"
         rows.append({"code": code(roles, combination.roles), "heads": combination.heads, "name": name, "label": label})
     return rows

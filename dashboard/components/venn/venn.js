@@ -163,7 +163,7 @@ class OverlapView {
   drawNone() {
     const row = this.counts.get(0);
     const heads = row ? row.heads : 0;
-    this.none.textContent = `no role: ${heads} of ${this.data.heads}`;
+    this.none.textContent = `${this.data.none}: ${heads} of ${this.data.heads}`;
     this.none.disabled = !row;
     this.none.onclick = () => this.toggle(0);
     if (row) this.regions.push({ code: 0, element: this.none });

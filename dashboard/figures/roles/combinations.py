@@ -2,8 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
+
+NO_ROLE: Final = "no role"
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def exact_name(held: Sequence[str]) -> str:
     """A combination as text, such as "local and delimiter only"."""
     labels = [LOOKS[role].label for role in held]
     if not labels:
-        return "no role"
+        return NO_ROLE
     start = ", ".join(labels[:-1])
     return f"{start} and {labels[-1]} only" if start else f"{labels[-1]} only"
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.roles.combinations import Combination, code, ordered, total
+from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE, Combination, code, ordered, total
 from attention_sieve.dashboard.figures.sheet import DARK, Block, sheet, square, write
 
 GEOMETRY: Final[dict[str, Any]] = json.loads(
@@ -25,6 +25,7 @@ def venn_svg(
     roles: Sequence[str],
     combinations: Mapping[frozenset[str], int],
     untested: Collection[str] = (),
+    none: str = NO_ROLE,
     title: str,
     caption: Sequence[str] = (),
 ) -> str:
@@ -36,6 +37,7 @@ def venn_svg(
         roles: The roles that are counted.
         combinations: Number of heads by the exact set of their roles; the empty set counts heads without a role.
         untested: Roles that could not be tested, which have no count.
+        none: What heads without any of these roles are called.
         title: First line of the picture.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
 
@@ -44,12 +46,14 @@ def venn_svg(
     rows = ordered(roles, combinations)
     has_venn = str(len(roles)) in GEOMETRY
     column = 76 if has_venn else 34
-    blocks = [_venn(roles, combinations, untested) if has_venn else _legend(roles, combinations, untested)]
+    blocks = [_venn(roles, combinations, untested, none) if has_venn else _legend(roles, combinations, untested)]
     blocks.append(_table(roles, combinations, rows, untested, column, names=has_venn))
     return sheet(title, blocks, caption=caption)
 
 
-def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str]) -> Block:
+def _venn(
+    roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str], none: str
+) -> Block:
     drawn, geometry = ET.Element("g"), GEOMETRY[str(len(roles))]
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
     for role, path in zip(roles, geometry["ellipses"], strict=True):
@@ -65,8 +69,8 @@ def _venn(roles: Sequence[str], combinations: Mapping[frozenset[str], int], unte
         write(
             group, x, y, f"{LOOKS[role].label} {total(role, combinations, untested)}", 30, anchor="middle", weight="600"
         )
-    none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
-    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, f"no role: {none} of {heads}", 16, anchor="end", weight="600")
+    n_none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
+    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, f"{none}: {n_none} of {heads}", 16, anchor="end", weight="600")
     write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", 12)
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
 

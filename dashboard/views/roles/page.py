@@ -20,6 +20,7 @@ from attention_sieve.core.statistics.overlap import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.venn import role_venn
+from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
@@ -178,7 +179,7 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
         persist_state="session",
     )
     without_test, roles = untested(tests), _venn_roles(coarse)
-    counts = _counts(tests, roles, removed)
+    counts, none = _counts(tests, roles, removed), NO_HELD if roles == coarse else wording.NONE_OF_THESE
     with diagram:
         region = role_venn(
             key="venn",
@@ -186,6 +187,7 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
             combinations=counts,
             untested=without_test,
             label="Heads by the roles they hold",
+            none=none,
             selected=_selected(counts),
             reset=roles,
         )
@@ -196,7 +198,9 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
         "overlap",
         title,
         facts,
-        lambda: venn_svg(roles=roles, combinations=counts, untested=without_test, title=title, caption=caption),
+        lambda: venn_svg(
+            roles=roles, combinations=counts, untested=without_test, none=none, title=title, caption=caption
+        ),
     )
 
 

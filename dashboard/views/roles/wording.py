@@ -46,6 +46,7 @@ SENSITIVITY: Final = (
     "with tau, the role is a matter of degree; if its band is wide, it takes more texts to tell."
 )
 VENN_ROLES: Final = "Roles in the diagram"
+NONE_OF_THESE: Final = "none of these"
 VENN_ALL: Final = "the first four; pick two to four"
 STABILITY: Final = f"Stability: {STABLE}."
 TOO_FEW_TO_DRAW: Final = (

@@ -34,6 +34,7 @@ def scores_in(grid):
 def test_they_are_off_at_first_and_adding_one_computes_that_one_alone(app):
     at = app("roles", corpus_text=TEXTS)
     before = sent(at, GRID)
+    assert sent(at, "Heads by the roles they hold")["none"] == "no role"
     assert [role["label"] for role in before["roles"]] == [LOOKS[role].label for role in ROLES]
     passed, inference = controls.inference().n_passed, controls.inference()
     grid = sent(added(at, "previous"), GRID)
@@ -57,7 +58,7 @@ def test_they_stand_in_the_legend_and_the_venn_diagram(app):
     grid = sent(at, GRID)
     assert all(grid["means"][-len(FURTHER_ROLES) :])
     venn = sent(at, "Heads by the roles they hold")
-    assert venn["roles"] == list(COARSE_ROLES)
+    assert (venn["roles"], venn["none"]) == (list(COARSE_ROLES), "none of these")
     at.multiselect(key=VENN_ROLES).set_value(["local", "previous"]).run()
     assert not at.exception
     venn = sent(at, "Heads by the roles they hold")
