@@ -124,7 +124,7 @@ def _for_teachers() -> None:
         show_error(error)
     if code:
         st.markdown(say(in_words, "code", code=f"**{code}**"))
-        st.code(link_of_class(code, 1, 0), language=None)
+        st.code(link_of_class(code, 1, 0), language=None, wrap_lines=True)
 
 
 def _make_code() -> None:

@@ -530,6 +530,8 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     press(page, "Make a class code")
     link = page.get_by_test_id("stCode").inner_text().strip()
     assert re.search(r"/\?lesson=1&step=1&class=[A-Z0-9]{6}$", link)
+    resize(page, "narrow")
+    expect_accessible(page, "[data-testid=stCode]")  # a link that scrolls sideways cannot be scrolled by keyboard
     pupil = visit(link.replace("lesson=1&step=1", "lesson=2&step=3"))
     at_step(pupil, 3)
     expect(panel(pupil)).to_contain_text("Guesses so far: 0.")
