@@ -31,7 +31,8 @@ def _corner(code: str) -> None:
     lesson, index = course.now() or (1, 0)
     picture = segno.make(link_of_class(code, lesson, index), micro=False, error="l")
     drawn = picture.svg_data_uri(scale=4, border=2, dark="#000", light="#fff")
-    with st.container(key="class code"):
+    # Where there is little room, the answer has it: its step is no longer one to join at.
+    with st.container(key="class code at an answer" if steps_of(lesson)[index].reveals else "class code"):
         st.html(f'<img alt="QR" src="{drawn}"><b>{escape(code)}</b>')
 
 

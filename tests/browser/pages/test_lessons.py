@@ -541,6 +541,12 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     expect(panel(pupil).get_by_role("img", name="Guesses and how many: 7: 1. The answer: 41.")).to_be_visible()
     said = panel(pupil).locator(".st-key-class-said")
     assert said.bounding_box()["height"] <= 60
+    projected = visit(f"{pupil.url}&present=1", **PROJECTED[1])
+    at_step(projected, 4)
+    code = projected.locator(".st-key-class-code-at-an-answer")
+    expect(code).to_be_visible()
+    grid = grid_of(projected).bounding_box()
+    assert code.bounding_box()["y"] >= grid["y"] + grid["height"], "the code covers squares of the answer"
     press(pupil, "Back")
     press(pupil, "Back")
     press(pupil, "Back")
