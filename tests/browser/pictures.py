@@ -15,7 +15,7 @@ HOME = Path(tempfile.mkdtemp())
 PICTURES = Path(__file__).parents[2] / "dashboard" / "pictures"
 SHOTS = (
     ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1320),
-    ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1640),
+    ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1480),
     ("surface-light", "/surface?head=0-2", "light", 1090),
     ("parsing-light", "/parsing", "light", 1530),
     ("similar-light", "/similar?head=5-3", "light", 1590),
