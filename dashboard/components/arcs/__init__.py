@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
 from attention_sieve.dashboard.components.arcs.look import Look, read_look
 from attention_sieve.dashboard.components.arcs.values import (
@@ -127,14 +127,7 @@ def attention_arcs(
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
         "queries": _side_data(queries),
         "keys": None if same_side else _side_data(keys),
-        "heads": [
-            {
-                "name": head_name(*head),
-                "color": head_color(number),
-                "dashed": number >= len(HEAD_COLORS) or head in style.dashed,
-            }
-            for number, head in enumerate(heads)
-        ],
+        "heads": [_head_data(number, head, style) for number, head in enumerate(heads)],
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": None if style.signs is None else _signs(style.signs),
         "attention": _steps(attention) if style.signs else base64_of(quantised(attention)),
@@ -211,6 +204,11 @@ def _check_difference(attention: np.ndarray, *, is_whole: bool) -> None:
     furthest = np.abs(attention.sum(axis=-1, dtype=np.float64)).max()
     if furthest > 2 * ROW_SUM_SLACK and is_whole:
         raise ValueError(f"Each query's differences sum to 0; one row sums to {furthest:.3g}.")
+
+
+def _head_data(number: int, head: Head, style: ArcStyle) -> dict[str, Any]:
+    is_dashed = number >= len(HEAD_COLORS) or head in style.dashed
+    return {"name": head_name(*head), "color": head_color(number), "dashed": is_dashed}
 
 
 def _asked_data(asked: AskedLink) -> dict[str, Any]:
