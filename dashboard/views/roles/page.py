@@ -84,9 +84,8 @@ def _roles() -> None:
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)
     coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
-    with (
-        st.container()
-    ):  # varies in length; the container keeps what follows at its index, so that it is not drawn anew
+    # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
+    with st.container():
         ask_about_long_texts(tested.too_long)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
