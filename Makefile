@@ -5,8 +5,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/sieves.py core/roles/measures.py \
-    core/roles/matched_pairs.py core/roles/permuted_keys.py core/word_links/pronouns.py
+PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/roles.py core/roles/sieves.py \
+    core/roles/measures.py core/roles/matched_pairs.py core/roles/permuted_keys.py core/word_links/pronouns.py
 export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
