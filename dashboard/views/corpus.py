@@ -159,10 +159,14 @@ def _tested(visit: Visit, asking: Asking) -> Corpus | None:
 
 
 def _measured(visit: Visit, asking: Asking, texts: tuple[Text, ...]) -> Measured | None:
-    """The measures of the reader's roles; None where some are missing."""
-    parts = [asking(visit, scores_question(names), texts) for names in each_alone(visit.chosen.roles)]
-    measured = tuple(part for part in parts if part is not None)
-    return measured if len(measured) == len(parts) else None
+    """The measures of the reader's roles; None where some are missing, or the reader has stopped one."""
+    parts = list[Answers[TextMeasures]]()
+    for names in each_alone(visit.chosen.roles):
+        part = asking(visit, scores_question(names), texts)
+        if part is None:
+            return None
+        parts.append(part)
+    return tuple(parts)
 
 
 def judged(measured: Measured, choice: Choice, counts: Measured | None = None) -> Corpus:

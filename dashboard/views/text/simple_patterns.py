@@ -30,8 +30,8 @@ def simple_pattern(text_attention: TextAttention, head: Head) -> tuple[SimplePat
         for pattern, of_pattern in links.items()
         if of_pattern.any()
     }
-    pattern = max(shares, key=lambda each: shares[each])
-    return (pattern, shares[pattern]) if shares[pattern] > MOSTLY else None
+    pattern = max(shares, key=lambda each: shares[each], default=None)
+    return (pattern, shares[pattern]) if pattern is not None and shares[pattern] > MOSTLY else None
 
 
 def resting_places(text: TokenizedText) -> Bool[np.ndarray, " token"]:
