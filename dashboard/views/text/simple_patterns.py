@@ -17,8 +17,7 @@ MOSTLY: Final = 0.5
 def simple_pattern(text_attention: TextAttention, head: Head) -> tuple[SimplePattern, float] | None:
     """The pattern that more than MOSTLY of a head's attention follows, and that share.
 
-    Returns: None if there is no such pattern, or the text has no such links. The share is a mean over the queries that
-        have such a link.
+    Returns: None if there is no such pattern. The share is a mean over the queries that have such a link.
     """
     attention = text_attention.attention[head]
     links = {
@@ -30,8 +29,8 @@ def simple_pattern(text_attention: TextAttention, head: Head) -> tuple[SimplePat
         for pattern, of_pattern in links.items()
         if of_pattern.any()
     }
-    pattern = max(shares, key=lambda each: shares[each], default=None)
-    return (pattern, shares[pattern]) if pattern is not None and shares[pattern] > MOSTLY else None
+    pattern = max(shares, key=lambda each: shares[each])  # every token has a link to its own word
+    return (pattern, shares[pattern]) if shares[pattern] > MOSTLY else None
 
 
 def resting_places(text: TokenizedText) -> Bool[np.ndarray, " token"]:
