@@ -119,7 +119,7 @@ def _depends_on(text: Text, roles: RoleSet) -> dict[str, object]:
 
 
 @cache
-def scores_question(names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasures]:
+def scores_question(names: tuple[str, ...]) -> Question[Text, TextMeasures]:
     """The measures of each text for some roles, in the order of RECORDS.
 
     They are stored for these roles together. A further role that is asked for alone is computed alone, and leaves what
@@ -136,7 +136,7 @@ def scores_question(names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasur
     )
 
 
-SCORES: Final = scores_question()
+SCORES: Final = scores_question(ROLES)
 """The same of the usual roles; `attention_sieve.core.roles.measures.role_scores` makes them scores by role."""
 
 SCORES_WITHOUT_PARSER: Final = replace(
