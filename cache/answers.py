@@ -10,6 +10,7 @@ from jaxtyping import Float
 from attention_sieve.cache.serving.item_requests import PassResult
 from attention_sieve.cache.store.recent import new_number
 from attention_sieve.cache.store.record import Record
+from attention_sieve.core.answering import Finding
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.question import Question, Result
@@ -34,6 +35,17 @@ class Answers(Generic[Result]):
     """Size of the results in memory."""
     number: int = field(default_factory=new_number, init=False)
     """Identifies these answers in the cache keys of results derived from them, which may outlive them in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusFinding(Generic[Finding]):
+    """What an analysis finds in a corpus, and in which of its texts."""
+
+    finding: Finding
+    positions: tuple[int, ...]
+    """Index of each of the finding's texts in the corpus."""
+    too_long: tuple[tuple[int, int], ...]
+    """Index and number of tokens of each text that was left out or cut."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from attention_sieve.cache.answers import Answers, ComparedCorpus, collected, collected_pairs
+from attention_sieve.cache.answers import Answers, ComparedCorpus, CorpusFinding, collected, collected_pairs
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.background_loading import LoadsBehind
 from attention_sieve.cache.serving.batch import output_change_of, prediction_of, swap_output_of
@@ -30,9 +30,12 @@ from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.recent import Recent
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
+from attention_sieve.cache.trees import NotKept, Trees
+from attention_sieve.core.answering import Analysis, Finding, Settings
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import queries_text
 from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 RECENT_BYTES: Final = 16 * 2**20
 """Size of the in-memory cache of results; changing tau requests the same results again."""
+FINDINGS_BYTES: Final = 96 * 2**20
+"""Size of the in-memory cache of findings, with the answers behind them."""
 RECENT_ALWAYS: Final = 4
 """Results kept in memory whatever their size, so that the questions of one page about a large corpus all are."""
 OUTPUTS: Final = 256
@@ -56,6 +61,7 @@ class Inference:
 
     Attributes:
         store: where results are kept.
+        trees: of texts, kept there too.
         close: ends all workers; waiting callers get an error. Also called at program exit.
     """
 
@@ -81,13 +87,14 @@ class Inference:
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
-        self.store = store
+        self.store, self.trees = store, Trees(store)
         self._models = models or Models()
         self._most_at_once, self._shares, self._session = most_at_once, shares, session
         self._urgent = UrgentWork()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """Workers by their checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
+        self._findings: Recent[Hashable, CorpusFinding] = Recent(FINDINGS_BYTES)
         self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
@@ -166,6 +173,63 @@ class Inference:
         if any(request not in stored for request in requests):
             return None
         return self._remember(key, question, [stored[request].record for request in requests], too_long)
+
+    def find(
+        self,
+        engine: Engine,
+        analysis: Analysis[Item, Result, Settings, Finding],
+        texts: tuple[Text, ...],
+        settings: Settings | None = None,
+        of_pass: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+        report: Report | None = None,
+    ) -> CorpusFinding[Finding]:
+        """What an analysis finds about the heads of a checkpoint: `attention_sieve.core.answering.find`, with memory.
+
+        Args:
+            engine: computes missing answers.
+            analysis: of one item per text. Missing trees are parsed in this thread.
+            texts: one or more.
+            settings: None for the usual ones.
+            of_pass: the settings of `ask`.
+            too_long, report: as for `ask`.
+
+        Raises: as `ask`.
+        """
+        settings = settings or analysis.settings
+        question = analysis.question(settings)
+        of_pass = self._checked(engine, question, of_pass)
+        items = analysis.items(texts, self.trees.of([queries_text(text, of_pass.kind) for text in texts], report))
+        answers = self.ask(engine, question, items, of_pass, too_long=too_long, report=report)
+        return self._judged((analysis, engine, texts, settings, of_pass, too_long), analysis, items, answers, settings)
+
+    def kept_finding(
+        self,
+        engine: Engine,
+        analysis: Analysis[Item, Result, Settings, Finding],
+        texts: tuple[Text, ...],
+        settings: Settings | None = None,
+        of_pass: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+    ) -> CorpusFinding[Finding] | None:
+        """The result of `find` if neither a text has to be parsed nor passed for it, else None.
+
+        Raises: as `kept`.
+        """
+        settings = settings or analysis.settings
+        question = analysis.question(settings)
+        of_pass = self._checked(engine, question, of_pass)
+        key = (analysis, engine, texts, settings, of_pass, too_long)
+        if (found := self._findings.get(key)) is not None:
+            return found
+        try:
+            items = analysis.items(texts, self.trees.kept([queries_text(text, of_pass.kind) for text in texts]))
+        except NotKept:
+            return None
+        answers = self.kept(engine, question, items, of_pass, too_long=too_long)
+        return None if answers is None else self._judged(key, analysis, items, answers, settings)
 
     def comparison(
         self,
@@ -433,6 +497,20 @@ class Inference:
         return {
             request: result for request, result in stored.items() if all(side.serves(too_long) for side in result.sides)
         }
+
+    def _judged(
+        self,
+        key: Hashable,
+        analysis: Analysis[Item, Result, Settings, Finding],
+        items: Sequence[Item],
+        answers: Answers[Result],
+        settings: Settings,
+    ) -> CorpusFinding[Finding]:
+        """The finding of the texts that were not left out."""
+        finding = analysis.judge([items[position] for position in answers.positions], answers.results, settings)
+        found = CorpusFinding(finding, answers.positions, answers.too_long)
+        self._findings.put(key, found, answers.n_bytes)
+        return found
 
     def _remember(
         self, key: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong

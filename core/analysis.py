@@ -26,14 +26,7 @@ from attention_sieve.core.importance.question import HEAD_OUTPUTS, Replace, abla
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.prepare import prepare_all, queries_text
 from attention_sieve.core.passes.question import Item, Question, Result, answer
-from attention_sieve.core.relations.accuracy import (
-    AS_IN_PAPER,
-    ParsingSettings,
-    RelationAccuracy,
-    TextPredictions,
-    relation_accuracies,
-)
-from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
@@ -55,6 +48,8 @@ from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_link
 from attention_sieve.core.word_links.pattern import Pattern, PatternText
 from attention_sieve.core.word_links.question import WORD_LINKS
 
+ANALYSES: Final = (RELATION_ANALYSIS,)
+"""Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
 
@@ -134,24 +129,6 @@ def gradients(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSetti
     Source: Clark et al. 2019, section 3.2.
     """
     return gradient_statistics(results(checkpoint, GRADIENTS, texts, settings))
-
-
-def relations(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    settings: PassSettings | None = None,
-    of_parsing: ParsingSettings = AS_IN_PAPER,
-) -> list[RelationAccuracy]:
-    """How often each head attends most to the syntactic head of a word, by relation, against fixed offsets.
-
-    Source: Clark et al. 2019, section 4.2; Voita et al. 2019, section 5.2.
-    """
-    settings = settings or PassSettings(checkpoint.files.kinds[0])
-    trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
-    items = [ParsedText.of(text, tree) for text, tree in zip(texts, trees, strict=True)]
-    predictions = results(checkpoint, prediction_question("mean"), items, settings)
-    columns = zip(trees, predictions, (text.document for text in texts), strict=True)
-    return relation_accuracies([TextPredictions.of(*row) for row in columns], of_parsing)
 
 
 def coreference(

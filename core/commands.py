@@ -13,6 +13,7 @@ from uuid import uuid4
 import pandas as pd
 from tqdm import tqdm
 
+from attention_sieve.core.answering import Analysis, Finding, Settings, find
 from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
@@ -20,7 +21,7 @@ from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.passes.prepare import check_settings, prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file
+from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256
 from attention_sieve.core.texts.tokens import TooLong
 
 PARQUET: Final = ".parquet"
@@ -103,6 +104,37 @@ def answers(
     """
     work = answer(checkpoint, question, items, prepared, settings)
     return dict(sorted(progress_bar(work, len(prepared), doing), key=lambda indexed: indexed[0]))
+
+
+def write_finding(
+    options: argparse.Namespace,
+    analysis: Analysis[Item, Result, Settings, Finding],
+    texts: Sequence[Text],
+    settings: Settings,
+) -> Finding:
+    """Write the table of what an analysis finds in texts, under bars of progress.
+
+    Args:
+        options: those of attention_sieve.core.options on checkpoint, texts and output.
+        analysis: of one item per text.
+        texts: read from `options.texts`.
+        settings: of the analysis.
+
+    Raises: AnalysisError of any stage.
+    """
+    check_output(options.output, TABLES, [options.texts])
+    checkpoint, of_pass = loaded(options)
+    analysis.question(settings).check(of_pass.kind)
+    prepared = prepared_texts(checkpoint, texts, of_pass, options.too_long)
+    finding = find(analysis, checkpoint, texts, settings, of_pass, prepared=prepared, watch=progress_bar)
+    facts = {
+        **checkpoint_facts(checkpoint, of_pass),
+        "texts": str(len(prepared)),
+        "texts sha256": texts_sha256(texts),
+        **analysis.facts(finding),
+    }
+    write_table(options.output, analysis.table(finding), facts)
+    return finding
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:

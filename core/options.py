@@ -4,8 +4,11 @@ import argparse
 import inspect
 import re
 import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from types import NoneType
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
@@ -15,6 +18,8 @@ from attention_sieve.core.errors import quoted
 from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong
 
+Settings = TypeVar("Settings")
+"""A dataclass."""
 TEXTS_HELP: Final = f"file of texts: {', '.join(SUFFIXES)}"
 
 
@@ -35,6 +40,50 @@ class _Docstring(argparse.HelpFormatter):
 def _filled(entry: str, width: int) -> str:
     first, others = ("  ", "      ") if entry.startswith("    ") else ("", "")
     return textwrap.fill(" ".join(entry.split()), width, initial_indent=first, subsequent_indent=others)
+
+
+def description(command: Callable[..., None], columns: Mapping[str, str]) -> str:
+    """What a command does, from its docstring, and what the columns of its table hold."""
+    entries = "".join(f"\n    {name}: {sentence}" for name, sentence in columns.items())
+    return f"{inspect.cleandoc(command.__doc__ or '')}\n\nColumns:{entries}"
+
+
+def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:
+    """Add an option for each field of some settings, with the sentence of its annotation.
+
+    An option that is not given is None, so that `settings_of` can take it from elsewhere.
+
+    Args:
+        parser: parser of the command.
+        settings: a dataclass with its usual values; its fields are `Annotated` numbers, ranges of two whole numbers,
+            words of a Literal, or switches that are off.
+    """
+    hints = get_type_hints(type(settings), include_extras=True)
+    for field in fields(settings):
+        kind, sentence = get_args(hints[field.name])
+        value = getattr(settings, field.name)
+        option: dict[str, Any] = {"help": f"{sentence}; default: {value}"}
+        if kind is bool:
+            option = {"action": "store_true", "help": sentence}
+        elif get_origin(kind) is Literal:
+            option["choices"] = get_args(kind)
+        elif get_origin(kind) is tuple:
+            option |= {"help": "{}; default: {} {}".format(sentence, *value), "type": int, "nargs": 2}
+            option["metavar"] = ("FROM", "TO")
+        else:
+            option["type"] = next((part for part in get_args(kind) if part is not NoneType), kind)
+        parser.add_argument(f"--{field.name.replace('_', '-')}", default=None, **option)
+
+
+def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
+    """The settings of a command: those of its options, and the usual ones where an option is not given.
+
+    Raises: AnalysisError of the settings, such as for a number out of its range.
+    """
+    of_any: Any = usual
+    given = {field.name: getattr(arguments, field.name) for field in fields(of_any)}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return replace(of_any, **{name: value for name, value in values.items() if value is not None})
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:

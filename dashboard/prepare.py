@@ -14,7 +14,7 @@ from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.controls import ControlPass, control_passes
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
 from attention_sieve.core.similarity.distances import DistanceSettings
@@ -38,16 +38,12 @@ def prepare() -> None:
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
     surface, distances = surface_question(SurfaceSettings()), distance_question(DistanceSettings())
-    predictions = prediction_question("mean")
     _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
-    _with_bar("Trees", lambda report: inference.ask(engine, PARSED_PREDICTIONS, texts, report=report))
-    answers = inference.ask(engine, PARSED_PREDICTIONS, texts).results
-    parsed = [ParsedText.of(text, prediction.dependencies) for text, prediction in zip(texts, answers, strict=True)]
-    _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
+    _with_bar("Relations", lambda report: inference.find(engine, RELATION_ANALYSIS, texts, report=report))
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))

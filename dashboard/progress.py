@@ -89,7 +89,8 @@ def _report_on(bar: DeltaGenerator, doing: str) -> Report:
     """A callback that shows progress in a bar, with an estimate of the time left."""
 
     def show(status: Status) -> None:
-        text = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before, doing)
+        is_doing = wording.PARSING if status.is_parsing else doing
+        text = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before, is_doing)
         bar.progress(status.done / max(status.total, 1), text)
 
     return show

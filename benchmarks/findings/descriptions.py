@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from attention_sieve.core.analysis import results
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
@@ -21,8 +22,9 @@ from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.descriptions.describe import Known, describe_heads
 from attention_sieve.core.descriptions.facts import Fact, RelationFact, ShareFact
 from attention_sieve.core.descriptions.mentions import ReadMentions
-from attention_sieve.core.relations.accuracy import DIRECTIONS, RelationAccuracy, TextPredictions, relation_accuracies
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.relations.accuracy import RelationAccuracy, TextPredictions, relation_accuracies
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
 from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.surface.question import surface_question
@@ -103,13 +105,9 @@ def texts_of(files: Sequence[str]) -> list[Text]:
     return [Text(text.segments, document=text.document) for text in every]
 
 
-def passed(checkpoint: Checkpoint, texts: Sequence[Text]) -> tuple[list[TextSurface], list[TextPredictions]]:
+def passed(checkpoint: Checkpoint, texts: Sequence[Text]) -> tuple[list[TextSurface], tuple[TextPredictions, ...]]:
     surface = results(checkpoint, surface_question(USUAL_SURFACE), texts)
-    predictions = results(checkpoint, PARSED_PREDICTIONS, texts)
-    of_documents = [
-        TextPredictions.of(one.dependencies, one, text.document) for one, text in zip(predictions, texts, strict=True)
-    ]
-    return surface, of_documents
+    return surface, find(RELATION_ANALYSIS, checkpoint, texts).predictions
 
 
 def measured(checkpoint: Checkpoint, texts: Sequence[Text]) -> Measured:

@@ -16,19 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.relations.accuracy import (
-    DIRECTIONS,
-    Direction,
-    RelationAccuracy,
-    TextPredictions,
-    relation_accuracies,
-)
-from attention_sieve.core.relations.observer import predictions
-from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.relations.accuracy import RelationAccuracy, TextPredictions, relation_accuracies
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import DIRECTIONS, Direction
 from attention_sieve.core.texts.text import Text, read_file
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
@@ -70,16 +63,12 @@ def with_documents(texts: Sequence[Text], conllu: Path) -> list[Text]:
     return [replace(text, document=document) for text, document in zip(texts, named, strict=True)]
 
 
-def predicted(files: CheckpointFiles, texts: Sequence[Text]) -> list[TextPredictions]:
-    checkpoint, settings, trees = load_checkpoint(files), PassSettings(), list(dependencies(texts))
-    prepared = [prepare(checkpoint, text, settings) for text in texts]
-    work = predictions(checkpoint, prepared, trees, settings)
-    found = dict(one for batch in work for one in batch)
-    return [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
+def predicted(files: CheckpointFiles, texts: Sequence[Text]) -> tuple[TextPredictions, ...]:
+    return find(RELATION_ANALYSIS, load_checkpoint(files), texts).predictions
 
 
 def accuracies(texts: Sequence[TextPredictions]) -> list[RelationAccuracy]:
-    return relation_accuracies(texts, least_cases=LEAST_CASES)
+    return [accuracy for accuracy in relation_accuracies(texts) if accuracy.n_cases >= LEAST_CASES]
 
 
 def without_control(text: TextPredictions) -> TextPredictions:

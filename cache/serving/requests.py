@@ -41,6 +41,8 @@ class Status:
     that somebody waits for has been timed."""
     n_waiting_before: int
     """Number of requests that are served before it."""
+    is_parsing: bool = False
+    """Whether the texts are being parsed, before they are passed."""
 
 
 Report = Callable[[Status], None]

@@ -9,10 +9,13 @@ import json
 from typing import Final
 
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.text import Text, text_fields
 
 ATTENTION_VERSION: Final = 4
 """Version of stored attention; increase it when its values or their layout change."""
+TREES_VERSION: Final = 1
+"""The same of stored trees."""
 DIVERGENCE_VERSION: Final = 4
 """The same of stored divergences. Answers to questions have the versions of
 `attention_sieve.core.passes.question.Question`."""
@@ -40,6 +43,14 @@ def attention_key(
 ) -> str:
     """Key of one text's attention, tokens and relations: as `answer_key`, plus the start of the window."""
     return answer_key(("attention", ATTENTION_VERSION), checkpoint, dtype, settings, start=start, **depends_on)
+
+
+def tree_key(text: Text) -> str:
+    """Key of the dependency tree of a text whose file does not bring it.
+
+    Raises: AnalysisError if no parser is installed.
+    """
+    return _key(("trees", TREES_VERSION), text=text_fields(text), parser=parser_name())
 
 
 def divergence_key(

@@ -42,7 +42,7 @@ from attention_sieve.core.options import (
     add_random_weights_option,
     add_too_long_option,
 )
-from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_criterion_options, add_score_options, criterion_of
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding
 from attention_sieve.core.roles.roles import shown_roles

@@ -10,10 +10,14 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.corpus.settings import CorpusSettings, QuestionName
 from attention_sieve.core.corpus.statistics import TAUS, Series
+from attention_sieve.core.passes.prepare import trees
 from attention_sieve.core.passes.question import Question
-from attention_sieve.core.relations.accuracy import DIRECTIONS, TextPredictions
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.relations.accuracy import WordPredictions
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.offsets import OFFSETS
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.relations.question import ParsedText
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.roles.measures import TextMeasures, role_scores
 from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
@@ -78,13 +82,15 @@ def cells_of(n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
 class CorpusQuestion:
     """A question, and the reduction of its answers to series of numbers."""
 
-    question: Question[Text, Any]
-    values: Callable[[Sequence[Any]], Values]
-    """Maps the answers for some texts to their numbers."""
+    question: Question[Any, Any]
+    values: Callable[[Sequence[Any], Sequence[Any]], Values]
+    """Maps the items of some texts and their answers to their numbers."""
     series: Callable[[Values], Mapping[str, Series]]
     """Maps the numbers of all texts to series, which define the statistics to keep."""
     columns: Mapping[str, tuple[str, ...]]
     """Series that are written text by text -> names along the second axis; layers and heads follow."""
+    items: Callable[[Sequence[PassText], Sequence[Text]], Sequence[Any]] = lambda _, texts: texts
+    """Maps some texts, prepared and as they are, to the items of the question."""
 
 
 def corpus_questions(settings: CorpusSettings) -> list[CorpusQuestion]:
@@ -100,7 +106,7 @@ def corpus_questions(settings: CorpusSettings) -> list[CorpusQuestion]:
 def _roles(settings: CorpusSettings) -> CorpusQuestion:
     """Sieve bias scores, their references, and the number of texts on which no attention reaches a threshold."""
 
-    def values(texts: Sequence[TextMeasures]) -> Values:
+    def values(_: Sequence[Text], texts: Sequence[TextMeasures]) -> Values:
         scored = role_scores(texts, settings.of_scores)
         return {ROLE_SCORES: scored.scores, UNIFORM: scored.uniform, GREATEST: scored.greatest}
 
@@ -132,7 +138,7 @@ def _surface(_: CorpusSettings) -> CorpusQuestion:
 
     return CorpusQuestion(
         question=surface_question(USUAL_SURFACE),
-        values=lambda texts: _surface_values(texts, _english()),
+        values=lambda _, texts: _surface_values(texts, _english()),
         series=series,
         columns={SURFACE: SURFACE_NAMES},
     )
@@ -167,31 +173,39 @@ def _layer_values(text: TextSurface) -> Float[np.ndarray, "statistic layer"]:
 def _relations(_: CorpusSettings) -> CorpusQuestion:
     """Number of words for which each head, and each fixed offset, predicts the syntactic head."""
     return CorpusQuestion(
-        question=PARSED_PREDICTIONS,
+        question=RELATION_ANALYSIS.question(RELATION_ANALYSIS.settings),
         values=_relation_values,
         series=lambda values: {name: Series(values=array) for name, array in values.items()},
         columns={},
+        items=_parsed_texts,
     )
 
 
-def _relation_values(texts: Sequence[TextPredictions]) -> Values:
-    counts = [_of_text(text) for text in texts]
+def _parsed_texts(prepared: Sequence[PassText], texts: Sequence[Text]) -> Sequence[ParsedText]:
+    """Texts with the trees of what is read of them; of a text that is cut, the rest is not parsed."""
+    parsed = zip(texts, trees(prepared, texts), strict=True)
+    return [ParsedText.of(text, text_and_tree[1]) for text, text_and_tree in parsed if text_and_tree is not None]
+
+
+def _relation_values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions]) -> Values:
+    counts = [_of_text(text, predicted) for text, predicted in zip(texts, predictions, strict=True)]
     cases, right, at_offset = (np.stack(arrays).astype(float) for arrays in zip(*counts, strict=True))
     return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset}
 
 
-def _of_text(text: TextPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cases "relation", right ones "relation direction layer head", and those at an offset "relation offset"."""
-    tree = text.dependencies
+    tree = text.tree
     is_of = _of_relations(tree.relations)
     has_head = tree.heads != ROOT
-    is_case = is_of & has_head & text.has_tokens & text.has_tokens[np.where(has_head, tree.heads, 0)]
-    right = (text.predicted == tree.heads).reshape(len(DIRECTIONS), -1, len(tree.heads))
+    has_tokens, predicted = predictions.has_tokens, predictions.predicted
+    is_case = is_of & has_head & has_tokens & has_tokens[np.where(has_head, tree.heads, 0)]
+    right = (predicted == tree.heads).reshape(len(DIRECTIONS), -1, len(tree.heads))
     distance = tree.heads - np.arange(len(tree.heads))
     at_offset = distance == np.array(OFFSETS)[:, None]
     weights = is_case.astype(float)
     n_right = np.einsum("rw,dhw->rdh", weights, right.astype(float))
-    shape = (len(is_case), *text.predicted.shape[:-1])
+    shape = (len(is_case), *predicted.shape[:-1])
     return weights.sum(axis=1), n_right.reshape(shape), weights @ at_offset.T
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from attention_sieve.core.passes.prepare import check_settings, prepare
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.histogram import SCORE_BINS
+from attention_sieve.core.texts.text import Text
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Soundness = Literal["missing", "done", "damaged", "foreign"]
@@ -166,18 +167,21 @@ def _prepared(
 def _answered(
     checkpoint: Checkpoint,
     question: CorpusQuestion,
-    texts: Sequence[Any],
+    texts: Sequence[Text],
     prepared: Mapping[int, PassText],
     settings: CorpusSettings,
 ) -> dict[str, np.ndarray]:
     """The numbers of every text, in the order of the rows."""
     values: dict[str, np.ndarray] = {}
-    for batch in answer(checkpoint, question.question, texts, prepared, settings.of_pass):
-        rows = [row for row, _ in batch]
-        for name, batch_values in question.values([result for _, result in batch]).items():
+    question.question.check(settings.kind)
+    rows = np.array(list(prepared))
+    items = question.items(list(prepared.values()), [texts[row] for row in prepared])
+    for batch in answer(checkpoint, question.question, items, dict(enumerate(prepared.values())), settings.of_pass):
+        places, results = zip(*batch, strict=True)
+        for name, batch_values in question.values([items[place] for place in places], results).items():
             if name not in values:
                 values[name] = np.full((len(texts), *batch_values.shape[1:]), np.nan, batch_values.dtype)
-            values[name][rows] = batch_values
+            values[name][rows[list(places)]] = batch_values
     return values
 
 

@@ -10,9 +10,10 @@ from jaxtyping import Bool, Int
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
-from attention_sieve.core.relations.accuracy import DIRECTIONS, TextPredictions, joined_of
+from attention_sieve.core.relations.accuracy import TextPredictions, joined_of
 from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
 from attention_sieve.core.relations.offsets import best_offset, is_at_offset
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.statistics.cases import N_HALVES, judge
 from attention_sieve.core.statistics.documents import document_numbers
 from attention_sieve.core.statistics.key_matched import Joined, key_matched

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.relations.accuracy import Direction
+from attention_sieve.core.relations.settings import Direction
 from attention_sieve.core.statistics.key_matched import KeyMatched
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]

@@ -5,64 +5,30 @@ Compares predictions with relations, parsed or gold; does not import torch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
-from attention_sieve.core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
+from attention_sieve.core.relations.offsets import Baseline, best_offset, is_at_offset
+from attention_sieve.core.relations.settings import (
+    AS_IN_PAPER,
+    DIRECTIONS,
+    VOITA_MARGIN,
+    Direction,
+    Margin,
+    Reading,
+    RelationSettings,
+)
 from attention_sieve.core.statistics.cases import judge
 from attention_sieve.core.statistics.documents import document_numbers
 from attention_sieve.core.statistics.key_matched import Joined, KeyMatched
-from attention_sieve.core.statistics.overlap import Overlap, overlap
-from attention_sieve.core.texts.relations import RELATIONS, ROOT, Dependencies
+from attention_sieve.core.texts.relations import ROOT, Dependencies
 
-Direction = Literal["dependent-to-head", "head-to-dependent"]
-DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
-"""dependent-to-head: the word that a dependent attends to most is its head (A). head-to-dependent: the word that
-attends most to a dependent is its head (A transposed)."""
-Reading = Literal["column", "row"]
-"""How head-to-dependent is read: as DIRECTIONS says (Clark's code), or: the word that a head attends to most is its
-dependent (Voita); a head with several dependents can get at most one of them right."""
-Margin = Literal["points", "relative"]
-VOITA_MARGIN: Final = 0.1
-"""Margin by which a head must beat the baseline in Voita's rule, as a share."""
 NAN: Final = float("nan")
-NO_CASE: Final = "No word of these texts has a relation to another word, punctuation aside. Give texts with sentences."
-"""Message for texts without any case for `relation_accuracies`."""
 ALL: Final = "all"
 """All relations together, by default without punct and root."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParsingSettings:
-    """How predictions are evaluated; by default as defined in the papers."""
-
-    reading: Reading = "column"
-    """How the second direction is evaluated."""
-    at_clitic: bool = False
-    """Read the prediction of a possessor at the 's that follows it, as in the authors' table."""
-    every_word: bool = False
-    """Whether ALL includes punct and root. Attention heads are always wrong for a root; an offset is right if it points
-    before the first word."""
-    offsets: tuple[int, ...] = OFFSETS
-    """Offsets among which the baseline is chosen."""
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """Metadata of result files on how predictions were evaluated, besides `reading`."""
-        return {
-            "read at clitic": "yes" if self.at_clitic else "no",
-            "all counts": "every word" if self.every_word else "all but punct and root",
-            "offsets": f"{self.offsets[0]} to {self.offsets[-1]}",
-        }
-
-
-AS_IN_PAPER: Final = ParsingSettings()
-AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUTHORS_OFFSETS)
-"""As in Clark's code, which also takes the attention from a word to be that of its first token
-(`attention_sieve.core.relations.observer`)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,13 +127,9 @@ class RelationAccuracy:
 
 
 def relation_accuracies(
-    texts: Sequence[TextPredictions],
-    settings: ParsingSettings = AS_IN_PAPER,
-    *,
-    least_cases: int = 1,
-    alpha: float = 0.05,
+    texts: Sequence[TextPredictions], settings: RelationSettings = AS_IN_PAPER
 ) -> list[RelationAccuracy]:
-    """Accuracies of every relation with enough cases, most cases first, after ALL. Without punct and root.
+    """Accuracies of every relation with a case, most cases first, after ALL. Without punct and root.
 
     A case is a dependent with tokens whose head has tokens, too. Words of a text that has two segments compete
     with each other; a head that attends to no other word is wrong.
@@ -187,9 +149,7 @@ def relation_accuracies(
 
     Args:
         texts: predictions under one checkpoint.
-        settings: how they are evaluated.
-        least_cases: minimum number of cases of a relation; 100 in the authors' table.
-        alpha: the intervals cover 1 - alpha; level of the second control.
+        settings: how they are evaluated; alpha is also the level of the second control.
 
     Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
         sentences, without a test. The default follows the paper; AS_IN_CODE counts as their code does, except for the
@@ -212,8 +172,7 @@ def relation_accuracies(
         joined=joined_of(texts, cases, documents),
         by_document=documents is not None,
     )
-    relations = _relations(cases, least_cases, settings.every_word)
-    accuracies = [_accuracy(name, mask, evaluated, alpha, settings.offsets) for name, mask in relations]
+    accuracies = [_accuracy(name, mask, evaluated, settings) for name, mask in _relations(cases, settings.every_word)]
     return sorted(accuracies, key=lambda accuracy: (accuracy.relation != ALL, -accuracy.n_cases))
 
 
@@ -254,32 +213,31 @@ def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer 
     return np.stack([right[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
 
 
-def _relations(cases: Cases, least_cases: int, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
-    """Names and cases of the relations with enough cases; ALL replaces a relation of that name in a file."""
+def _relations(cases: Cases, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+    """Names and cases of the relations with a case; ALL replaces a relation of that name in a file."""
     named = [(name, cases.codes == code) for code, name in enumerate(cases.names) if name not in NO_RELATION]
     codes_of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]
     relations = [(ALL, np.isin(cases.codes, codes_of_all)), *((name, mask) for name, mask in named if name != ALL)]
-    return [(name, mask) for name, mask in relations if (mask & cases.is_known).sum() >= max(least_cases, 1)]
+    return [(name, mask) for name, mask in relations if (mask & cases.is_known).any()]
 
 
 def _accuracy(
     relation: str,
     mask: Bool[np.ndarray, " case"],
     evaluated: _Evaluated,
-    alpha: float,
-    offsets: tuple[int, ...],
+    settings: RelationSettings,
 ) -> RelationAccuracy:
     cases = evaluated.cases
     known = np.flatnonzero(mask & cases.is_known)
     distances, rooms = cases.distances[known], cases.rooms[:, known]
-    baseline = best_offset(distances, rooms, offsets)
+    baseline = best_offset(distances, rooms, settings.candidates)
     baseline_right = is_at_offset(distances, rooms, baseline.offset)
     joined = evaluated.joined.of(known)
     judgement = judge(
         evaluated.right[..., known],
         baseline_right[None],
         joined.unit,
-        alpha,
+        settings.alpha,
         by_document=evaluated.by_document,
         absent=cases.absent,
         joined=joined,
@@ -331,27 +289,3 @@ def beats_baseline(
     share = accuracy.baseline.share
     least = share + by if margin == "points" else share * (1 + by)
     return accuracy.accuracy >= least - 1e-9  # 0.2 + 0.1 is a little more than 0.3
-
-
-def syntactic_by_argmax(
-    accuracies: Sequence[RelationAccuracy],
-    *,
-    relations: tuple[str, ...] = (*RELATIONS, "obj"),
-    by: float = VOITA_MARGIN,
-    margin: Margin = "points",
-) -> Bool[np.ndarray, "layer head"] | None:
-    """Heads that follow Voita's rule for any of some relations in any direction; None without such a relation.
-
-    Source: Voita et al. 2019, section 5.2: nsubj, dobj, amod, advmod; Universal Dependencies call dobj obj.
-    """
-    heads = [
-        beats_baseline(accuracy, by=by, margin=margin).any(axis=0)
-        for accuracy in accuracies
-        if accuracy.relation in relations
-    ]
-    return np.any(heads, axis=0) if heads else None
-
-
-def argmax_and_sieve(by_argmax: Bool[np.ndarray, "layer head"], by_sieve: Bool[np.ndarray, "layer head"]) -> Overlap:
-    """How many heads are syntactic by argmax (first), by the sieve's test (second), and by both."""
-    return overlap(np.stack([by_argmax, by_sieve]), ("argmax", "sieve"), "argmax", "sieve")

@@ -2,7 +2,7 @@
 the attention between a word and its syntactic head, with what other words give to the same words."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 import torch
@@ -17,29 +17,17 @@ from attention_sieve.core.passes.between_words import FromWord, WordCollector
 from attention_sieve.core.passes.collect import collect
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.accuracy import WordPredictions
-from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.words import FIRST_WORD, word_map
 
 NO_WORD: Final = -1
 """In place of a head among the words with tokens, for a word without one."""
 
 
-@runtime_checkable
-class Tree(Protocol):
-    """The words of a text, and the syntactic head of each."""
-
-    @property
-    def words(self) -> Words:
-        """The words."""
-
-    @property
-    def heads(self) -> Int[np.ndarray, " word"]:
-        """Index of each word's head, ROOT for none."""
-
-
 def predictions(
     checkpoint: Checkpoint,
     texts: Sequence[PassText],
-    trees: Sequence[Tree],
+    trees: Sequence[Dependencies],
     settings: PassSettings,
     *,
     from_word: FromWord = "mean",

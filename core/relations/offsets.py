@@ -10,8 +10,6 @@ from jaxtyping import Bool, Int
 OFFSETS: Final = (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
 """Offsets in words from a dependent to its predicted head. A wider range than the authors', so the baseline is at least
 as strong."""
-AUTHORS_OFFSETS: Final = (-3, -2, -1, 1, 2)
-"""The offsets of the authors' code, which also tries 0, the word itself, which is never right."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,19 +1,42 @@
 """Answers of forward passes for a page, computed with a progress bar if they are not in the store yet."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
-from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.answers import Answers, CorpusFinding
+from attention_sieve.cache.serving.requests import Report
+from attention_sieve.cache.trees import NotKept
+from attention_sieve.core.answering import Analysis, Finding, Settings
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.frame import Visit
 
+Found = TypeVar("Found")
 POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
+
+
+@in_its_place
+def find(
+    visit: Visit, analysis: Analysis[Item, Result, Settings, Finding], settings: Settings
+) -> CorpusFinding[Finding] | None:
+    """What an analysis finds in the corpus; None where the reader has to do something first, which the page says.
+
+    Raises: AnalysisError of any stage.
+    """
+    request, too_long = (visit.engine, analysis, visit.texts, settings, visit.settings), policy()
+    return _answered(
+        (request, too_long),
+        lambda: visit.inference.kept_finding(*request, too_long=too_long),
+        lambda report: visit.inference.find(*request, too_long=too_long, report=report),
+    )
 
 
 @in_its_place
@@ -27,15 +50,44 @@ def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -
 
     Raises: AnalysisError of any stage.
     """
-    inference, engine, settings, too_long = visit.inference, visit.engine, visit.settings, policy()
+    request, too_long = (visit.engine, question, tuple(items), visit.settings), policy()
+    return _answered(
+        (request, too_long),
+        lambda: visit.inference.kept(*request, too_long=too_long),
+        lambda report: visit.inference.ask(*request, too_long=too_long, report=report),
+    )
+
+
+def _answered(request: object, kept: Callable[[], Found | None], compute: Callable[[Report], Found]) -> Found | None:
+    """What is kept, or else computed under a progress bar; None if the reader stops it, or every text is too long."""
     try:
-        return inference.kept(engine, question, items, settings, too_long=too_long) or with_progress(
-            (question, engine, tuple(items), settings, too_long),
-            lambda report: inference.ask(engine, question, items, settings, too_long=too_long, report=report),
-        )
+        return kept() or with_progress(request, compute)
     except EveryTextTooLong as error:
         show_error(error)
         ask_about_long_texts(error.texts)
+        return None
+
+
+@in_its_place
+def trees_of(visit: Visit, texts: tuple[Text, ...]) -> list[Dependencies] | None:
+    """The tree of each text, parsed if it is not kept; None if the reader stops the parsing."""
+    try:
+        return list(visit.inference.trees.kept(texts))
+    except NotKept:
+        return with_progress(
+            ("trees", texts), lambda report: list(visit.inference.trees.of(texts, report)), wording.PARSING
+        )
+
+
+def kept_finding(
+    visit: Visit, analysis: Analysis[Item, Result, Settings, Finding], settings: Settings
+) -> CorpusFinding[Finding] | None:
+    """Like `find`, but None where a text has to be parsed or passed, or the reader has to do something first."""
+    try:
+        return visit.inference.kept_finding(
+            visit.engine, analysis, visit.texts, settings, visit.settings, too_long=policy()
+        )
+    except EveryTextTooLong:
         return None
 
 

@@ -33,13 +33,13 @@ from attention_sieve.core.importance.question import (
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Question, answer, text_alone
 from attention_sieve.core.pauses import pausing
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
+from attention_sieve.core.relations.question import ParsedText, prediction_question
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
 from attention_sieve.core.similarity.distances import DistanceSettings
 from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.surface.key_kinds import SurfaceSettings
 from attention_sieve.core.surface.question import GRADIENTS, surface_question
-from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.pattern import Pattern, PatternText
 from attention_sieve.core.word_links.question import WORD_LINKS
@@ -91,7 +91,6 @@ CASES = {
     "gradients": Case(GRADIENTS, TEXTS, 1e-4),
     "predictions": Case(prediction_question("mean"), parsed()),
     "predictions, first piece": Case(prediction_question("first"), parsed()),
-    "predictions with trees": Case(PARSED_PREDICTIONS, TEXTS),
     "coreference": Case(choice_question("mean"), MENTIONS),
     "coreference, first piece": Case(choice_question("first"), MENTIONS),
     "word links": Case(WORD_LINKS, linked()),
@@ -254,17 +253,13 @@ def test_predictions_that_were_stored_without_every_array_are_computed_anew(stor
 
 
 def test_answers_that_were_stored_without_attention_are_not_read(engine, inference):
-    (mentions, *_), (text, *_) = MENTIONS, TEXTS
+    question, (mentions, *_) = choice_question("mean"), MENTIONS
     heads = [mention.head for mention in mentions.mentions]
-    before = (
-        (choice_question("mean"), mentions, {**text_alone(mentions.text), "spans": mentions.spans, "mentions": heads}),
-        (PARSED_PREDICTIONS, text, {**text_alone(text), "parser": parser_name()}),
-    )
-    for question, item, depended_on in before:
-        key = answer_key((question.name, question.version), engine.files.fingerprint, engine.dtype, SELF, **depended_on)
-        inference.store.put_many({key: {"n_tokens": np.array(5), "n_cut": np.array(0)}})
-        assert inference.kept(engine, question, [item]) is None
-        assert inference.ask(engine, question, [item]).results
+    depended_on = {**text_alone(mentions.text), "spans": mentions.spans, "mentions": heads}
+    key = answer_key((question.name, question.version), engine.files.fingerprint, engine.dtype, SELF, **depended_on)
+    inference.store.put_many({key: {"n_tokens": np.array(5), "n_cut": np.array(0)}})
+    assert inference.kept(engine, question, [mentions]) is None
+    assert inference.ask(engine, question, [mentions]).results
 
 
 def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
@@ -278,8 +273,10 @@ def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
 
 def test_words_come_back_as_they_were_given():
     (item,), (tree,) = parsed(TEXTS[:1]), dependencies(TEXTS[:1])
-    np.testing.assert_array_equal(item.words.segments, tree.words.segments)
-    np.testing.assert_array_equal(item.words.spans, tree.words.spans)
+    np.testing.assert_array_equal(item.tree.words.segments, tree.words.segments)
+    np.testing.assert_array_equal(item.tree.words.spans, tree.words.spans)
+    np.testing.assert_array_equal(item.tree.heads, tree.heads)
+    assert item.tree.relations == tree.relations
     assert hash(item) == hash(*parsed(TEXTS[:1]))
 
 

@@ -53,12 +53,6 @@ def test_surface_statistics_are_of_every_head_and_gradients_of_every_layer(check
     assert analysis.gradients(checkpoint, TEXTS).mean.shape[1:] == (2,)
 
 
-def test_relations_are_counted_on_the_trees_of_the_texts(checkpoint):
-    text = Text(("He saw her",), (("He", "saw", "her"),), ((2, 0, 2),), (("nsubj", "root", "obj"),))
-    accuracies = analysis.relations(checkpoint, [text])
-    assert {each.relation: each.n_cases for each in accuracies} == {"all": 2, "nsubj": 1, "obj": 1}
-
-
 def test_coreference_counts_mentions_with_an_antecedent(checkpoint):
     words = {"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
     scores = analysis.coreference(checkpoint, read_mentions(json.dumps([words]).encode()))

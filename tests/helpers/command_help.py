@@ -21,7 +21,7 @@ def commands(parser, *names):
 
 def columns_in_help(command, *headings):
     """Columns in the order of the help, below each of the headings: the paragraphs that begin so."""
-    described = inspect.getdoc(dict(commands(_parser()))[command].get_default("run"))
+    described = inspect.cleandoc(dict(commands(_parser()))[command].description)
     paragraphs = described.split("\n\n")
     lists = [paragraph for heading in headings for paragraph in paragraphs if paragraph.startswith(heading)]
     assert len(lists) == len(headings), described

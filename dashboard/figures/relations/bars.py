@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.relations.accuracy import ALL, Direction
+from attention_sieve.core.relations.accuracy import ALL
+from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, percent, template
 from attention_sieve.dashboard.figures.names import drawable
-from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
 
 if TYPE_CHECKING:
     import altair as alt
@@ -28,6 +29,7 @@ LABELS_AT: Final = 1.03
 BOTH_WAYS: Final = "both ways"
 """Label of one head with a different direction on each half."""
 NOTHING: Final = "No relation has enough cases."
+HELD_OUT: Final = ("held_out", "held_out_low", "held_out_high")
 NO_SHARE: Final = "needs 2 {unit}s"
 """Shown instead of a held-out share if there is none."""
 
@@ -42,10 +44,11 @@ def relation_bars(
     """A bar for each relation's best head, on held-out texts, over a bar for the best fixed offset.
 
     Args:
-        table: from `attention_sieve.dashboard.figures.relations.table`, most cases first.
+        table: the rows of the best heads in the table of `attention_sieve.core.relations.analysis`, with the held-out
+            share of random weights as `random` where there is a control.
         best_of_halves: the heads of each row.
         alpha: the intervals cover 1 - alpha.
-        control: name of the checkpoint whose best heads are in the column `control`; empty without one.
+        control: name of the checkpoint with random weights; empty without one.
 
     Source: Voita et al. 2019, figure 4, where each direction has bars of its own and no head was held out.
     """
@@ -55,12 +58,13 @@ def relation_bars(
         relation=[drawable(name) for name in drawn["relation"]],
         label=[_label(best, no_share) for best in best_of_halves[:MOST]],
         labels_at=LABELS_AT,
-        judged=[_judged(no_share, *values) for values in drawn[["held_out", "low", "high"]].itertuples(index=False)],
+        judged=[_judged(no_share, *values) for values in drawn[list(HELD_OUT)].itertuples(index=False)],
+        chosen=[with_short_directions(heads) for heads in drawn["held_out_heads"]],
     )
     kinds = [relations.assign(kind="head"), relations.assign(kind="baseline")]
-    kinds += [relations[relations["low"].notna()].assign(kind="interval")]
+    kinds += [relations[relations["held_out_low"].notna()].assign(kind="interval")]
     if control:
-        kinds.append(relations[relations["control"].notna()].assign(kind="control"))
+        kinds.append(relations[relations["random"].notna()].assign(kind="control"))
     data = pd.concat([*kinds, note_rows(relations.empty, NOTHING)])
     return Figure(_spec(max(1, len(relations)), bool(control)), data, _description(table, alpha, control, no_share))
 
@@ -97,7 +101,7 @@ def _spec(n_relations: int, has_control: bool) -> Spec:
     reading = ["slim bar: best head on held-out texts, line: interval", "wide grey bar: best fixed offset"]
     if has_control:
         cross = of_kind("control").mark_point(shape="cross", color=INK, filled=True, size=60, opacity=1)
-        layers.append(cross.encode(x=_share("control"), y=_relation_position(), tooltip=tooltip))
+        layers.append(cross.encode(x=_share("random"), y=_relation_position(), tooltip=tooltip))
         reading.append("cross: best head of random weights")
     return template(
         alt.layer(*layers, note()),
@@ -137,12 +141,12 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     slim = of_kind("head").mark_bar(height=alt.RelativeBandSize(0.42), stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
     direction_color = alt.Color(
-        "way:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None
+        "direction:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None
     )
     return [
         wide.encode(x=_share("baseline"), y=y, tooltip=tooltip),
         slim.encode(x=_share("held_out"), y=y, color=direction_color, tooltip=tooltip),
-        interval.encode(x=_share("low"), x2=alt.X2("high"), y=y, tooltip=tooltip),
+        interval.encode(x=_share("held_out_low"), x2=alt.X2("held_out_high"), y=y, tooltip=tooltip),
     ]
 
 
@@ -157,7 +161,7 @@ def _names() -> "alt.Chart":
 def _tooltip(has_control: bool) -> "list[alt.Tooltip]":
     import altair as alt
 
-    control = [alt.Tooltip("control:Q", title="random weights", format=".1%")] if has_control else []
+    control = [alt.Tooltip("random:Q", title="random weights", format=".1%")] if has_control else []
     return [
         alt.Tooltip("relation:N", title="relation"),
         alt.Tooltip("cases:Q", title="cases"),
@@ -174,11 +178,13 @@ def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str)
     if not len(table):
         return NOTHING
     drawn = table.head(MOST)
+    shares = [
+        no_share if np.isnan(share) else f"{share:.1%} with {with_short_directions(heads)}"
+        for share, heads in zip(drawn["held_out"], drawn["held_out_heads"], strict=True)
+    ]
     parts = [
-        f"{drawable(row.relation)} "
-        + (no_share if np.isnan(row.held_out) else f"{row.held_out:.1%} with {row.chosen}")
-        + f" against {row.baseline:.1%} at {row.offset:+d}"
-        for row in drawn.itertuples(index=False)
+        f"{drawable(row.relation)} {share} against {row.baseline:.1%} at {row.offset:+d}"
+        for share, row in zip(shares, drawn.itertuples(index=False), strict=True)
     ]
     left_out = (
         f" Not drawn: {counted(len(table) - len(drawn), 'relation')} with fewer cases." if len(table) > MOST else ""

@@ -1,6 +1,6 @@
 """Descriptions of all heads over the corpus: from stored answers, or on request from passes."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.descriptions.mentions import ReadMentions
 from attention_sieve.core.passes.prepare import queries_text
 from attention_sieve.core.relations.accuracy import TextPredictions
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES
@@ -27,12 +27,10 @@ from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.views.asking import ask, kept
+from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
 from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
 from attention_sieve.dashboard.views.frame import Visit
 
-AskFunction = Callable[..., Answers | None]
-"""`ask` or `kept`."""
 DESCRIBED_BYTES: Final = 64 * 2**20
 """Maximum size of the answers behind recent descriptions, for all sessions."""
 REQUESTED: Final = "descriptions asked for"
@@ -78,7 +76,7 @@ def requested_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
 
 def can_parse(visit: Visit) -> bool:
     """Whether queries and keys belong to the same text, so that a parse tree can join them."""
-    return visit.settings.kind in PARSED_PREDICTIONS.kinds
+    return visit.settings.kind in RELATION_ANALYSIS.question(RELATION_ANALYSIS.settings).kinds
 
 
 def request_descriptions(visit: Visit) -> None:
@@ -91,19 +89,21 @@ def _requested() -> set[Hashable]:
 
 
 def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | None:
-    ask_or_read: AskFunction = ask if may_ask else kept
-    surface = ask_or_read(visit, surface_question(USUAL_SURFACE), visit.texts)
+    surface = (ask if may_ask else kept)(visit, surface_question(USUAL_SURFACE), visit.texts)
     if surface is None:
         return None
-    predictions = ask_or_read(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
+    find_or_read = find if may_ask else kept_finding
+    found = find_or_read(visit, RELATION_ANALYSIS, RELATION_ANALYSIS.settings) if can_parse(visit) else None
     mentions = known_mentions(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
-    key = (surface, predictions, None if mentions is None else mentions.answers, alpha)
+    finding = None if found is None else found.finding
+    key = (surface, finding, None if mentions is None else mentions.answers, alpha)
     described = _recent.get(key)
     if described is None:
+        predictions = None if finding is None else finding.predictions
         described = _describe(visit, surface, predictions, None if mentions is None else mentions.read_mentions, alpha)
-        key_answers = [surface, predictions, None if mentions is None else mentions.answers]  # by the key
-        _recent.put(key, described, sum(answers.n_bytes for answers in key_answers if answers is not None))
+        n_bytes = [surface.n_bytes, 0 if mentions is None else mentions.answers.n_bytes]  # both are held by the key
+        _recent.put(key, described, sum(n_bytes) + sum(of_text.n_bytes for of_text in predictions or ()))
     base, complete = _with_roles.get(tests, (None, None))
     if base is not described or complete is None:
         coarse = tests_of(tests, coarse_roles(tests.roles))
@@ -115,17 +115,16 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
 def _describe(
     visit: Visit,
     surface: Answers[TextSurface],
-    predictions: Answers[TextPredictions] | None,
+    predictions: tuple[TextPredictions, ...] | None,
     mentions: ReadMentions | None,
     alpha: float,
 ) -> Described:
     """The descriptions without roles, which depend on tau."""
     scores = kept(visit, SCORES, visit.texts)
-    text_predictions = None if predictions is None else _with_documents(visit, predictions)
     whole = tuple(visit.texts[position] for position in surface.positions)
     facts = Known(
         surface=surface.results,
-        predictions=text_predictions,
+        predictions=predictions,
         mentions=mentions,
         first_token=None if scores is None else _first_token(scores),
     )
@@ -134,18 +133,9 @@ def _describe(
         texts=tuple(queries_text(text, visit.settings.kind) for text in whole),
         whole=whole,
         surface=surface.results,
-        predictions=text_predictions,
+        predictions=predictions,
         mentions=mentions,
         first_token=facts.first_token,
-    )
-
-
-def _with_documents(visit: Visit, predictions: Answers[TextPredictions]) -> tuple[TextPredictions, ...]:
-    """Predictions of each text with its document, which is not part of stored answers."""
-    documents = [visit.texts[position].document for position in predictions.positions]
-    return tuple(
-        text_predictions if document is None else replace(text_predictions, document=document)
-        for text_predictions, document in zip(predictions.results, documents, strict=True)
     )
 
 

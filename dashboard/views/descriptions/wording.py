@@ -15,7 +15,7 @@ from attention_sieve.core.descriptions.facts import (
     SpreadFact,
     Target,
 )
-from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others

@@ -10,6 +10,8 @@ import streamlit as st
 from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.relations.finding import ByArgmax
+from attention_sieve.core.relations.settings import USUAL_CASES, RelationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.surface.frequencies import (
     FrequencyList,
@@ -26,14 +28,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.parsers.relations.predictions import relation_results
-from attention_sieve.dashboard.views.parsers.relations.results import (
-    USUAL_CASES,
-    ByArgmax,
-    RelationSettings,
-    by_argmax,
-    min_cases,
-)
+from attention_sieve.dashboard.views.parsers.relations.focus import relation_finding
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.numbers import Surface
@@ -41,8 +36,6 @@ from attention_sieve.dashboard.views.surface.numbers import Surface
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
 _lists: Final[Recent[Hashable, FrequencyList]] = Recent(12)
 """The latest frequency lists of all readers, by upload, or by the texts that were counted."""
-DEFAULTS: Final = RelationSettings()
-"""The default settings of the page Grammar."""
 
 
 def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
@@ -98,14 +91,13 @@ def _argmax(surface: Surface) -> ByArgmax | None:
 def argmax_heads(visit: Visit) -> ByArgmax | None:
     """Heads by the rule of the paper; None if the texts do not have its relations, which the page says."""
     try:
-        results = relation_results(visit, DEFAULTS)
+        found = relation_finding(visit, RelationSettings(alpha=visit.chosen.criterion.alpha, least_cases=None))
     except AnalysisError as error:
         show_error(error)
         return None
-    if results is None:
+    if found is None:
         return None
-    least = min_cases(results.accuracies, DEFAULTS.min_cases)
-    argmax = by_argmax([relation for relation in results.by_row if relation.n_cases >= least], DEFAULTS.margin)
+    argmax, least = found.finding.by_argmax, found.finding.least_cases
     if argmax is None:
         st.info(wording.NO_RULE_RELATION)
     elif least < USUAL_CASES:

@@ -20,11 +20,10 @@ from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map, 
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.asking import ask, trees_of
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import show_head_map
-from attention_sieve.dashboard.views.parsers.trees import trees_of
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import Words
@@ -50,7 +49,7 @@ def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) ->
 def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
     WORD_LINKS.check(visit.settings.kind)
     texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
-    trees = trees_of(texts)
+    trees = trees_of(visit, texts)
     if trees is None:
         return
     pattern = _pattern(words, trees)

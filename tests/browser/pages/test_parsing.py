@@ -9,12 +9,11 @@ from looks import expect_tabs_to_look_right
 from playwright.sync_api import expect
 from steps import choose, download, settle, upload, wait_for, wait_until_alike
 
-from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.relations.accuracy import TextPredictions, relation_accuracies
-from attention_sieve.core.relations.observer import predictions
-from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import DIRECTIONS
+from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.dashboard.samples import read_sample
 
 TABS = ("Every relation", "Distances", "Argmax and sieve")
@@ -57,13 +56,8 @@ def shown(page):
 
 
 def of_samples():
-    texts, settings = read_sample("both"), PassSettings()
-    checkpoint, trees = load_checkpoint(find_checkpoint(BUNDLED)), list(dependencies(texts))
-    prepared = [prepare(checkpoint, text, settings) for text in texts]
-    batches = predictions(checkpoint, prepared, trees, settings)
-    placed = dict(pair for batch in batches for pair in batch)
-    found = [TextPredictions.of(tree, placed[place]) for place, tree in enumerate(trees)]
-    return {one.relation: one for one in relation_accuracies(found, least_cases=100)}
+    finding = find(RELATION_ANALYSIS, load_checkpoint(find_checkpoint(BUNDLED)), read_sample("both"))
+    return {one.relation: one for one in finding.accuracies}
 
 
 def test_numbers_are_those_that_core_computes_any_head_is_drawn_a_link_restores_it_and_an_uploaded_tree_is_gold(visit):
@@ -83,9 +77,10 @@ def expect_the_numbers_that_core_computes(page):
     for row in table.itertuples():
         one = expected[row.relation]
         way, layer, head = one.best
-        assert (row.cases, row.name, row.way) == (one.n_cases, f"L{layer} H{head}", way)
-        numbers = (row.held_out, row.low, row.high, row.best_on_all, row.baseline, row.p)
-        wanted = (one.best_accuracy, one.best_low, one.best_high, one.accuracy.max(), one.baseline.share, one.p_value)
+        assert (row.cases, row.layer, row.head, row.direction) == (one.n_cases, layer, head, way)
+        numbers = (row.held_out, row.held_out_low, row.held_out_high, row.accuracy, row.baseline, row.p)
+        best = one.accuracy[DIRECTIONS.index(way), layer, head]
+        wanted = (one.best_accuracy, one.best_low, one.best_high, best, one.baseline.share, one.p_value)
         np.testing.assert_allclose(numbers, wanted, rtol=1e-9)
     assert set(table["relations"]) == {parser_name()}
     assert set(table["read at clitic"]) == {"no"}
@@ -103,7 +98,7 @@ def expect_a_row_of_the_table_to_choose_its_relation_and_best_head_and_any_head_
         frame.click(position={"x": 16, "y": HEADER + ROW * place + ROW / 2})
         row = table.iloc[place]
         expect(page.get_by_role("combobox", name="Relation", exact=True)).to_have_value(row["relation"])
-        expect(arcs(page)).to_have_attribute("aria-label", re.compile(f"^{row['name']}, "))
+        expect(arcs(page)).to_have_attribute("aria-label", re.compile(f"^L{row['layer']} H{row['head']}, "))
         expect(grid(page, row["relation"])).to_be_visible()
         settle(page)
     before = arcs(page).text_content()

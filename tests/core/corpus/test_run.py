@@ -19,6 +19,7 @@ from safetensors.numpy import save_file
 from small_checkpoints import save
 
 from attention_sieve.core import analysis
+from attention_sieve.core.answering import find
 from attention_sieve.core.corpus import command
 from attention_sieve.core.corpus.manifest import (
     DONE_FOLDER,
@@ -35,8 +36,8 @@ from attention_sieve.core.corpus.score_files import highest, read_role_scores
 from attention_sieve.core.corpus.statistics import TAUS
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.accuracy import relation_accuracies
-from attention_sieve.core.relations.question import PARSED_PREDICTIONS
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
@@ -169,9 +170,8 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
     np.testing.assert_array_equal(labels.positional.offset, expected.positional.offset)
     np.testing.assert_array_equal(labels.rare, expected.rare)
     assert rare.n_texts == N_TEXTS
-    by_name = {
-        each.relation: each for each in relation_accuracies(analysis.results(bundled, PARSED_PREDICTIONS, typed))
-    }
+    finding = find(RELATION_ANALYSIS, bundled, typed, RelationSettings(least_cases=1))
+    by_name = {each.relation: each for each in finding.accuracies}
     found = part.relations(0.05)
     for place, name in enumerate(RELATION_NAMES):
         if name in by_name:

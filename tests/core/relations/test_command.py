@@ -12,15 +12,10 @@ from passing import SELF
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.prepare import prepare, queries_text
-from attention_sieve.core.relations.accuracy import (
-    ALL,
-    ParsingSettings,
-    TextPredictions,
-    beats_baseline,
-    relation_accuracies,
-)
+from attention_sieve.core.relations.accuracy import ALL, TextPredictions, beats_baseline, relation_accuracies
 from attention_sieve.core.relations.command import add_command
 from attention_sieve.core.relations.observer import predictions
+from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.relations import dependencies, parser_name
 from attention_sieve.core.texts.text import read_file, read_typed
 
@@ -62,7 +57,7 @@ def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, *
     for batch in predictions(checkpoint, prepared, trees, settings, from_word=from_word):
         found.update(batch)
     texts = [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
-    return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)
+    return relation_accuracies(texts, RelationSettings(alpha=alpha, **how))
 
 
 def assert_same(table, accuracies):
@@ -87,7 +82,7 @@ def assert_same(table, accuracies):
 def test_every_relation_direction_and_head_is_a_row(run, suffix, loaded):
     table = run("found" + suffix)
     assert list(table.columns)[: len(COLUMNS)] == COLUMNS
-    assert own_columns(table) == columns_in_help("parse-heads", "Columns:", "Columns of a control")
+    assert own_columns(table) == columns_in_help("parse-heads", "Columns:")
     assert table["relation"].iloc[0] == ALL
     assert len(table) == table["relation"].nunique() * 2 * N_LAYERS * N_HEADS
     assert_same(table, by_library(loaded("bert"), read_typed(TYPED)))
@@ -104,7 +99,7 @@ def test_settings_reach_the_accuracies(run, loaded):
 
 
 def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
-    theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, 2)}
     table = run("a.parquet", "--as-in-code")
     assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs))
     pd.testing.assert_frame_equal(
@@ -115,7 +110,7 @@ def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
     assert table["cases"].iloc[0] > run("c.parquet")["cases"].iloc[0]
     but_one = run("d.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
     assert_same(
-        but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1,)})
+        but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1, 1)})
     )
     assert set(but_one["offset"]) == {1}
 
@@ -235,7 +230,7 @@ def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
     for options in ((), ("--least-cases", "0")):
         with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another word"):
             run("a.csv", *options, texts="alone.json")
-    with pytest.raises(AnalysisError, match=r"^No relation has 2 cases\. Give more texts"):
+    with pytest.raises(AnalysisError, match=r"^No relation has 2 cases in these texts\. Give more texts"):
         run("a.csv", "--least-cases", "2", texts="alone.json")
 
 
@@ -251,7 +246,7 @@ def test_random_weights_are_a_control_of_their_own(run):
     [
         (
             ("--least-cases", "500"),
-            r"^No relation has 500 cases\. Give more texts, or ask for fewer with --least-cases",
+            r"^No relation has 500 cases in these texts\. Give more texts, or lower the minimum",
         ),
         (("--by", "-0.1"), r"^by is -0\.1\. Choose a share of 0 or more"),
         (("--by", "nan"), r"^by is nan\. Choose a share of 0 or more"),

@@ -61,10 +61,10 @@ def test_relations_stand_in_the_order_given_and_what_is_not_drawn_is_counted():
 def test_bars_are_the_rows_of_the_table():
     figure = FIGURES["bars with control"]
     heads, table = rows(figure, "head"), some_rows()
-    for name in ("relation", "held_out", "baseline", "low", "high", "p"):
+    for name in ("relation", "held_out", "baseline", "held_out_low", "held_out_high", "p"):
         assert heads[name].tolist() == table[name].tolist()
     assert heads["label"].tolist() == ["L0 H1\ndep → head", "L1 H2\nor L0 H0", "L1 H0\nhead → dep"]
-    assert rows(figure, "control")["control"].tolist() == [0.29, 0.61]
+    assert rows(figure, "control")["random"].tolist() == [0.29, 0.61]
     assert heads["judged"].tolist()[0] == "40.0% (35.0% to 45.0%)"
     assert "above it for 0 of 2 relations ('all' left out)" in figure.description
     assert "det 90.0% with L1 H2 dep → head or L0 H0 head → dep against 95.0% at -2" in figure.description
@@ -74,15 +74,15 @@ def test_bars_are_the_rows_of_the_table():
 
 
 def test_a_relation_without_an_interval_has_a_bar_and_no_line():
-    figure = relation_bars(some_rows(low=[0.35, np.nan, 0.36]), HALVES)
+    figure = relation_bars(some_rows(held_out_low=[0.35, np.nan, 0.36]), HALVES)
     assert rows(figure, "interval")["relation"].tolist() == ["all", "amod"]
     (line,) = [one for one in figure.spec["layer"] if one["transform"][0]["filter"] == "datum.kind == 'interval'"]
-    assert [line["encoding"][end]["field"] for end in ("x", "x2")] == ["low", "high"]
+    assert [line["encoding"][end]["field"] for end in ("x", "x2")] == ["held_out_low", "held_out_high"]
     assert len(rows(figure, "head")) == 3
 
 
 def test_with_documents_intervals_and_halves_are_of_documents():
-    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "low", "high")}
+    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}
     documents = pd.array([9, 1, 7], dtype="Int64")
     figure = relation_bars(some_rows(documents=documents, **nan), [HALVES[0], (), HALVES[2]])
     assert "95% intervals by document, against the best fixed offset" in figure.description
@@ -96,7 +96,7 @@ def test_one_head_in_both_directions_is_named_once():
 
 
 def test_a_relation_that_is_not_judged_is_no_share():
-    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "low", "high")}
+    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}
     figure = relation_bars(some_rows(**nan), [HALVES[0], (), HALVES[2]])
     assert "above it for 1 of 1 relation ('all' left out)" in figure.description
     assert "det needs 2 texts against 95.0% at -2" in figure.description

@@ -24,13 +24,12 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy, trees_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.parsers import wording as shared_wording
 from attention_sieve.dashboard.views.parsers.probes import wording
 from attention_sieve.dashboard.views.parsers.probes.results import ProbeView, show_results
 from attention_sieve.dashboard.views.parsers.probes.settings import TrainingPlan, training_plan
-from attention_sieve.dashboard.views.parsers.trees import trees_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REFRESH_SECONDS: Final = 1.0
@@ -57,7 +56,7 @@ def _probes() -> None:
         return
     texts = (*visit.texts, *plan.test_texts)
     parsed = tuple(queries_text(text, visit.settings.kind) for text in texts)
-    trees = trees_of(parsed)
+    trees = trees_of(visit, parsed)
     if trees is None:
         return
     train, test = _split(len(visit.texts), plan)

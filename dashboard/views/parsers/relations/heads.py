@@ -7,8 +7,10 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from attention_sieve.core.relations.accuracy import DIRECTIONS, argmax_and_sieve, beats_baseline
+from attention_sieve.core.relations.accuracy import beats_baseline
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.statistics.overlap import overlap
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -18,7 +20,7 @@ from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import show_head_map
 from attention_sieve.dashboard.views.parsers.control import control_details
 from attention_sieve.dashboard.views.parsers.relations import wording
-from attention_sieve.dashboard.views.parsers.relations.results import Focus
+from attention_sieve.dashboard.views.parsers.relations.focus import Focus
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 
@@ -53,7 +55,7 @@ def grid(focus: Focus) -> None:
         signed=True,
         low_label=wording.LOWER,
         high_label=wording.HIGHER,
-        outlined=beats_baseline(focus.by_row, margin=focus.settings.margin)[direction],
+        outlined=beats_baseline(focus.by_row, margin=focus.finding.settings.margin)[direction],
         outline=wording.OUTLINE_ROW if direction else wording.OUTLINE,
         details=details,
     )
@@ -63,7 +65,7 @@ def grid(focus: Focus) -> None:
 def two_rules(focus: Focus) -> None:
     """Compare the heads that are syntactic by argmax and by the sieve: numbers, overlap, and maps of both."""
     st.markdown(wording.TWO_RULES_SEE)
-    argmax = focus.argmax
+    argmax = focus.finding.by_argmax
     if argmax is None:
         st.info(wording.NO_RULE_RELATION)
         return
@@ -72,11 +74,12 @@ def two_rules(focus: Focus) -> None:
         return
     scale = focus.visit.chosen.scale
     by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
-    rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
+    rule = wording.POINTS if focus.finding.settings.margin == "points" else wording.RELATIVE
     n_all = argmax.heads.size - len(focus.visit.removed)
     n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
     by_argmax = wording.n_syntactic(int(argmax.heads.sum()), n_all, n_heads, rule)
-    st.markdown(f"{by_argmax} {wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), n_all)}")
+    both = overlap(np.stack([argmax.heads, by_sieve]), ("argmax", "sieve"), "argmax", "sieve")
+    st.markdown(f"{by_argmax} {wording.both_rules(both, n_all)}")
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
     points = 100 * argmax.gain
     argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"

@@ -8,8 +8,10 @@ import streamlit as st
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.relations.accuracy import DIRECTIONS
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
@@ -19,7 +21,7 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.parsers.relations import wording
-from attention_sieve.dashboard.views.parsers.relations.results import Focus, is_case
+from attention_sieve.dashboard.views.parsers.relations.focus import Focus, is_case
 from attention_sieve.dashboard.views.pickers import toggle
 
 SENTENCE: Final = "relation sentence"
@@ -53,11 +55,11 @@ def head_on_a_sentence(focus: Focus) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         position = _picked(focus)
         every_word = toggle(wording.EVERY_WORD, key="every guess")
-    predictions = focus.results.predictions[position.text]
+    predictions = focus.finding.predictions[position.text]
     trees = predictions.dependencies
     cases = _cases(focus, trees)
     parsed = sentence(
-        trees.words.shown(focus.results.texts[position.text]),
+        trees.words.shown(_text(focus, position)),
         trees,
         predictions.predicted[DIRECTIONS.index(focus.direction), layer, head],
         np.ones(len(trees.heads), bool) if every_word else cases,
@@ -75,7 +77,7 @@ def head_on_a_sentence(focus: Focus) -> None:
 
 def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
     """Words of a text that the relation is counted on."""
-    return is_case(trees, focus.relation.relation, focus.settings.parsing.every_word)
+    return is_case(trees, focus.relation.relation, focus.finding.settings.every_word)
 
 
 def _picked(focus: Focus) -> SentencePosition:
@@ -84,10 +86,10 @@ def _picked(focus: Focus) -> SentencePosition:
     The link is written by hand: a bound list would write its displayed text, and uploaded text must not be in a link.
     """
     positions, n_cases = dict[str, SentencePosition](), dict[str, int]()
-    for text, predictions in enumerate(focus.results.predictions):
+    for text, predictions in enumerate(focus.finding.predictions):
         cases = _cases(focus, predictions.dependencies)
         for number, words in enumerate(sentences(predictions.dependencies.heads), start=1):
-            name = f"{focus.results.positions[text] + 1}.{number}"
+            name = f"{focus.found.positions[text] + 1}.{number}"
             if n := int(cases[slice(*words)].sum()):
                 positions[name], n_cases[name] = SentencePosition(text, words), n
     short = [name for name, position in positions.items() if position.n_words <= SHORT] or list(positions)
@@ -110,10 +112,15 @@ def _picked(focus: Focus) -> SentencePosition:
 
 def _beginning(focus: Focus, position: SentencePosition) -> str:
     """The beginning of a sentence, for the list."""
-    words, (start, stop) = focus.results.predictions[position.text].dependencies.words, position.words
+    words, (start, stop) = focus.finding.predictions[position.text].dependencies.words, position.words
     end = words.spans[stop - 1, 1] if words.segments[start] == words.segments[stop - 1] else None
-    text = visible(focus.results.texts[position.text].segments[words.segments[start]][words.spans[start, 0] : end])
+    text = visible(_text(focus, position).segments[words.segments[start]][words.spans[start, 0] : end])
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def _text(focus: Focus, position: SentencePosition) -> Text:
+    """What the attention reads of a text."""
+    return queries_text(focus.finding.items[position.text].text, focus.visit.settings.kind)
 
 
 def _draw(focus: Focus, parsed: Sentence, title: str) -> None:

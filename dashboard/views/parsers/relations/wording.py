@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.relations.accuracy import AS_IN_CODE as CODE
-from attention_sieve.core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from attention_sieve.core.relations.analysis import COLUMNS
+from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelation
 from attention_sieve.core.relations.offsets import Baseline
+from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
+from attention_sieve.core.relations.settings import AS_IN_PAPER, USUAL_CASES, VOITA_MARGIN
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.key_matched import LEAST_TIMES
 from attention_sieve.core.statistics.overlap import Overlap
@@ -13,8 +15,7 @@ from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS
-from attention_sieve.dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
-from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE
+from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
@@ -75,51 +76,33 @@ OFF_STILL_ATTENDS: Final = (
 TABLE_PAPER: Final = (
     "Corresponds to table 1 of Clark et al. (2019), where the best head is chosen and evaluated on the same sentences."
 )
-COLUMNS: Final = {
-    "relation": (
-        "relation",
-        "Relation of a word to its syntactic head. 'all': every relation except punct and root; every word if set as "
-        "in the authors' code.",
-    ),
-    "cases": ("cases", "Words with this relation."),
-    "chosen": (
-        "best head",
-        "The head that is best on one half of the texts, or the two heads if the halves differ. dep → head: it "
-        "predicts the word that the dependent attends to most. head → dep: the word that attends most to the "
-        "dependent.",
-    ),
-    "held_out": ("held out", "Accuracy on the half of the texts on which the head was not chosen."),
-    "low": ("low", "Lower end of the interval of the held-out accuracy: by document, or Wilson's if none is known."),
-    "high": ("high", "Upper end of this interval."),
-    "design_effect": (
-        "design effect",
-        "Variance of the held-out accuracy with documents as units, divided by its variance if cases were independent. "
-        "With 2, it takes two cases to say as much as one independent case.",
-    ),
-    "baseline": ("baseline", "Accuracy of the best fixed offset."),
-    "offset": ("offset", "The best fixed offset in words: +1 predicts the next word, -1 the previous one."),
-    "gain": ("gain", "Held-out accuracy minus the baseline, in points."),
-    "p": (
-        "p",
-        "Upper bound of the probability that the best of all heads in both directions would beat the offset by this "
-        "much if none were really better.",
-    ),
-    "times_others": (
-        "× other words",
-        "How many times as much attention the right word gets from the word related to it as from the other words "
-        "of the text. On held-out texts, if the texts can be halved.",
-    ),
-    "from_everywhere": (
-        "from everywhere",
-        f"Checked if this is less than {LEAST_TIMES:g} times: the head {FROM_EVERYWHERE}, so it does not follow the "
-        "relation. The best head is chosen among those with at least this and significantly more attention from the "
-        "related word, if there are any.",
-    ),
-    "control": ("random", "Held-out accuracy with random weights."),
-    "name": ("best on all texts", "The most accurate head on all texts."),
-    "way": ("direction", "Direction in which that head predicts."),
-    "best_on_all": ("its accuracy", "On all texts, on which the head was also chosen, so this is too optimistic."),
+LABELS: Final = {
+    "relation": "relation",
+    "cases": "cases",
+    "held_out_heads": "best head",
+    "held_out": "held out",
+    "held_out_low": "low",
+    "held_out_high": "high",
+    "held_out_design_effect": "design effect",
+    "baseline": "baseline",
+    "offset": "offset",
+    "gain": "gain",
+    "p": "p",
+    "times_others": "× other words",
+    "from_everywhere": "from everywhere",
+    "random": "random",
+    "name": "best on all texts",
+    "direction": "direction",
+    "accuracy": "its accuracy",
 }
+"""Columns of the table, in their order."""
+HELP: Final = COLUMNS | {
+    "gain": "held-out accuracy minus the baseline, in points",
+    "random": "held-out accuracy with random weights",
+    "name": "the most accurate head on all texts, among those with more than from everywhere if there are any",
+    "accuracy": "share right on all texts, on which the head was also chosen, so this is too optimistic",
+}
+"""What they hold."""
 RELATION: Final = "Relation"
 _JOINED: Final = ", ".join("{} joins {} to {}".format(name, *DEPENDENT_AND_HEAD[name]) for name in (*RELATIONS, "det"))
 RELATION_HELP: Final = f"How one word depends on another, as the parser names it: {_JOINED}."
@@ -273,13 +256,6 @@ def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relati
         f"| on held-out texts | **{n_above:,}** of {n_held_out:,} |\n"
         f"| significantly, on all texts {test} | **{n_significant:,}** of {n_relations:,} |\n\n"
     )
-
-
-def not_enough(least: int) -> str:
-    """No relation has enough cases, and what helps."""
-    if least > 1:
-        return f"No relation has {least:,} cases in these texts. Lower the minimum number of cases, or add texts."
-    return NO_CASE
 
 
 def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:

@@ -32,16 +32,19 @@ def some_rows(**changes):
             "relation": ["all", "det", "amod"],
             "cases": [300, 120, 40],
             "documents": pd.array([None] * 3, dtype="Int64"),
-            "name": ["L0 H1", "L1 H2", "L1 H0"],
-            "way": ["dependent-to-head", "dependent-to-head", "head-to-dependent"],
+            "direction": ["dependent-to-head", "dependent-to-head", "head-to-dependent"],
             "held_out": [0.4, 0.9, 0.5],
-            "low": [0.35, 0.84, 0.36],
-            "high": [0.45, 0.94, 0.64],
+            "held_out_low": [0.35, 0.84, 0.36],
+            "held_out_high": [0.45, 0.94, 0.64],
             "baseline": [0.3, 0.95, 0.6],
             "offset": [1, -2, 1],
             "p": [0.001, 0.5, 0.9],
-            "chosen": ["L0 H1 dep → head", "L1 H2 dep → head or L0 H0 head → dep", "L1 H0 head → dep"],
-            "control": [0.29, np.nan, 0.61],
+            "held_out_heads": [
+                "L0 H1 dependent-to-head",
+                "L1 H2 dependent-to-head or L0 H0 head-to-dependent",
+                "L1 H0 head-to-dependent",
+            ],
+            "random": [0.29, np.nan, 0.61],
         }
     )
     return rows.assign(**changes)

@@ -8,23 +8,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from made_attention import along_no_tree
 from reading import button, data_of, said, sent
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_sieve.core.relations.observer
+from attention_sieve.cache.trees import PARSED_PER_REPORT
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.prepare import prepare, queries_text
-from attention_sieve.core.relations.accuracy import (
-    ALL,
-    ParsingSettings,
-    RelationAccuracy,
-    TextPredictions,
-    relation_accuracies,
-)
+from attention_sieve.core.relations.accuracy import ALL, relation_accuracies
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.offsets import Baseline
-from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.words import Words
@@ -32,15 +27,7 @@ from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAM
 from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
 from attention_sieve.dashboard.views.parsers import wording as shared_wording
 from attention_sieve.dashboard.views.parsers.relations import wording
-from attention_sieve.dashboard.views.parsers.relations.results import (
-    BestRelation,
-    RelationResults,
-    by_argmax,
-    is_case,
-    largest_gain,
-    min_cases,
-)
-from attention_sieve.dashboard.views.parsers.trees import PARSED_PER_REPORT
+from attention_sieve.dashboard.views.parsers.relations.focus import is_case
 
 TEXTS = (
     "The old cat sat on the red mat.",
@@ -76,18 +63,15 @@ def parsing(app, checkpoint):
     return opened
 
 
-def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how):
-    """What core makes of some texts, without the page and the cache."""
+def found_by(files, texts=None, kind="self", **how):
+    """What core finds in some texts, without the page and the cache."""
     texts = [Text((text,)) for text in TEXTS] if texts is None else texts
-    settings, checkpoint = PassSettings(kind), load_checkpoint(files)
-    prepared = [prepare(checkpoint, text, settings) for text in texts]
-    trees = list(dependencies([queries_text(text, kind) for text in texts]))
-    found = attention_sieve.core.relations.observer.predictions(
-        checkpoint, prepared, trees, settings, from_word=from_word
-    )
-    placed = dict(pair for batch in found for pair in batch)
-    predictions = [TextPredictions.of(tree, placed[at], texts[at].document) for at, tree in enumerate(trees)]
-    return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
+    settings = RelationSettings(least_cases=1, **how)
+    return find(RELATION_ANALYSIS, load_checkpoint(files), texts, settings, PassSettings(kind))
+
+
+def computed(files, texts=None, kind="self", **how):
+    return found_by(files, texts, kind, **how).accuracies
 
 
 def table(at):
@@ -97,16 +81,21 @@ def table(at):
 def assert_shows(rows, accuracies):
     assert rows["relation"].tolist() == [one.relation for one in accuracies]
     assert rows["cases"].tolist() == [one.n_cases for one in accuracies]
-    numbers = rows[["held_out", "low", "high", "best_on_all", "baseline", "offset", "p"]].to_numpy(float)
+    numbers = rows[["held_out", "held_out_low", "held_out_high", "accuracy", "baseline", "offset", "p"]].to_numpy(float)
     expected = [
-        [one.best_accuracy, one.best_low, one.best_high, one.accuracy.max(), one.baseline.share, one.baseline.offset]
+        [one.best_accuracy, one.best_low, one.best_high, of_best(one), one.baseline.share, one.baseline.offset]
         for one in accuracies
     ]
     in_percent = [100, 100, 100, 100, 100, 1]
     np.testing.assert_allclose(numbers[:, :6], np.array(expected) * in_percent, rtol=1e-12)
     np.testing.assert_allclose(numbers[:, 6], [one.p_value for one in accuracies], rtol=1e-12)
     assert rows["name"].tolist() == [f"L{one.best[1]} H{one.best[2]}" for one in accuracies]
-    assert rows["way"].tolist() == [DIRECTION_NAMES[one.best[0]] for one in accuracies]
+    assert rows["direction"].tolist() == [DIRECTION_NAMES[one.best[0]] for one in accuracies]
+
+
+def of_best(accuracy):
+    direction, layer, head = accuracy.best
+    return accuracy.accuracy[DIRECTIONS.index(direction), layer, head]
 
 
 def drawn(at):
@@ -154,7 +143,7 @@ def test_possessors_are_read_at_their_clitic_where_that_is_asked_for(parsing, ch
 def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, checkpoint):
     texts = "The cat's mat sat.\nThe dog's house, she said, is red."
     given = [Text((line,)) for line in texts.split("\n")]
-    theirs = {"at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    theirs = {"at_clitic": True, "every_word": True, "offsets": (-3, 2)}
     expected = computed(find_checkpoint(checkpoint), given, from_word="first", **theirs)
     at = parsing(corpus_text=texts, **{"as in code": "true", "relation": ALL})
     assert_shows(table(at), expected)
@@ -201,8 +190,8 @@ def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
     random = {one.relation: one for one in computed(randomly_initialised(find_checkpoint(checkpoint)))}
     rows = table(at)
     expected = [100 * random[name].best_accuracy for name in rows["relation"]]
-    np.testing.assert_array_equal(rows["control"], expected)
-    assert "control" not in table(parsing()).columns
+    np.testing.assert_array_equal(rows["random"], expected)
+    assert "random" not in table(parsing()).columns
 
 
 def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
@@ -230,7 +219,7 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     assert best.best_of_halves == (best.best, best.best)
     head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
     assert headline.startswith(f"Best find: {head} on **{best.relation}**")
-    rule = by_argmax(computed(find_checkpoint(checkpoint), given, reading="row"), "points")
+    rule = found_by(find_checkpoint(checkpoint), given).by_argmax
     at = parsing(**link, **{"relation details": wording.TWO_RULES})
     said = next(each.value for each in at.markdown if "are *syntactic by argmax*" in each.value)
     assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in said
@@ -247,7 +236,7 @@ def test_one_text_has_no_held_out_share_and_no_nan(parsing):
     assert "on held-out texts" not in said
     assert "evaluated on the other half**, both ways" not in said
     assert not [each for each in at.dataframe if "held_out" in each.value]
-    assert any("best_on_all" in each.value for each in at.dataframe)
+    assert any("accuracy" in each.value for each in at.dataframe)
     assert wording.no_bars("text") in infos(parsing(**link, **{"relation details": wording.BARS}))
 
 
@@ -265,9 +254,7 @@ def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monke
         found = relation_accuracies(*given, **more)
         return [replace(one, best_accuracy=min(one.best_accuracy, one.baseline.share)) for one in found]
 
-    monkeypatch.setattr(
-        "attention_sieve.dashboard.views.parsers.relations.predictions.relation_accuracies", as_good_as_offsets
-    )
+    monkeypatch.setattr("attention_sieve.core.relations.finding.relation_accuracies", as_good_as_offsets)
     at = parsing(alpha="0.01")
     said = " ".join(each.value for each in at.markdown)
     assert "No head finds a relation in unseen texts more often" in said
@@ -288,8 +275,7 @@ def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
 
 def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_best_on_all_texts(parsing, checkpoint):
     order = [TEXTS[place] for place in (0, 1, 3, 2)]
-    accuracies = computed(find_checkpoint(checkpoint), [Text((text,)) for text in order])
-    best = largest_gain(accuracies)
+    best = found_by(find_checkpoint(checkpoint), [Text((text,)) for text in order]).largest_gain
     first, second = (f"L{layer} H{head}" for _, layer, head in best.best_of_halves)
     ways = [DIRECTION_NAMES[way] for way, *_ in best.best_of_halves]
     at = parsing(corpus_text="\n".join(order))
@@ -302,7 +288,7 @@ def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_be
     assert f"right in {best.best_accuracy:.1%} of unseen cases" in headline_of(at)
     assert best.best_of_halves != (best.best, best.best)
     row = table(at).set_index("relation").loc[best.relation]
-    assert row["chosen"] == f"{first} {ways[0]} or {second} {ways[1]}"
+    assert row["held_out_heads"] == f"{first} {ways[0]} or {second} {ways[1]}"
 
 
 def headline_of(at):
@@ -321,9 +307,9 @@ def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
         raise AssertionError("no pass is needed")
 
     monkeypatch.setattr(attention_sieve.core.relations.observer, "predictions", refuse)
-    before = table(at)["low"].tolist()
+    before = table(at)["held_out_low"].tolist()
     at.select_slider(key="alpha").set_value(0.1).run()
-    assert table(at)["low"].tolist() != before
+    assert table(at)["held_out_low"].tolist() != before
     at.selectbox(key="least cases").set_value("5").run()
     at.segmented_control(key="rule").set_value(wording.RELATIVE).run()
     at.selectbox(key="relation").set_value("det").run()
@@ -464,8 +450,7 @@ def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
     accuracies = computed(find_checkpoint(checkpoint), texts)
     rows = table(at)
     assert_shows(rows, accuracies)
-    np.testing.assert_allclose(rows["design_effect"], [one.best_design_effect for one in accuracies])
-    assert rows["documents"].tolist() == [one.n_documents for one in accuracies]
+    np.testing.assert_allclose(rows["held_out_design_effect"], [one.best_design_effect for one in accuracies])
     assert "95% intervals by document, against" in uploaded(each_its_own, wording.BARS)[1]
 
     one_document = "# newdoc\n" + f"{CONLLU}\n" * 3
@@ -480,7 +465,7 @@ def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
 
     at, shown = uploaded(f"{CONLLU}\n" * 3)
     assert "Documents are unknown, so sentences count as independent" in shown
-    assert "design_effect" not in table(at)
+    assert "held_out_design_effect" not in table(at)
 
 
 def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
@@ -503,11 +488,14 @@ def test_only_texts_that_are_too_long_is_an_error_that_asks(parsing):
 
 def test_no_relation_with_enough_cases_is_a_sentence(parsing):
     at = parsing(**{"least cases": "200"})
-    assert infos(at)[-1].startswith("No relation has 200 cases in these texts. Lower the minimum")
+    assert infos(at) == [
+        "No relation has 200 cases in these texts. Give more texts, or lower the minimum number of cases."
+    ]
     assert not at.dataframe
     at = parsing(corpus_text="Hello")
-    assert infos(at) == [wording.not_enough(1)]
-    assert "Lower" not in wording.not_enough(1)
+    assert infos(at) == [
+        "No word of these texts has a relation to another word, punctuation aside. Give texts with sentences."
+    ]
 
 
 def test_few_cases_are_said(parsing):
@@ -531,31 +519,6 @@ def test_a_decoder_looks_back_only_and_says_so(parsing, small):
 def test_an_encoder_does_not_look_back_only(parsing):
     assert wording.LOOKS_BACK not in infos(parsing())
     assert wording.LOOKS_BACK not in infos(parsing(corpus_text="Hello"))
-
-
-@pytest.mark.parametrize(("n_words", "looks_back"), [(11, False), (12, True)])
-def test_looking_back_is_said_of_enough_words_that_have_a_later_one(n_words, looks_back):
-    """Of two texts; the first word sees no other one, the last has none after it."""
-    before = np.broadcast_to(np.arange(n_words) - 1, (2, 3, 4, n_words))
-    assert relations(before, before).looks_back == looks_back
-    ahead = before.copy()
-    ahead[0, 2, 1, 5] = 6
-    assert not relations(before, ahead).looks_back
-
-
-def relations(*predicted):
-    n_words = predicted[0].shape[-1]
-    tree = Dependencies(
-        words=Words(segments=np.zeros(n_words, int), spans=np.zeros((n_words, 2), int)),
-        heads=np.full(n_words, ROOT),
-        relations=("root",) * n_words,
-    )
-    found = tuple(
-        TextPredictions(dependencies=tree, predicted=each, has_tokens=np.ones(n_words, bool), **along_no_tree(each))
-        for each in predicted
-    )
-    nothing = {"texts": (), "positions": (), "accuracies": [], "by_row": [], "too_long": ()}
-    return RelationResults(predictions=found, **nothing)
 
 
 @pytest.mark.parametrize(("attention", "side", "shape"), [("encoder", 0, (2, 3)), ("decoder", 1, (3, 4))])
@@ -584,7 +547,7 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     assert "by the sieve (its pooled syntactic role)" in counts
     assert "its pooled syntactic role" in wording.sieve_title("score")
     n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts[counts.index(" Of ") :]))
-    rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
+    rule = found_by(find_checkpoint(checkpoint)).by_argmax
     sieve = sent(at, wording.SIEVE_GRID)
     held = np.frombuffer(bytes_of(sieve["outlined"]), np.uint8).reshape(2, 3).astype(bool)
     assert (n_all, first, second) == (6, rule.heads.sum(), held.sum())
@@ -625,63 +588,6 @@ def test_heads_that_are_off_are_named_and_named_again_once_on(parsing):
     button(at, "Switch all on").click().run()
     assert not at.exception
     assert any(each.label.startswith("Switch L0 H1 off again") for each in at.button)
-
-
-def accuracy(relation, n_cases, best=0.5, share=0.4):
-    shape = (2, 2, 3)
-    zeros = np.zeros(shape)
-    untested = Joined(to_right=zeros[..., None], from_others=zeros[..., None], unit=np.zeros(1, int))
-    return RelationAccuracy(
-        **{"relation": relation, "n_cases": n_cases, "n_left_out": 0, "accuracy": zeros + best, "low": zeros},
-        **{"n_documents": None, "design_effect": zeros, "best_design_effect": float("nan")},
-        **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
-        **{"key_matched": key_matched(untested, 0.05), "best_key_matched": key_matched(untested, 0.05).at((0, 0, 0))},
-        **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
-        baseline=Baseline(offset=1, share=share, shares={1: share}),
-    )
-
-
-@pytest.mark.parametrize(
-    ("n_cases", "asked", "least"),
-    [
-        ((900, 100, 100, 100, 100, 100), None, 100),
-        ((900, 100, 100, 100, 100, 99), None, 50),
-        ((900, 30, 9, 8, 7, 6), None, 5),
-        ((900, 3), None, 1),
-        ((900, 3), 200, 200),
-    ],
-)
-def test_as_many_cases_are_asked_for_as_five_relations_have(n_cases, asked, least):
-    names = [ALL, *(f"r{number}" for number in range(len(n_cases) - 1))]
-    accuracies = [accuracy(name, n) for name, n in zip(names, n_cases, strict=True)]
-    assert min_cases(accuracies, asked) == least
-
-
-def test_the_largest_gain_is_of_a_relation_where_there_is_one():
-    rows = [accuracy(ALL, 9, 0.99), accuracy("det", 5, 0.5, 0.45), accuracy("amod", 4, 0.4, 0.1)]
-    assert largest_gain(rows).relation == "amod"
-    assert largest_gain(rows[:1]).relation == ALL
-    no_halves = replace(rows[2], best_accuracy=float("nan"))
-    assert largest_gain([rows[1], no_halves]).relation == "det"
-
-
-def test_voitas_rule_takes_the_best_of_its_relations_and_directions():
-    base = accuracy("det", 5).accuracy * 0
-    subject, object_, other = base.copy(), base.copy(), base.copy()
-    subject[1, 0, 2], object_[0, 0, 2], other[0, 1, 1] = 0.62, 0.65, 0.95
-    rows = [
-        replace(accuracy("nsubj", 9, share=0.52), accuracy=subject),
-        replace(accuracy("obj", 9, share=0.6), accuracy=object_),
-        replace(accuracy("det", 9, share=0.1), accuracy=other),
-    ]
-    found = by_argmax(rows, "points")
-    assert found.n_heads == {"nsubj": 1, "obj": 0}
-    assert np.argwhere(found.heads).tolist() == [[0, 2]]
-    assert found.gain[0, 2] == pytest.approx(0.1)
-    assert found.gain[1, 1] == pytest.approx(-0.52)
-    assert found.best[0][2] == BestRelation("nsubj", "head-to-dependent", 0.62)
-    assert by_argmax(rows[2:], "points") is None
-    assert by_argmax(rows, "relative").heads[0, 2]
 
 
 def test_cases_are_words_with_the_relation_and_a_head():

@@ -1,0 +1,127 @@
+"""The analysis of relations: how often each head attends most to the syntactic head of a word, as one value."""
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Analysis
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
+from attention_sieve.core.relations.finding import RelationFinding, relation_finding
+from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, RelationSettings
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Final = {
+    "relation": "relation of a word to its syntactic head; all: every relation except punct and root",
+    "direction": "dependent-to-head: the word that the dependent attends to most is predicted as its head; "
+    "head-to-dependent: the word that attends most to the dependent is, or, read by row, the word that the head "
+    "attends to most is predicted as its dependent",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "cases": "number of words with this relation",
+    "left_out": "words that are not cases, because they or their heads have no tokens",
+    "documents": "number of documents with cases; empty if documents are unknown",
+    "accuracy": "share of the cases in which the head predicts the right word",
+    "low": "lower end of the confidence interval of the accuracy: by document, or Wilson's if none is known",
+    "high": "upper end of this interval",
+    "design_effect": "variance of the accuracy with documents as units, divided by that with independent cases (with "
+    "2, it takes two cases to say as much as one independent case); empty if documents are unknown",
+    "baseline": "accuracy of the best fixed offset",
+    "offset": "the best fixed offset in words: 1 predicts the next word, -1 the previous one",
+    "p": "one-sided p-value of the accuracy being above the baseline, corrected for all heads and directions: an upper "
+    "bound of the probability that the best of them would exceed it by this much if none were really better",
+    "beats_baseline": "whether the accuracy exceeds the baseline by the margin of the settings; Voita et al.'s rule "
+    "reads head-to-dependent by row",
+    "best": "whether this is the best head of the relation, among those with beats_others if there are any",
+    "held_out": "accuracy of the head that is best on one half of the documents (or texts), evaluated on the other "
+    "half; the same in all rows of a relation, as all held_out columns are",
+    "held_out_low": "lower end of the interval of the held-out accuracy",
+    "held_out_high": "upper end of this interval",
+    "held_out_design_effect": "design effect of the held-out accuracy",
+    "held_out_heads": "the head that is best on each half, or both if they differ, with their directions",
+    "compared": "number of cases in which the right word can get attention both from the word that the relation joins "
+    "to it and from words that no relation joins to it: the control of the columns that follow",
+    "attention_to_right": "mean attention to the right word from the word that the relation joins to it",
+    "attention_of_others": "mean attention to the same word from the other words of the text",
+    "times_others": "how many times as much attention the right word gets: the ratio of the two",
+    "p_others": "one-sided p-value of the first being larger, paired by document (or text) and corrected like p",
+    "beats_others": f"whether it is significant, and at least {LEAST_TIMES:g} times as large",
+    "from_everywhere": f"whether it is less than {LEAST_TIMES:g} times as large, so that the head attends to the word "
+    "from everywhere and does not follow the relation",
+    "held_out_times_others": "times_others of the heads of held_out",
+    "held_out_from_everywhere": "from_everywhere of the heads of held_out",
+}
+"""What each column of the table holds."""
+
+
+def relation_table(finding: RelationFinding) -> "pd.DataFrame":
+    """A row per relation, direction, layer and head, with COLUMNS.
+
+    Raises: AnalysisError where no relation has enough cases.
+    """
+    import pandas as pd  # which the first page does without
+
+    if not (accuracies := finding.accuracies):
+        raise AnalysisError(finding.why_empty)
+    return pd.concat([_rows(accuracy, finding.settings) for accuracy in accuracies], ignore_index=True)
+
+
+def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFrame":
+    import pandas as pd
+
+    control = accuracy.best_key_matched
+    direction, layer, head = (indices.ravel() for indices in np.indices(accuracy.accuracy.shape))
+    directions = np.array(DIRECTIONS)[direction]
+    columns = {
+        "relation": accuracy.relation,
+        "direction": directions,
+        "layer": layer,
+        "head": head,
+        "cases": accuracy.n_cases,
+        "left_out": accuracy.n_left_out,
+        "documents": pd.array([accuracy.n_documents] * accuracy.accuracy.size, dtype="Int64"),
+        "accuracy": accuracy.accuracy.ravel(),
+        "low": accuracy.low.ravel(),
+        "high": accuracy.high.ravel(),
+        "design_effect": accuracy.design_effect.ravel(),
+        "baseline": accuracy.baseline.share,
+        "offset": accuracy.baseline.offset,
+        "p": accuracy.p_values.ravel(),
+        "beats_baseline": beats_baseline(accuracy, by=settings.by, margin=settings.margin).ravel(),
+        "best": [
+            head_of_row == accuracy.best for head_of_row in zip(directions.tolist(), layer.tolist(), head.tolist())
+        ],
+        "held_out": accuracy.best_accuracy,
+        "held_out_low": accuracy.best_low,
+        "held_out_high": accuracy.best_high,
+        "held_out_design_effect": accuracy.best_design_effect,
+        "held_out_heads": " or ".join(
+            f"{head_name(*best)} {way}" for way, *best in dict.fromkeys(accuracy.best_of_halves)
+        ),
+        **accuracy.key_matched.columns(),
+        "held_out_times_others": float(control.times) if accuracy.best_of_halves else math.nan,
+        "held_out_from_everywhere": bool(accuracy.best_of_halves and control.from_everywhere),
+    }
+    return pd.DataFrame(columns)
+
+
+RELATION_ANALYSIS: Final = Analysis(
+    name="relations",
+    settings=AS_IN_PAPER,
+    items=lambda texts, trees: [ParsedText.of(text, tree) for text, tree in zip(texts, trees, strict=True)],
+    question=lambda settings: prediction_question(settings.from_word),
+    judge=relation_finding,
+    table=relation_table,
+    columns=COLUMNS,
+    facts=lambda finding: finding.facts,
+)
+"""Which word each head attends to most, with the tree of every text.
+
+Source: Clark et al. 2019, section 4.2; Voita et al. 2019, section 5.2.
+"""

@@ -1,0 +1,106 @@
+"""Every analysis of core through the cache: what is kept is what core finds, and neither parser nor pass runs again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import spacy
+
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.answering import find
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.settings import RelationSettings
+from attention_sieve.core.texts.text import Text, read_typed
+
+TEXTS = (
+    *read_typed("The black cat sat on the red mat.\nA dog ran where it sat ||| She eats red apples."),
+    Text(("He saw her",), (("He", "saw", "her"),), ((2, 0, 2),), (("nsubj", "root", "obj"),), document="a"),
+)
+LONG = Text(("she ate apples " * 30,))
+ALL_CASES = RelationSettings(least_cases=1)
+SETTINGS = {RELATION_ANALYSIS: ALL_CASES}
+"""Settings under which these few texts have a table."""
+
+
+@pytest.fixture
+def engine(folders):
+    from attention_sieve.core.checkpoints.find import find_checkpoint
+
+    return Engine(find_checkpoint(str(folders("bert"))), "cpu")
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
+    analysis, engine, loaded, tmp_path, monkeypatch
+):
+    settings = SETTINGS[analysis]
+    expected = find(analysis, loaded("bert"), TEXTS, settings)
+    first = Inference(Store(tmp_path / "store"))
+    assert first.kept_finding(engine, analysis, TEXTS, settings) is None
+    found = first.find(engine, analysis, TEXTS, settings)
+    pd.testing.assert_frame_equal(analysis.table(found.finding), analysis.table(expected), rtol=1e-5)
+    assert list(analysis.table(expected)) == list(analysis.columns)
+    assert analysis.facts(found.finding) == analysis.facts(expected)
+    assert (found.positions, found.too_long) == ((0, 1, 2), ())
+    assert first.kept_finding(engine, analysis, TEXTS, settings) is found
+    first.close()
+    first.store.close()
+    monkeypatch.setattr(spacy, "load", None)
+    monkeypatch.setattr("attention_sieve.core.texts.relations._pipeline", None)
+    later = Inference(Store(tmp_path / "store"))
+    kept = later.kept_finding(engine, analysis, TEXTS, settings)
+    pd.testing.assert_frame_equal(analysis.table(kept.finding), analysis.table(found.finding), rtol=0)
+    assert later.n_passed == 0
+    later.close()
+    later.store.close()
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+def test_heads_off_and_other_texts_are_other_findings(analysis, engine, inference):
+    settings = SETTINGS[analysis]
+    inference.find(engine, analysis, TEXTS, settings)
+    assert inference.kept_finding(engine, analysis, TEXTS, settings, PassSettings(off=((0, 1),))) is None
+    assert inference.kept_finding(engine, analysis, (*TEXTS, Text(("Who ran?",))), settings) is None
+    assert inference.kept_finding(engine, analysis, TEXTS[1:], settings) is not None
+
+
+def test_texts_that_are_too_long_are_left_out_and_counted(engine, inference):
+    found = inference.find(engine, RELATION_ANALYSIS, (TEXTS[0], LONG, TEXTS[2]), ALL_CASES)
+    assert found.positions == (0, 2)
+    assert [place for place, _ in found.too_long] == [1]
+    assert [item.text for item in found.finding.items] == [TEXTS[0], TEXTS[2]]
+    assert found.finding.n_documents == 2
+    with pytest.raises(EveryTextTooLong):
+        inference.find(engine, RELATION_ANALYSIS, (LONG,), ALL_CASES)
+
+
+def test_progress_says_which_texts_are_parsed_and_which_are_passed(engine, inference):
+    seen = []
+    inference.find(engine, RELATION_ANALYSIS, TEXTS, ALL_CASES, report=seen.append)
+    parsing = [status for status in seen if status.is_parsing]
+    assert [(status.done, status.total) for status in parsing] == [(3, 3)]  # the third brings its tree
+    assert seen[: len(parsing)] == parsing
+    assert [status.total for status in seen[len(parsing) :]] == [3] * (len(seen) - len(parsing))
+    assert len(seen) > len(parsing)
+
+
+def test_other_settings_of_the_judgement_pass_no_text_again(engine, inference):
+    usual = inference.find(engine, RELATION_ANALYSIS, TEXTS, ALL_CASES)
+    n_passed = inference.n_passed
+    strict = inference.find(engine, RELATION_ANALYSIS, TEXTS, RelationSettings(least_cases=1, alpha=0.01))
+    assert inference.n_passed == n_passed == 3
+    widths = [found.finding.accuracies[0].high - found.finding.accuracies[0].low for found in (usual, strict)]
+    assert np.nanmean(widths[0]) < np.nanmean(widths[1])
+
+
+def test_an_attention_without_trees_is_refused(folders, inference):
+    from attention_sieve.core.checkpoints.find import find_checkpoint
+
+    engine = Engine(find_checkpoint(str(folders("t5"))), "cpu")
+    for work in (inference.find, inference.kept_finding):
+        with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
+            work(engine, RELATION_ANALYSIS, TEXTS[1:2], ALL_CASES, PassSettings("cross"))
