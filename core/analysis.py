@@ -32,8 +32,7 @@ from attention_sieve.core.roles.measures import RoleScores, ScoreSettings, role_
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import ROLES, known_roles
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
-from attention_sieve.core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
-from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings
 from attention_sieve.core.surface.question import GRADIENTS, surface_question
 from attention_sieve.core.surface.statistics import (
@@ -48,7 +47,7 @@ from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_link
 from attention_sieve.core.word_links.pattern import Pattern, PatternText
 from attention_sieve.core.word_links.question import WORD_LINKS
 
-ANALYSES: Final = (RELATION_ANALYSIS,)
+ANALYSES: Final = (RELATION_ANALYSIS, SIMILARITY_ANALYSIS)
 """Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
@@ -181,16 +180,3 @@ def ablations(
     means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts, settings)) if replace == "mean" else None
     outcomes = results(checkpoint, ablation_question(metric, means=means), texts, settings)
     return effects(outcomes, mean_score(SCORE_NAMES[metric][0]), [text.document for text in texts])
-
-
-def similarity(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    settings: PassSettings | None = None,
-    of_distances: DistanceSettings = USUAL_DISTANCES,
-) -> HeadDistances:
-    """How differently any two heads attend: Jensen-Shannon divergences of their rows.
-
-    Source: Clark et al. 2019, section 6.
-    """
-    return head_distances(results(checkpoint, distance_question(of_distances), texts, settings))

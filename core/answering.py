@@ -45,7 +45,7 @@ class Analysis(Generic[Item, Result, Settings, Finding]):
     """Raises AnalysisError where there is nothing to write."""
     columns: Mapping[str, str]
     """What each column of the table holds."""
-    facts: Callable[[Finding], Mapping[str, str]]
+    facts: Callable[[Finding, Settings], Mapping[str, str]]
     """Metadata of files: the settings, and what is known of the texts."""
 
 

@@ -131,7 +131,7 @@ def write_finding(
         **checkpoint_facts(checkpoint, of_pass),
         "texts": str(len(prepared)),
         "texts sha256": texts_sha256(texts),
-        **analysis.facts(finding),
+        **analysis.facts(finding, settings),
     }
     write_table(options.output, analysis.table(finding), facts)
     return finding

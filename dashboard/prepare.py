@@ -17,8 +17,7 @@ from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.controls import ControlPass, control_passes
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
-from attention_sieve.core.similarity.distances import DistanceSettings
-from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.key_kinds import SurfaceSettings
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.word_links.pronouns import PRONOUNS
@@ -37,7 +36,7 @@ def prepare() -> None:
     inference = Inference(store)
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
-    surface, distances = surface_question(SurfaceSettings()), distance_question(DistanceSettings())
+    surface = surface_question(SurfaceSettings())
     _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
     for sentence in PRONOUNS:
@@ -46,7 +45,7 @@ def prepare() -> None:
     _with_bar("Relations", lambda report: inference.find(engine, RELATION_ANALYSIS, texts, report=report))
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
-    _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
+    _with_bar("Distances", lambda report: inference.find(engine, SIMILARITY_ANALYSIS, texts, report=report))
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))

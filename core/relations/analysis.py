@@ -119,7 +119,7 @@ RELATION_ANALYSIS: Final = Analysis(
     judge=relation_finding,
     table=relation_table,
     columns=COLUMNS,
-    facts=lambda finding: finding.facts,
+    facts=lambda finding, _: finding.facts,
 )
 """Which word each head attends to most, with the tree of every text.
 

@@ -5,7 +5,7 @@ Does not import torch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -35,14 +35,21 @@ class DistanceSettings:
     Raises: AnalysisError for less than one row.
     """
 
-    smoothed: bool = False
-    """Rows as 0.999 A + 0.001 / keys, as in the authors' code; without it the rows as they are, as in the paper."""
-    rows: int = ROWS
-    """Number of queries sampled from longer texts; the sample depends only on the number of tokens."""
+    smoothed: Annotated[
+        bool, "smooth each row of attention A to 0.999 A + 0.001 / number of keys, as in the authors' code"
+    ] = False
+    """Without it the rows as they are, as in the paper."""
+    rows: Annotated[int, "maximum number of rows (queries) compared per text; longer texts are sampled"] = ROWS
+    """The sample depends only on the number of tokens."""
 
     def __post_init__(self) -> None:
         if self.rows < 1:
             raise AnalysisError(f"The number of rows is {self.rows}. Choose 1 or more.")
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of files."""
+        return {"rows smoothed": "yes" if self.smoothed else "no", "most rows of a text": str(self.rows)}
 
 
 USUAL_DISTANCES: Final = DistanceSettings()

@@ -9,12 +9,14 @@ import transformers
 from small_checkpoints import TOKENIZERS, config
 
 from attention_sieve.core import analysis
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.relations.question import prediction_question
 from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
 
 TEXTS = read_typed("The black cat quickly chased two birds on the mat.\nShe ran.\nWho sat on it? ||| A red dog sat.")
@@ -69,7 +71,7 @@ def test_ablations_are_of_every_head_and_the_mean_is_another_replacement_than_ze
 
 
 def test_a_head_has_no_distance_from_itself(checkpoint):
-    distances = analysis.similarity(checkpoint, TEXTS)
+    distances = find(SIMILARITY_ANALYSIS, checkpoint, TEXTS)
     np.testing.assert_allclose(np.einsum("lhlh->lh", distances.mean), 0, atol=1e-7)
 
 

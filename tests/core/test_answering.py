@@ -118,7 +118,7 @@ def test_the_help_says_the_sentence_and_the_default():
 
 
 def test_facts_name_the_settings_and_no_column(loaded):
-    facts = RELATION_ANALYSIS.facts(find(RELATION_ANALYSIS, loaded("bert"), TEXTS, ALL_CASES))
+    facts = RELATION_ANALYSIS.facts(find(RELATION_ANALYSIS, loaded("bert"), TEXTS, ALL_CASES), ALL_CASES)
     told = {"from word": "first", "reading": "row", "least cases": "1", "documents known": "none"}
     assert facts.items() >= told.items()
     assert not facts.keys() & RELATION_ANALYSIS.columns.keys()

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.similarity.command import distance_table
+from attention_sieve.core.similarity.analysis import distance_table
 from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound

@@ -1,28 +1,20 @@
 """Data of the page Similar heads: distances over the chosen texts, and their layouts."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import streamlit as st
 
-from attention_sieve.cache.answers import Answers
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.similarity.distances import (
-    Distances,
-    DistanceSettings,
-    HeadDistances,
-    TextDistances,
-    head_distances,
-)
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
+from attention_sieve.core.similarity.distances import Distances, DistanceSettings, HeadDistances
 from attention_sieve.core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
-from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.similar.head_kinds import HeadKinds
-from attention_sieve.dashboard.views.asking import kept, policy
+from attention_sieve.dashboard.views.asking import kept_finding
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.similar import wording
@@ -69,8 +61,7 @@ class Similar:
     """What each head mostly does over the corpus; None if unknown."""
 
 
-_arranged: Final[Recent[Hashable, Arranged]] = Recent(ARRANGED_BYTES)
-_measured: Final[Recent[Hashable, HeadDistances]] = Recent(ARRANGED_BYTES)
+_arranged: Final[Recent[HeadDistances, Arranged]] = Recent(ARRANGED_BYTES)
 
 
 def compared_texts(texts: tuple[Text, ...]) -> tuple[Text, ...]:
@@ -86,33 +77,20 @@ def how() -> DistanceSettings:
     return DistanceSettings(smoothed=st.session_state.get(HOW_FAR_KEY) == wording.AUTHORS)
 
 
-def arranged(answers: Answers[TextDistances], question: Hashable) -> Arranged:
-    """Distances over the texts and their layouts, cached between clicks.
-
-    Args:
-        answers: distances in each text, of two heads or more.
-        question: cache key of the answers.
-    """
-    arrangement = _arranged.get(question)
+def arranged(measured: HeadDistances) -> Arranged:
+    """Distances of two heads or more, and their layouts, cached between clicks."""
+    arrangement = _arranged.get(measured)
     if arrangement is None:
-        measured = head_distances(answers.results)
         distances = measured.sum if how().smoothed else measured.mean
         arrangement = Arranged(
             divergences=measured, distances=distances, plane=head_plane(distances), tree=head_tree(distances)
         )
-        _arranged.put(question, arrangement, 3 * distances.nbytes)
+        _arranged.put(measured, arrangement, 3 * distances.nbytes)
     return arrangement
 
 
 def kept_distances(visit: Visit) -> HeadDistances | None:
     """Mean distances over the texts of the page for the card of a head, if they need no pass; None otherwise."""
     compared = replace(visit, texts=compared_texts(visit.texts))
-    answers = kept(compared, distance_question(DistanceSettings()), compared.texts)
-    if answers is None:
-        return None
-    request = (compared.engine, compared.texts, compared.settings, policy())
-    distances = _measured.get(request)
-    if distances is None:
-        distances = head_distances(answers.results)
-        _measured.put(request, distances, 2 * distances.mean.nbytes)
-    return distances
+    found = kept_finding(compared, SIMILARITY_ANALYSIS, SIMILARITY_ANALYSIS.settings)
+    return None if found is None else found.finding

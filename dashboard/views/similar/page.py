@@ -11,9 +11,9 @@ import streamlit as st
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
 from attention_sieve.core.similarity.layout import groups
-from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.surface.behaviours import behaviours
 from attention_sieve.core.surface.key_kinds import SurfaceSettings
 from attention_sieve.core.surface.question import surface_question
@@ -24,7 +24,7 @@ from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, policy
+from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, find
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -62,16 +62,16 @@ def _similar() -> None:
     _settings()
     engine, texts = visit.engine, visit.texts
     compared = replace(visit, texts=compared_texts(texts))
-    answers = ask(visit, distance_question(how()), compared.texts)
-    if answers is None:
+    found = find(compared, SIMILARITY_ANALYSIS, how())
+    if found is None:
         return
     state.remember_off(visit.chosen)
-    ask_about_long_texts(answers.too_long)
-    n_layers, n_heads = answers.results[0].relative.shape[:2]
-    if np.isfinite(answers.results[0].relative).any(axis=-1).sum() < 2:
+    ask_about_long_texts(found.too_long)
+    n_layers, n_heads = found.finding.shape
+    if present_heads(found.finding.mean).sum() < 2:
         st.info(wording.NO_SECOND_HEAD)
         return
-    arrangement = arranged(answers, (engine, compared.texts, visit.settings, policy(), how()))
+    arrangement = arranged(found.finding)
     unit = SUM_UNIT if how().smoothed else MEAN_UNIT
     _summary(arrangement, unit, len(texts))
     kinds = _kinds(visit, compared, (n_layers, n_heads))
@@ -105,8 +105,7 @@ def _by_name(names: Sequence[str]) -> dict[str, str]:
 def _facts(choice: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
     return {
         **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
-        "rows smoothed": "yes" if how().smoothed else "no",
-        "most rows of a text": str(how().rows),
+        **SIMILARITY_ANALYSIS.facts(arranged.divergences, how()),
     }
 
 

@@ -85,7 +85,7 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, len(finding.items)),
-            **RELATION_ANALYSIS.facts(finding),
+            **RELATION_ANALYSIS.facts(finding, finding.settings),
         },
     )
     with left:

@@ -1,0 +1,62 @@
+"""The analysis of similarity: how differently any two heads attend, as one value."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Analysis
+from attention_sieve.core.similarity.distances import USUAL_DISTANCES, HeadDistances, head_distances
+from attention_sieve.core.similarity.question import distance_question
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Final = {
+    "layer_a": "layer of a head",
+    "head_a": "its index",
+    "layer_b": "layer of a later head",
+    "head_b": "its index",
+    "divergence": "Jensen-Shannon divergence in nats, 0 to ln 2; mean over the rows of a text, then over texts",
+    "sum": "Jensen-Shannon divergence summed over all rows of all texts; of smoothed rows, what the authors report",
+    "relative_a_b": "Kullback-Leibler divergence in nats of a from b; empty for heads of different layers",
+    "relative_b_a": "the same of b from a",
+}
+"""What each column of the table holds."""
+
+
+def distance_table(distances: HeadDistances) -> "pd.DataFrame":
+    """Every pair of different heads once, within and across layers, with COLUMNS."""
+    import pandas as pd  # which the first page does without
+
+    n_layers, n_heads = distances.shape
+    a, b = np.triu_indices(n_layers * n_heads, k=1)
+    (layer_a, head_a), (layer_b, head_b) = divmod(a, n_heads), divmod(b, n_heads)
+    same = layer_a == layer_b
+    return pd.DataFrame(
+        {
+            "layer_a": layer_a,
+            "head_a": head_a,
+            "layer_b": layer_b,
+            "head_b": head_b,
+            "divergence": distances.mean[layer_a, head_a, layer_b, head_b],
+            "sum": distances.sum[layer_a, head_a, layer_b, head_b],
+            "relative_a_b": np.where(same, distances.relative[layer_a, head_a, head_b], np.nan),
+            "relative_b_a": np.where(same, distances.relative[layer_a, head_b, head_a], np.nan),
+        }
+    )
+
+
+SIMILARITY_ANALYSIS: Final = Analysis(
+    name="similarity",
+    settings=USUAL_DISTANCES,
+    items=lambda texts, _: texts,
+    question=distance_question,
+    judge=lambda _, answers, __: head_distances(answers),
+    table=distance_table,
+    columns=COLUMNS,
+    facts=lambda _, settings: settings.facts,
+)
+"""How differently any two heads attend: Jensen-Shannon divergences of their rows.
+
+Source: Clark et al. 2019, section 6.
+"""
