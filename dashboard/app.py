@@ -58,7 +58,6 @@ if first_screen_is_drawn():
 above = st.container()
 if is_led:
     with above:
-        import_module("attention_sieve.dashboard.views.lessons.presenting").lay_out()
         import_module("attention_sieve.dashboard.views.lessons.panel").elsewhere()
 controls.sidebar()
 downloads.begin_page()

@@ -3,8 +3,9 @@
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
 adds these things, which have to be there before anything is drawn:
 
-- A style sheet that lays out the first screen and reserves space in it. Streamlit lets each widget grow once its code
-  has arrived, which would move everything below it.
+- Style sheets that lay out the first screen and the panel of a lesson, and reserve space in them. Streamlit lets each
+  widget grow once its code has arrived, which would move everything below it.
+- The style sheet of Present, and a script that applies it as long as the address asks for it.
 - The names of the scripts that the first grid waits for. Chromium would otherwise request them only after it has been
   told which widgets there are; this way it fetches them meanwhile.
 - A script that keeps one entry per page in the browser's history. Streamlit makes a new one whenever the app writes a
@@ -75,8 +76,8 @@ PAGES: Final = {
 """Address of each page that this server has, by that address and by a title that differs from it."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
-ROOM: Final = ("room.css", "phone.css")
-"""Style sheets that lay out the first screen, in this order."""
+ROOM: Final = ("room.css", "phone.css", "lesson.css")
+"""Style sheets that lay out the first screen and the panel of a lesson, in this order."""
 SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "visited.js")
 """Scripts of the page around everything that Streamlit draws."""
 
@@ -97,7 +98,8 @@ def first_page() -> str:
         if name not in page
     ]
     scripts = [f"<script>\n{(_WEB / name).read_text('utf-8')}</script>" for name in SCRIPTS]
-    added = (*links, f"<style>\n{room}</style>", *scripts, "</head>")
+    present = f'<style id="present" media="not all">\n{(_WEB / "present.css").read_text("utf-8")}</style>'
+    added = (*links, f"<style>\n{room}</style>", present, *scripts, "</head>")
     return page.replace("</head>", "\n".join(added), 1)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from operator import lt
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -25,7 +24,6 @@ from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD, lang
 from attention_sieve.dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
 
-_STYLE: Final = Path(__file__).with_name("lesson.css")
 NUMBER: Final = "guessed number"
 SWITCHES_ABOVE_ARCS: Final = ":root { --arc-switches: flex !important; }"
 """Style that shows them in Present, too."""
@@ -42,8 +40,8 @@ def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
     Returns: what the step shows beside the grid.
     """
     with container.container(key="lesson", border=True):
-        switches = SWITCHES_ABOVE_ARCS if "special tokens" in course.step_now().speaks_of else ""
-        st.html(f"<style>{_STYLE.read_text('utf-8')}{switches}</style>")
+        if "special tokens" in course.step_now().speaks_of:
+            st.html(f"<style>{SWITCHES_ABOVE_ARCS}</style>")
         return _panel(inputs)
 
 
@@ -52,6 +50,7 @@ def _panel(inputs: StepInputs) -> Beside:
     steps = steps_of(lesson)
     step = steps[index]
     _head(lesson, index)
+    presenting.class_code()
     if step.name == CHECK:
         _check(lesson)
         return Beside()
@@ -137,12 +136,14 @@ def elsewhere() -> None:
     if current is None:
         if state.is_presenting():
             presenting.button()
+            presenting.class_code()
         return
     with st.container(horizontal=True, vertical_alignment="center", key="lesson elsewhere"):
         st.markdown(say(language(), "elsewhere", number=current[0]), width="content")
         st.button(say(language(), "to_lesson"), key="to lesson", on_click=course.enter, args=current, type="tertiary")
         st.button(say(language(), "leave"), key="leave lesson", on_click=course.leave, type="tertiary")
         presenting.button()
+        presenting.class_code()
 
 
 def _head(lesson: int, index: int) -> None:

@@ -1,8 +1,6 @@
-"""Presenting: large type and no sidebar, for a projector."""
+"""Presenting, for a projector: the button, and the code of the class. `dashboard/web/present.css` lays it out."""
 
 from html import escape
-from pathlib import Path
-from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 import segno
@@ -14,20 +12,12 @@ from attention_sieve.dashboard.views.lessons.content import say
 from attention_sieve.dashboard.views.lessons.course import language
 from attention_sieve.dashboard.views.lessons.plans import steps_of
 
-_STYLE: Final = Path(__file__).with_name("present.css")
 
-
-def lay_out() -> None:
-    """Apply the layout for a projector while presenting, with the code of the class in a corner."""
-    if not state.is_presenting():
+def class_code() -> None:
+    """Draw the code of the class while presenting, large, and a QR code of the link to this step in it."""
+    code = tally.code_now()
+    if not state.is_presenting() or not code:
         return
-    st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
-    if code := tally.code_now():
-        _corner(code)
-
-
-def _corner(code: str) -> None:
-    """The code of the class, large, and a QR code of the link to this step in it."""
     lesson, index = course.now() or (1, 0)
     picture = segno.make(link_of_class(code, lesson, index), micro=False, error="l")
     drawn = picture.svg_data_uri(scale=4, border=2, dark="#000", light="#fff")

@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote_plus
 
+import pytest
 from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import (
@@ -419,3 +420,14 @@ def test_words_first_finds_the_planted_head(visit, planted_checkpoint):
     expect(cell(page, 0, 1)).to_have_attribute("aria-selected", "true")
     expect_accessible(page, ".st-key-word-links")
     expect_fits(page)
+
+
+@pytest.mark.parametrize("size", [(853, 1000), (1280, 720), (390, 844)])
+def test_the_hint_about_enter_covers_no_line_of_the_text(visit, size):
+    page = visit("/", **dict(zip(("width", "height"), size)))
+    box = page.get_by_role("textbox", name="Your texts")
+    box.fill("The keys to the old cabinet that my brother lost in the garden of our neighbours are on the table again.")
+    hint = page.locator(".st-key-text [data-testid=InputInstructions]")
+    expect(hint).to_be_visible()
+    text_ends = box.evaluate("box => box.getBoundingClientRect().bottom - parseFloat(getComputedStyle(box).paddingBottom)")
+    assert hint.bounding_box()["y"] >= text_ends - 1

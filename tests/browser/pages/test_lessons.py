@@ -10,7 +10,7 @@ import pytest
 from looks import darken, expect_accessible, expect_fits, expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
-from steps import arcs, cell, chosen, grid_of, links, settle, steady, tokens, type_texts, wait_for
+from steps import arcs, cell, chosen, grid_of, links, settle, shifted, steady, tokens, type_texts, wait_for
 
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.dashboard.views.lessons.content import ENGLISH
@@ -494,6 +494,69 @@ def test_presented_grid_and_arcs_stand_whole_side_by_side(visit):
     press(page, "End presenting")
     expect(page.get_by_test_id("stHeader")).to_be_visible()
     at_step(page, 1)
+    press(page, "Present")
+    expect(page.get_by_test_id("stHeader")).to_be_hidden()
+    at_step(page, 1)
+
+
+def test_words_without_a_pinned_one_are_large_enough_targets_on_a_projector(visit):
+    page = visit(f"/?lesson=3&step=3&present=1&text={quote_plus(OWN)}", **PROJECTED[1])
+    at_step(page, 3)
+    expect(arcs(page)).to_be_visible()
+    expect_accessible(page)
+
+
+def opened(lesson, place, extras=""):
+    """Link to a step of a lesson, from 1, with a prediction where it answers one."""
+    steps = steps_of(lesson)
+    page = steps[place - 1].page.replace("inspect", "")
+    said = f"&said={SAID[steps[place - 2].asks]}" if steps[place - 1].reveals else ""
+    return f"/{page}?lesson={lesson}&step={place}&present=1{said}{extras}"
+
+
+SAID = {"word": "4", "head": "1-8", "number": "20"}
+"""A prediction of each kind, as links write it."""
+
+
+@pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
+def test_a_link_to_a_step_in_present_moves_little_while_it_opens(visit, lesson, tuned_checkpoint):
+    pair = f"&with={tuned_checkpoint}" * (lesson == 6)
+    for place in range(1, len(steps_of(lesson)) + 1):
+        page = visit(opened(lesson, place, pair), **PROJECTED[1])
+        at_step(page, place)
+        assert shifted(page) <= 0.1, place
+        page.close()
+
+
+CLASS_CODE = "[class*=st-key-class-code]"
+BENEATH = """(elements, [code, { x, y, width, height }]) => elements
+    .map((element) => [element, element.getBoundingClientRect()])
+    .filter(([element, box]) => element.checkVisibility({ visibilityProperty: true }) && !element.closest(code)
+        && box.left < x + width && x < box.right && box.top < y + height && y < box.bottom)
+    .map(([element]) => element.outerHTML.slice(0, 100))"""
+"""Which elements lie beneath a box."""
+
+
+@pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
+def test_the_code_of_a_class_covers_nothing_and_leaves_the_grid_whole(visit, lesson, tuned_checkpoint):
+    page = visit("/lessons")
+    press(page, "Make a class code")
+    code = re.search("class=([A-Z0-9]{6})", page.get_by_test_id("stCode").inner_text())[1]
+    extras = f"&class={code}" + f"&with={tuned_checkpoint}" * (lesson == 6)
+    for place, step in enumerate(steps_of(lesson), start=1):
+        if not (step.asks or step.reveals):
+            continue
+        page = visit(opened(lesson, place, extras), **PROJECTED[1])
+        at_step(page, place)
+        for size in (*PROJECTED, {"width": 1440, "height": 900}, {"width": 390, "height": 844}):
+            page.set_viewport_size(size)
+            settle(page)
+            expect(page.locator(CLASS_CODE)).to_contain_text(code)
+            box = page.locator(CLASS_CODE).bounding_box()
+            inked = page.locator("h1, p, li, img, canvas, button, input, textarea, [role=gridcell], [role=option]")
+            assert inked.evaluate_all(BENEATH, [CLASS_CODE, box]) == [], (place, size)
+            if size["width"] > size["height"] and lesson < 6:
+                expect_whole(page, grid_of(page))
 
 
 def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, tuned_checkpoint):
@@ -541,12 +604,7 @@ def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_cla
     expect(panel(pupil).get_by_role("img", name="Guesses and how many: 7: 1. The answer: 41.")).to_be_visible()
     said = panel(pupil).locator(".st-key-class-said")
     assert said.bounding_box()["height"] <= 60
-    projected = visit(f"{pupil.url}&present=1", **PROJECTED[1])
-    at_step(projected, 4)
-    code = projected.locator(".st-key-class-code-at-an-answer")
-    expect(code).to_be_visible()
-    grid = grid_of(projected).bounding_box()
-    assert code.bounding_box()["y"] >= grid["y"] + grid["height"], "the code covers squares of the answer"
+    assert said.evaluate("each => each.scrollHeight <= each.clientHeight"), "the numbers below the line are cut"
     press(pupil, "Back")
     press(pupil, "Back")
     press(pupil, "Back")
