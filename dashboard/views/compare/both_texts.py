@@ -62,7 +62,8 @@ def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
         if attentions[0].overview is not None:
             move_window(focus.pair.engines[0], text, attentions[0], attentions[0].overview, heads)
         _controls(aligned, heads)
-        left, middle, right = thirds()
+        with st.container(key="both texts"):
+            left, middle, right = thirds()
         for column, letter, name, prediction, attention in zip(
             (left, middle), "ab", focus.names, predictions, (aligned.a, aligned.b)
         ):

@@ -521,7 +521,9 @@ SAID = {"word": "4", "head": "1-8", "number": "20"}
 @pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
 def test_a_link_to_a_step_in_present_moves_little_while_it_opens(visit, lesson, tuned_checkpoint):
     pair = f"&with={tuned_checkpoint}" * (lesson == 6)
-    for place in range(1, len(steps_of(lesson)) + 1):
+    for place, step in enumerate(steps_of(lesson), start=1):
+        if place > 1 and not (step.asks or step.reveals):
+            continue
         page = visit(opened(lesson, place, pair), **PROJECTED[1])
         at_step(page, place)
         assert shifted(page) <= 0.1, place
