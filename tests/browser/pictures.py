@@ -21,7 +21,7 @@ SHOTS = (
     ("similar-light", "/similar?head=5-3", "light", 1590),
     ("compare-light", "/compare?with=movie-reviews", "light", 2000),
     ("importance-light", "/importance", "light", 1000),
-    ("knowledge-light", "/knowledge", "light", 1000),
+    ("knowledge-light", "/knowledge?sample+task=tense", "light", 1000),
     ("roles-dark", "/roles?head=1-8", "dark", 950),
 )
 PROBED = ("tense", "subject_number", "object_number", "coordination_inversion")
