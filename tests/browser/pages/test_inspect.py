@@ -431,3 +431,15 @@ def test_the_hint_about_enter_covers_no_line_of_the_text(visit, size):
     expect(hint).to_be_visible()
     text_ends = box.evaluate("box => box.getBoundingClientRect().bottom - parseFloat(getComputedStyle(box).paddingBottom)")
     assert hint.bounding_box()["y"] >= text_ends - 1
+
+
+def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
+    page = visit("/", reader="new", width=1280, height=720)
+    page.get_by_role("button", name="Skip: straight to the tool").click()
+    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(page.get_by_role("button", name="Lesson: what is a head?")).to_be_visible()
+    for width in (1280, 1100, 1024):
+        page.set_viewport_size({"width": width, "height": 720})
+        expect_fits(page)
+        assert page.get_by_role("textbox", name="Your texts").bounding_box()["width"] > 100

@@ -372,6 +372,17 @@ def test_page_down_and_page_up_lead_on_and_back_wherever_the_focus_is(visit, pla
     expect_no_error(page)
 
 
+def test_the_focus_is_seen_on_the_page_that_scrolls_and_on_a_link_to_another(visit):
+    page = visit("/roles?lesson=4&step=2&present=1", **PROJECTED[1])
+    at_step(page, 2)
+    for element in (page.get_by_test_id("stMain"), page.get_by_role("link", name=re.compile("^Inspect|Inspect L"))):
+        element.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        expect(element).to_be_focused()
+        expect(element).to_have_css("outline-style", "solid")
+
+
 def test_enter_releases_the_text_box_while_presenting(visit):
     page = visit("/?lesson=3&step=3&present=1", **PROJECTED[1])
     at_step(page, 3)
