@@ -429,8 +429,9 @@ def test_the_hint_about_enter_covers_no_line_of_the_text(visit, size):
     box.fill("The keys to the old cabinet that my brother lost in the garden of our neighbours are on the table again.")
     hint = page.locator(".st-key-text [data-testid=InputInstructions]")
     expect(hint).to_be_visible()
-    text_ends = box.evaluate("box => box.getBoundingClientRect().bottom - parseFloat(getComputedStyle(box).paddingBottom)")
-    assert hint.bounding_box()["y"] >= text_ends - 1
+    space_below = box.evaluate("box => parseFloat(getComputedStyle(box).paddingBottom)")
+    around = box.bounding_box()
+    assert hint.bounding_box()["y"] >= around["y"] + around["height"] - space_below - 1
 
 
 def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
