@@ -510,11 +510,14 @@ def test_presented_grid_and_arcs_stand_whole_side_by_side(visit):
     at_step(page, 1)
 
 
-def test_words_without_a_pinned_one_are_large_enough_targets_on_a_projector(visit):
+def test_words_without_a_pinned_one_are_large_enough_targets_and_all_in_view_on_a_projector(visit):
     page = visit(f"/?lesson=3&step=3&present=1&text={quote_plus(OWN)}", **PROJECTED[1])
     at_step(page, 3)
     expect(arcs(page)).to_be_visible()
     expect_accessible(page)
+    page = visit("/?lesson=1&step=1&present=1", **PROJECTED[1])  # the longest text
+    at_step(page, 1)
+    expect_whole(page, grid_of(page), arcs(page, "L0 H2").locator(".columns"))
 
 
 def opened(lesson, place, extras=""):
