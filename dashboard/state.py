@@ -20,6 +20,8 @@ from attention_sieve.dashboard.link import quoted
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
+CHOSEN_OVER: Final = "head chosen over"
+"""Key of the typed text, perhaps still loading, over which the reader chose the heads; None if the page chose them."""
 SHOWN: Final = "head shown"
 """Key of a page and the head that it selected itself because the reader had chosen none."""
 WITH: Final = "with"
@@ -254,14 +256,16 @@ def chosen_heads(
 
 
 def choose_heads(heads: list[Head]) -> None:
-    """Remember heads across pages and in the link."""
+    """Remember heads across pages and in the link, and over which typed text the reader has chosen them."""
     st.session_state[HEADS] = heads
+    st.session_state[CHOSEN_OVER] = st.session_state.get("text")
     put_in_link(heads)
 
 
 def push_heads(heads: list[Head]) -> None:
     """Choose heads from outside the grid, which then selects them."""
     choose_heads(heads)
+    st.session_state[CHOSEN_OVER] = None
     st.session_state["pushed heads"] = n_pushed() + 1
 
 

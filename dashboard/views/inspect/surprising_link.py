@@ -54,20 +54,22 @@ class _Answer:
 def answer(visit: Visit, screen: OnScreen) -> bool:
     """Choose and pin the most surprising link of a new text, and say what it is. Call it before the grid is drawn.
 
-    Heads that the address names stay chosen; those that the reader has chosen on an earlier text can be restored.
+    Heads that the address names, or that the reader chose while the text was loading, stay chosen; those chosen on an
+    earlier text can be restored.
 
     Returns: whether the answer waits for `measure_habits`.
     """
     text, looked = screen.text, screen.now.looked
-    if link.asks_for([state.HEADS]):
+    last: _Answer | None = st.session_state.get(ANSWERED)
+    is_new = last is None or last.text != text
+    is_chosen = is_new and st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")
+    if stays := is_chosen or link.asks_for([state.HEADS]):
         st.session_state[ANSWERED] = _Answer(text)
     links = _kept_links(visit, looked)
     if links is None:
         return visit.settings.kind in DISTANCES.kinds
-    last: _Answer | None = st.session_state.get(ANSWERED)
-    if last is None or last.text != text:
-        last = _Answer(text, before=_chosen_before(last))
-        st.session_state[ANSWERED] = last
+    if is_new and not stays:
+        st.session_state[ANSWERED] = _Answer(text, before=_chosen_before(last))
         if links:
             _show(looked, links, 0)
     if links:

@@ -4,6 +4,7 @@ import pytest
 from reading import choose_heads, sent
 from streamlit.testing.v1 import AppTest
 
+from attention_sieve.dashboard.state import CHOSEN_OVER
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text import wording as story_wording
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
@@ -77,6 +78,21 @@ def test_running_the_page_again_leaves_what_the_reader_has_chosen_since(app):
     choose_heads(at, (5, 2))
     assert arcs(at)[0] == ["L5 H2"]
     assert button(at, "show link") is not None
+
+
+def test_a_head_that_is_chosen_while_a_text_loads_stays_and_the_next_text_is_answered(app):
+    at = app("inspect")
+    at.session_state["head"], at.session_state[CHOSEN_OVER] = [(5, 2)], BROTHER  # as a click does before the run
+    at.text_area(key="text").set_value(BROTHER)
+    choose_heads(at, (5, 2))
+    assert arcs(at)[0] == ["L5 H2"]
+    assert said(at)[0].startswith("**L2 H4** gives ")
+    button(at, "show link").click().run()
+    assert arcs(at) == (["L2 H4"], "his")
+    enter(at, "The dog that the cats chased was tired.")
+    assert arcs(at)[0] != ["L2 H4"]
+    enter(at, BROTHER)
+    assert arcs(at) == (["L2 H4"], "his")
 
 
 def test_a_story_has_its_own_head_and_back_from_its_example_the_text_is_answered_again(app):
