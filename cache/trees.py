@@ -68,11 +68,12 @@ class Trees:
         """The trees that are in memory, in the store, or in the texts' files."""
         trees = {text: tree for text in texts if (tree := self._recent.get(text)) is not None}
         gold = [text for text in dict.fromkeys(texts) if text.heads is not None and text not in trees]
-        keys = {tree_key(text): text for text in texts if text.heads is None and text not in trees}
-        stored = {keys[key]: _unpacked(arrays) for key, arrays in self._store.get_many(list(keys)).items()}
-        found = stored | dict(zip(gold, dependencies(gold), strict=True))
-        self._remember(found)
-        return trees | found
+        keys = {text: tree_key(text) for text in texts if text.heads is None and text not in trees}
+        stored = self._store.get_many(list(dict.fromkeys(keys.values())))  # texts of two documents may share a key
+        kept = {text: _unpacked(stored[key]) for text, key in keys.items() if key in stored}
+        kept |= zip(gold, dependencies(gold), strict=True)
+        self._remember(kept)
+        return trees | kept
 
     def _remember(self, trees: dict[Text, Dependencies]) -> None:
         for text, tree in trees.items():

@@ -1,5 +1,7 @@
 """Trees of texts through the store: equal to the parser's, parsed once, and never those of a file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,7 +66,16 @@ def test_no_words_are_stored(store):
 
 def test_nothing_is_parsed_before_a_tree_is_read(store, monkeypatch):
     monkeypatch.setattr(relations, "_parsed_trees", refuse)
-    Trees(store).of(TEXTS)
+    trees = Trees(store).of(TEXTS)
+    with pytest.raises(AssertionError, match="nothing needs the parser"):
+        next(trees)
+
+
+def test_the_same_text_in_two_documents_is_kept_for_both(store):
+    both = (replace(TEXTS[0], document="a"), replace(TEXTS[0], document="b"))
+    expected = list(Trees(store).of(both))
+    for tree, other in zip(Trees(store).kept(both), expected, strict=True):
+        check(tree, other)
 
 
 def test_a_reader_who_stops_keeps_what_was_parsed(store):
