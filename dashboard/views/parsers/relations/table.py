@@ -22,15 +22,17 @@ RELATION: Final = "relation"
 WAY: Final = "way"
 TABLE: Final = "relation table"
 DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.items()}
-ON_HALVES: Final = (
-    *("held_out", "held_out_low", "held_out_high", "held_out_design_effect", "gain", "held_out_heads", "random"),
-)
+HELD_OUT: Final = ("held_out", "held_out_low", "held_out_high")
+ON_HALVES: Final = (*HELD_OUT, "held_out_design_effect", "held_out_heads", "gain", "random")
 """Columns that need texts that can be split into halves."""
 PERCENT: Final = "%.1f%%"
-SHARES: Final = ("held_out", "held_out_low", "held_out_high", "accuracy", "baseline", "random")
-FORMATS: Final = {
-    **dict.fromkeys(SHARES, PERCENT),
-    **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g", "held_out_design_effect": "%.1f"},
+SHARES: Final = (*HELD_OUT, "accuracy", "baseline", "random")
+FORMATS: Final = dict.fromkeys(SHARES, PERCENT) | {
+    "cases": "localized",
+    "offset": "%+d",
+    "gain": "%+.1f",
+    "p": "%.2g",
+    "held_out_design_effect": "%.1f",
     "times_others": "%.1f",
 }
 

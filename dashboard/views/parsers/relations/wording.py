@@ -99,7 +99,8 @@ LABELS: Final = {
 HELP: Final = COLUMNS | {
     "gain": "held-out accuracy minus the baseline, in points",
     "random": "held-out accuracy with random weights",
-    "name": "the most accurate head on all texts, among those with more than from everywhere if there are any",
+    "name": "the most accurate head on all texts, among those that give the right word significantly more attention "
+    f"than other words do, and at least {LEAST_TIMES:g} times as much, if there are any",
     "accuracy": "share right on all texts, on which the head was also chosen, so this is too optimistic",
 }
 """What they hold."""
