@@ -5,13 +5,17 @@ all of it again. So the selection comes from the browser, and a selection set by
 changes only when the component is mounted or its `reset` value changes.
 
 Of several linked components, the browser still sends the old selection of those that Python has just changed. So each
-reports with its selection the number of the last push it has received, and reports for earlier pushes are ignored.
+reports with its selection the number of the last push it has received, and reports for earlier pushes are ignored;
+unless the reader made the selection while the push was on its way, which the time of it tells.
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import streamlit as st
+
+_OVERTAKEN: Final = object()
+"""Differs from every `reset`."""
 
 
 def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, Any]:
@@ -53,6 +57,29 @@ def selected(state: object, field: str, count: int) -> Any:
     if isinstance(value, Mapping) and "rev" in value:
         return value.get("value") if value["rev"] == count else None
     return value
+
+
+def late_choice(key: str, field: str, count: int) -> Any:
+    """What the reader has just selected in a view that did not know of the last push; None if there is nothing.
+
+    Whatever Python selects next is pushed, as the view will have taken the last push in place of it. Call it once for
+    every report, as it remembers the time of the last one.
+
+    Args:
+        key, field, count: as for `selected`; a report is `{"rev": ..., "value": ..., "at": milliseconds}`.
+    """
+    state = st.session_state.get(key)
+    report = state.get(field) if isinstance(state, Mapping) else None
+    at = report.get("at") if isinstance(report, Mapping) else None
+    if not isinstance(at, int) or at <= st.session_state.get(f"{key}:at", 0):
+        return None
+    st.session_state[f"{key}:at"] = at
+    if report.get("rev") == count:
+        return None
+    memory = f"{key}:pushed"
+    _, pushed, _ = st.session_state[memory]
+    st.session_state[memory] = (count, pushed, _OVERTAKEN)
+    return report.get("value")
 
 
 def _current(key: str, field: str, count: int, pushed: Any) -> Any:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.packing import as_text
-from attention_sieve.dashboard.components.selection import push, selected
+from attention_sieve.dashboard.components.selection import late_choice, push, selected
 from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 
@@ -68,8 +68,13 @@ def choose(
 
     def handle_change() -> None:
         state = st.session_state.get(key)
-        if on_change is not None and selected(state, "chosen", rev) is not None:
+        late = late_choice(key, "chosen", rev)
+        if on_change is None:
+            return
+        if selected(state, "chosen", rev) is not None:
             on_change(chosen_heads(state, layers, heads, rev))
+        elif late is not None:
+            on_change(_within(late, layers, heads))
 
     shape = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
     state = mount(

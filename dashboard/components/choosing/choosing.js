@@ -131,7 +131,7 @@ class HeadGrid {
     const { key, rev } = this.data;
     remembered.set(key, { rev, chosen });
     this.paint();
-    this.send({ rev, value: chosen });
+    this.send({ rev, value: chosen, at: Date.now() });
   }
 
   pick(place, adds) {

@@ -444,3 +444,28 @@ def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
         page.set_viewport_size({"width": width, "height": 720})
         expect_fits(page)
         assert page.get_by_role("textbox", name="Your texts").bounding_box()["width"] > 100
+
+
+def test_a_head_that_is_clicked_before_the_answer_to_a_text_arrives_stays_chosen(visit):
+    page, held, is_slow = visit("/"), [], False
+
+    def connect(browser):
+        server = browser.connect_to_server()
+        server.on_message(lambda message: held.append(message) if is_slow else browser.send(message))
+        sockets.append(browser)
+
+    sockets = []
+    page.route_web_socket(re.compile("_stcore/stream"), connect)
+    page.reload()
+    settle(page)
+    is_slow = True
+    type_texts(page, SENTENCE)
+    wait_for(page, lambda: any(b" of its attention to " in message for message in held), bool)
+    cell(page, 5, 11).click()
+    is_slow = False
+    for message in held:
+        sockets[-1].send(message)
+    expect(arcs(page, "L5 H11")).to_be_visible()
+    settle(page)
+    expect(cell(page, 5, 11)).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(re.compile("[?&]head=5-11(&|$)"))
