@@ -195,7 +195,8 @@ def _form() -> None:
     with left:
         labelled = labelled_texts()
     with right:
-        name = _name(labelled)
+        with st.container():  # whether or not a sentence follows the name, the buttons below keep their place
+            name = _name(labelled)
         buttons = st.container(horizontal=True)
         settings = _settings(buttons, DEFAULTS if labelled is None else default_settings(len(labelled.data.texts)))
         running = training_runs.running()
