@@ -70,7 +70,9 @@ def late_choice(key: str, field: str, count: int) -> Any:
     """
     state = st.session_state.get(key)
     report = state.get(field) if isinstance(state, Mapping) else None
-    at = report.get("at") if isinstance(report, Mapping) else None
+    if not isinstance(report, Mapping):
+        return None
+    at = report.get("at")
     if not isinstance(at, int) or at <= st.session_state.get(f"{key}:at", 0):
         return None
     st.session_state[f"{key}:at"] = at
