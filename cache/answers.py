@@ -7,8 +7,8 @@ from typing import Any, Generic
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.cache.memory import new_number
 from attention_sieve.cache.serving.item_requests import PassResult
-from attention_sieve.cache.store.recent import new_number
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.answering import Finding
 from attention_sieve.core.errors import EveryTextTooLong
@@ -31,8 +31,6 @@ class Answers(Generic[Result]):
     """Index and number of tokens of each text that was left out or cut."""
     n_tokens: tuple[int, ...]
     """Number of tokens of each result's text, as far as it was read."""
-    n_bytes: int
-    """Size of the results in memory."""
     number: int = field(default_factory=new_number, init=False)
     """Identifies these answers in the cache keys of results derived from them, which may outlive them in memory."""
 
@@ -82,7 +80,6 @@ def collected(question: Question[Any, Result], records: Sequence[Record], too_lo
         positions=positions,
         too_long=too_long_texts,
         n_tokens=tuple(records[i].n_tokens - records[i].n_cut for i in positions),
-        n_bytes=sum(array.nbytes for packed in arrays.values() for array in packed.values()),
     )
 
 

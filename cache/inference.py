@@ -6,10 +6,11 @@ Imports torch only if something has to be computed.
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from attention_sieve.cache.answers import Answers, ComparedCorpus, CorpusFinding, collected, collected_pairs
 from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.background_loading import LoadsBehind
 from attention_sieve.cache.serving.batch import output_change_of, prediction_of, swap_output_of
 from attention_sieve.cache.serving.item_requests import (
@@ -27,7 +28,6 @@ from attention_sieve.cache.serving.requests import Report, Sender, Status, is_sh
 from attention_sieve.cache.serving.shares import STOPPED_BYTES, Shares
 from attention_sieve.cache.serving.urgent import UrgentWork
 from attention_sieve.cache.serving.worker import Worker
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import NotKept, Trees
@@ -44,15 +44,6 @@ if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
     from attention_sieve.core.passes.outputs import OutputChange, Prediction
 
-RECENT_BYTES: Final = 16 * 2**20
-"""Size of the in-memory cache of results; changing tau requests the same results again."""
-FINDINGS_BYTES: Final = 96 * 2**20
-"""Size of the in-memory cache of findings, with the answers behind them."""
-RECENT_ALWAYS: Final = 4
-"""Results kept in memory whatever their size, so that the questions of one page about a large corpus all are."""
-OUTPUTS: Final = 256
-"""Number of output changes, of predictions, and of changes from sentence to sentence, that are cached in memory."""
-
 Worked = TypeVar("Worked")
 
 
@@ -62,6 +53,7 @@ class Inference:
     Attributes:
         store: where results are kept.
         trees: of texts, kept there too.
+        memory: of what is computed from these results.
         close: ends all workers; waiting callers get an error. Also called at program exit.
     """
 
@@ -73,6 +65,7 @@ class Inference:
         most_at_once: int | None = None,
         shares: Shares | None = None,
         session: Callable[[], Hashable] = lambda: None,
+        memory: Memory | None = None,
     ) -> None:
         """Begin with nothing loaded.
 
@@ -84,21 +77,17 @@ class Inference:
             shares: how much each session may have computed; None for any amount.
             session: returns the current session, called in that session's thread; sessions get equal shares of a
                 model's time. None where there is none: such a thread counts as a session of its own.
+            memory: keeps what is computed; None for one within the limit of ATTENTION_SIEVE_MEMORY_MB.
 
-        Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
+        Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB or ATTENTION_SIEVE_MEMORY_MB is not a whole number.
         """
-        self.store, self.trees = store, Trees(store)
+        self.store, self.trees, self.memory = store, Trees(store), memory or Memory()
         self._models = models or Models()
         self._most_at_once, self._shares, self._session = most_at_once, shares, session
         self._urgent = UrgentWork()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """Workers by their checkpoint, or by the two that are compared."""
-        self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
-        self._findings: Recent[Hashable, CorpusFinding] = Recent(FINDINGS_BYTES)
-        self._looks = Looks(store)
-        self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
-        self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
-        self._swap_outputs: Recent[Hashable, SwapOutput] = Recent(OUTPUTS)
+        self._looks = Looks(store, self.memory)
         self._loads_behind = LoadsBehind(self._models)
         self._lock = Lock()
         self.close = weakref.finalize(self, _close, self._workers)
@@ -144,7 +133,7 @@ class Inference:
         """
         settings = self._checked(engine, question, settings)
         key = (question, engine, tuple(items), settings, too_long)
-        if (cached := self._recent.get(key)) is not None:
+        if (cached := self.memory.get("answers", key)) is not None:
             return cached
         requests = item_requests(engine, question, items, settings, too_long == "truncate")
         results = self._results((engine,), (settings,), requests, too_long, report)
@@ -166,7 +155,7 @@ class Inference:
         """
         settings = self._checked(engine, question, settings)
         key = (question, engine, tuple(items), settings, too_long)
-        if (cached := self._recent.get(key)) is not None:
+        if (cached := self.memory.get("answers", key)) is not None:
             return cached
         requests = item_requests(engine, question, items, settings, too_long == "truncate")
         stored = self._stored(requests, too_long)
@@ -222,7 +211,7 @@ class Inference:
         question = analysis.question(settings)
         of_pass = self._checked(engine, question, of_pass)
         key = (analysis, engine, texts, settings, of_pass, too_long)
-        if (found := self._findings.get(key)) is not None:
+        if (found := self.memory.get("finding", key)) is not None:
             return found
         try:
             items = analysis.items(texts, self.trees.kept([queries_text(text, of_pass.kind) for text in texts]))
@@ -342,14 +331,13 @@ class Inference:
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
-        key = (engine, text, settings, token)
-        change = self._outputs.get(key)
-        if change is None:
-            change = self._run_on_screen(
+        return self.memory.get_or_put(
+            "output change",
+            (engine, text, settings, token),
+            lambda: self._run_on_screen(
                 engine, text, lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
-            )
-            self._outputs.put(key, change)
-        return change
+            ),
+        )
 
     def prediction(
         self, engine: Engine, text: Text, settings: PassSettings | None = None, *, report: Report | None = None
@@ -364,14 +352,15 @@ class Inference:
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
         pass_settings = engine.settings(settings)
-        cached = self._predictions.get((engine, text, pass_settings))
-        if cached is None:
-            predicted = self._run_on_screen(
-                engine, text, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report
+
+        def predicted() -> "tuple[Prediction | None]":
+            return (
+                self._run_on_screen(
+                    engine, text, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report
+                ),
             )
-            cached = (predicted,)
-            self._predictions.put((engine, text, pass_settings), cached)
-        return cached[0]
+
+        return self.memory.get_or_put("prediction", (engine, text, pass_settings), predicted)[0]
 
     def swap_output(
         self, engine: Engine, texts: tuple[Text, Text], settings: PassSettings | None = None, *, report: Report | None
@@ -386,15 +375,14 @@ class Inference:
         Raises: TextTooLong; AnalysisError of any stage; whatever `report` raises.
         """
         pass_settings = engine.settings(settings)
-        key = (engine, texts, pass_settings)
-        output = self._swap_outputs.get(key)
-        if output is None:
-            longer = max(texts, key=lambda text: len(text.segments[0]))
-            output = self._run_on_screen(
+        longer = max(texts, key=lambda text: len(text.segments[0]))
+        return self.memory.get_or_put(
+            "swap output",
+            (engine, texts, pass_settings),
+            lambda: self._run_on_screen(
                 engine, longer, lambda checkpoint: swap_output_of(checkpoint, texts, pass_settings), report
-            )
-            self._swap_outputs.put(key, output)
-        return output
+            ),
+        )
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits until another thread has.
@@ -508,16 +496,12 @@ class Inference:
     ) -> CorpusFinding[Finding]:
         """The finding of the texts that were not left out."""
         finding = analysis.judge([items[position] for position in answers.positions], answers.results, settings)
-        found = CorpusFinding(finding, answers.positions, answers.too_long)
-        self._findings.put(key, found, answers.n_bytes)
-        return found
+        return self.memory.put("finding", key, CorpusFinding(finding, answers.positions, answers.too_long))
 
     def _remember(
         self, key: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong
     ) -> Answers[Result]:
-        answers = collected(question, records, too_long)
-        self._recent.put(key, answers, answers.n_bytes)
-        return answers
+        return self.memory.put("answers", key, collected(question, records, too_long))
 
 
 def _counting(report: Report, n_kept: int) -> Report:

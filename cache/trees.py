@@ -7,17 +7,18 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.keys import tree_key
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.words import Words
 
-TREES: Final = 20_000
-"""Number of texts whose trees stay in memory: clicks read them again."""
+TREES_BYTES: Final = 64 * 2**20
+"""Limit of the trees in memory, which clicks read again. They have a memory of their own: the thousands of one corpus
+would push out every finding."""
 PARSED_PER_REPORT: Final = 20
 
 
@@ -31,7 +32,7 @@ class Trees:
     def __init__(self, store: Store) -> None:
         """Keep them in a store."""
         self._store = store
-        self._recent: Recent[Text, Dependencies] = Recent(TREES)
+        self._memory = Memory(TREES_BYTES)
 
     def kept(self, texts: Sequence[Text]) -> Iterator[Dependencies]:
         """The tree of each text, without the parser, looked up as the first one is read.
@@ -66,7 +67,7 @@ class Trees:
 
     def _known(self, texts: Sequence[Text]) -> dict[Text, Dependencies]:
         """The trees that are in memory, in the store, or in the texts' files."""
-        trees = {text: tree for text in texts if (tree := self._recent.get(text)) is not None}
+        trees = {text: tree for text in texts if (tree := self._memory.get("tree", text)) is not None}
         gold = [text for text in dict.fromkeys(texts) if text.heads is not None and text not in trees]
         keys = {text: tree_key(text) for text in texts if text.heads is None and text not in trees}
         stored = self._store.get_many(list(dict.fromkeys(keys.values())))  # texts of two documents may share a key
@@ -77,7 +78,7 @@ class Trees:
 
     def _remember(self, trees: dict[Text, Dependencies]) -> None:
         for text, tree in trees.items():
-            self._recent.put(text, tree)
+            self._memory.put("tree", text, tree)
 
 
 def _packed(tree: Dependencies) -> Arrays:

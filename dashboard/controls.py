@@ -1,6 +1,6 @@
 """The sidebar: its widgets, and the checkpoint and texts that they select. No analysis."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, Literal
@@ -10,8 +10,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.shares import Shares
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
@@ -42,8 +42,6 @@ SUGGESTED: Final = (
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
-_uploads: Final[Recent[Hashable, tuple[Text, ...]]] = Recent(16)
-"""Texts of the latest uploads of all readers, by upload and columns."""
 MOST_SHOWN: Final = 100
 """Uploaded texts that the sidebar shows."""
 IN_TAB: Final = " in this tab"
@@ -53,12 +51,17 @@ IN_TAB: Final = " in this tab"
 @st.cache_resource(show_spinner=False)
 def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
-    store = Store()
+    store, kept = Store(), Memory(session=_reader)
     if not public.is_public():
-        return Inference(store, session=_session)
+        return Inference(store, session=_session, memory=kept)
     forget_from_now_on(store)
     shares = Shares(public.share(store.limit_bytes), _session)
-    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=_session)
+    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=_session, memory=kept)
+
+
+def memory() -> Memory:
+    """The memory of this process: what is computed from answers or read from uploads, shared by all sessions."""
+    return inference().memory
 
 
 def give_way() -> None:
@@ -71,6 +74,15 @@ def _session() -> str | None:
     """Id of the Streamlit session whose script runs in this thread."""
     context = get_script_run_ctx()
     return None if context is None else context.session_id
+
+
+class _Reader:
+    """The reader of a session, which is gone when the session is."""
+
+
+def _reader() -> _Reader | None:
+    """The reader of the Streamlit session whose script runs in this thread."""
+    return None if get_script_run_ctx() is None else st.session_state.setdefault("reader", _Reader())
 
 
 def _mark_out_of_reach() -> None:
@@ -421,5 +433,5 @@ def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Te
 def _read_upload(
     file_id: str, name: str, content: Callable[[], bytes], columns: tuple[str, ...] | None
 ) -> tuple[Text, ...]:
-    """Cached by upload and columns."""
-    return _uploads.get_or_put((file_id, name, columns), lambda: read_file(name, content(), columns))
+    """Kept by upload and columns."""
+    return memory().get_or_put("upload", (file_id, name, columns), lambda: read_file(name, content(), columns))

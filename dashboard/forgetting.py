@@ -1,6 +1,6 @@
 """Deletes the texts of a public server's visitors, and everything computed from them, after public.HOURS_KEPT hours.
 
-What is read from uploads and what is computed of texts lies in memories of the class `Recent`; words of texts also lie
+What is read from uploads and what is computed of texts lies in memories of the class `Memory`; words of texts also lie
 in some results of the store. Uploads, and what a page remembers, go with their session, as Streamlit ends it.
 """
 
@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Final
 from weakref import ReferenceType, ref
 
-from attention_sieve.cache.store.recent import forget_everywhere
+from attention_sieve.cache.memory import forget_everywhere
 from attention_sieve.cache.store.store import Store
 from attention_sieve.dashboard.public import HOURS_KEPT
 

@@ -1,6 +1,5 @@
 """Keeps loaded checkpoints in memory, within a budget."""
 
-import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -12,6 +11,7 @@ from typing import Final
 from safetensors import SafetensorError
 
 from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from attention_sieve.cache.serving.trust import check_by_trial
@@ -53,7 +53,10 @@ class Models:
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
-        self._budget = _budget_from_environment() if budget_bytes is None else budget_bytes
+        if budget_bytes is None:
+            advice = "4096, or remove it to let checkpoints take half of the memory"
+            budget_bytes = limit_from("ATTENTION_SIEVE_MODELS_MB", advice)
+        self._budget = budget_bytes
         self._held: OrderedDict[Engine, _Held] = OrderedDict()
         """The least recently used first."""
         self._loads: dict[Engine, Future] = {}
@@ -167,13 +170,3 @@ def _expected_bytes(engine: Engine) -> int:
     except SafetensorError:
         # Loading reports what is wrong with such a file.
         return sum(path.stat().st_size for path in engine.files.folder.glob(WEIGHT_FILES))
-
-
-def _budget_from_environment() -> int | None:
-    megabytes = os.environ.get("ATTENTION_SIEVE_MODELS_MB", "")
-    if megabytes and not (megabytes.isascii() and megabytes.isdigit()):
-        raise AnalysisError(
-            f"ATTENTION_SIEVE_MODELS_MB is {megabytes!r}, which is not a whole number of megabytes. "
-            "Set it to a number such as 4096, or remove it to let checkpoints take half of the memory."
-        )
-    return int(megabytes) * 2**20 if megabytes else None

@@ -4,7 +4,6 @@ A store never prevents a result: if its file is damaged, of a newer version or c
 without it and `Store.warning` says so. Arrays are stored as safetensors bytes, which cannot execute code when read.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,10 +14,10 @@ from weakref import finalize
 
 import numpy as np
 
+from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.connection import Access, set_aside, without_waiting
 from attention_sieve.core.checkpoints.folders import program_folder
-from attention_sieve.core.errors import AnalysisError
 
 DEFAULT_MEGABYTES: Final = 2048
 LARGEST_SHARE: Final = 0.5
@@ -228,10 +227,5 @@ def limit_from_environment() -> int:
     Raises:
         AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
     """
-    megabytes = os.environ.get("ATTENTION_SIEVE_CACHE_MB") or str(DEFAULT_MEGABYTES)
-    if not (megabytes.isascii() and megabytes.isdigit()):
-        raise AnalysisError(
-            f"ATTENTION_SIEVE_CACHE_MB is {megabytes!r}, which is not a whole number of megabytes. "
-            f"Set it to a number such as {DEFAULT_MEGABYTES}, to 0 to keep nothing, or remove it."
-        )
-    return int(megabytes) * 2**20
+    limit = limit_from("ATTENTION_SIEVE_CACHE_MB", f"{DEFAULT_MEGABYTES}, to 0 to keep nothing, or remove it")
+    return DEFAULT_MEGABYTES * 2**20 if limit is None else limit

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.cache.answers import Answers
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
 from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
 from attention_sieve.core.roles.measures import RoleScores, Scale, ScoreSettings, TextMeasures, role_scores
@@ -18,6 +16,7 @@ from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_inte
 from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import ask, kept
@@ -29,14 +28,6 @@ Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""
 Measured = tuple[Answers[TextMeasures], ...]
 """Measures of the same texts, by the roles that are stored together."""
-RESAMPLES_BYTES: Final = 64 * 2**20
-"""Limit for resamples in memory, for all readers: moving tau needs the same ones again."""
-TRUST_BYTES: Final = 16 * 2**20
-"""Limit for stability and intervals in memory: a click needs the same ones again."""
-JUDGED_BYTES: Final = 32 * 2**20
-"""Limit for scores and tests in memory, for all readers: every run of a page needs the same ones again."""
-JUDGED_ALWAYS: Final = 4
-"""Number of results kept whatever their size: a reader of a large corpus alternates between a few settings."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,36 +74,25 @@ class Corpus:
         """Share of resamples of the texts in which each label stays; None where evidence decides."""
         if self.bets is not None:
             return None
-        key = (self.key, self.tests.settings)
-        shares = _stability.get(key)
-        if shares is None:
-            drawn = _drawn.get(self.key)
-            if drawn is None:
-                drawn = resamples(self.scored.scores, self.scored.uniform)
-                _drawn.put(self.key, drawn, drawn.n_bytes)
-            shares = stability(self.tests, drawn)
-            _stability.put(key, shares, shares.nbytes)
-        return shares
+        return memory().get_or_put(
+            "stability", (self.key, self.tests.settings), lambda: stability(self.tests, self._resamples())
+        )
+
+    def _resamples(self) -> Resamples:
+        """Kept too: moving tau needs the same ones again."""
+        return memory().get_or_put("resamples", self.key, lambda: resamples(self.scored.scores, self.scored.uniform))
 
     def with_intervals(self) -> HeadTests:
         """The tests with the intervals that are shown, which take longer than the tests; evidence has none."""
         if self.bets is not None:
             return self.tests
-        key = (self.key, self.tests.settings.alpha)
-        ends = _ends.get(key)
-        if ends is None:
-            tests = with_syntactic_intervals(self.tests, self.scored.scores)
-            ends = tests.low, tests.high
-            _ends.put(key, ends, 2 * tests.low.nbytes)
-        return replace(self.tests, low=ends[0], high=ends[1])
+        low, high = memory().get_or_put("intervals", (self.key, self.tests.settings.alpha), self._ends)
+        return replace(self.tests, low=low, high=high)
 
-
-_drawn: Final[Recent[Hashable, Resamples]] = Recent(RESAMPLES_BYTES)
-_stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Recent(TRUST_BYTES)
-_ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
-"""Ends of the intervals, which do not depend on tau."""
-_judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
-_matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
+    def _ends(self) -> tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]]:
+        """Ends of the intervals, which do not depend on tau."""
+        tests = with_syntactic_intervals(self.tests, self.scored.scores)
+        return tests.low, tests.high
 
 
 def corpus(visit: Visit) -> Corpus | None:
@@ -136,11 +116,11 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
     if pairs is None:
         return None
     direction, criterion = choice.score_settings.direction, choice.criterion
-    tests = _matched.get((pairs, direction, criterion))
-    if tests is None:
-        tests = matched_tests(pairs.results, direction, criterion)
-        _matched.put((pairs, direction, criterion), tests, tests.n_bytes + pairs.n_bytes)  # the key keeps the pairs
-    return tests
+    return memory().get_or_put(
+        "matched tests",
+        (pairs.number, direction, criterion),
+        lambda: matched_tests(pairs.results, direction, criterion),
+    )
 
 
 def _tested(visit: Visit, asking: Asking) -> Corpus | None:
@@ -178,12 +158,16 @@ def judged(measured: Measured, choice: Choice, counts: Measured | None = None) -
         counts: of the texts that evidence counts; None for the same ones.
     """
     counts, decides = counts or measured, ledger.decides(choice)
-    key = (measured, counts, decides, choice.score_settings, choice.criterion)
-    tested = _judged.get(key)
-    if tested is None:
-        tested = _judge(measured, counts if decides else None, choice)
-        _judged.put(key, tested, tested.scores.nbytes + sum(part.n_bytes for part in (*measured, *counts)))
-    return tested
+    numbers = (_numbers(measured), _numbers(counts))
+    return memory().get_or_put(
+        "corpus",
+        (*numbers, decides, choice.score_settings, choice.criterion),
+        lambda: _judge(measured, counts if decides else None, choice),
+    )
+
+
+def _numbers(measured: Measured) -> tuple[int, ...]:
+    return tuple(part.number for part in measured)
 
 
 def _judge(measured: Measured, counts: Measured | None, choice: Choice) -> Corpus:
@@ -196,7 +180,7 @@ def _judge(measured: Measured, counts: Measured | None, choice: Choice) -> Corpu
     else:
         tests = role_tests(scored.scores, scored.roles, criterion, scored.uniform)
     return Corpus(
-        key=(tuple(part.number for part in measured), settings),
+        key=(_numbers(measured), settings),
         scored=scored,
         tests=tests,
         scale=settings.scale,

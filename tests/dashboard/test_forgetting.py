@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from traces import traces
 
-from attention_sieve.cache.store.recent import Recent
+from attention_sieve.cache.memory import Memory
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.forgetting import EVERY, forget
 from attention_sieve.dashboard.views.importance import wording as importance_wording
@@ -93,7 +93,7 @@ def test_no_text_of_a_visitor_is_left_after_the_hours(app, store, public_server,
     assert traces(WORDS)
     forget(public_server.store, time.time() + 3600 * public.HOURS_KEPT - EVERY + 1)
     assert traces(WORDS) == []
-    assert all(each.size == 0 for each in gc.get_objects() if type(each) is Recent)
+    assert all(each.size == 0 for each in gc.get_objects() if type(each) is Memory)
     assert b"porcelain" not in b"".join(path.read_bytes() for path in store.glob("results.sqlite*"))
 
 

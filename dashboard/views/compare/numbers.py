@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +10,7 @@ from jaxtyping import Float
 from attention_sieve.cache.answers import Answers, ComparedCorpus
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.recent import Recent, new_number
+from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
@@ -20,15 +19,12 @@ from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files.provenance import comparison_facts
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.state import Choice, chosen_heads
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
-
-SCORED_BYTES: Final = 256 * 2**20
-TESTED_BYTES: Final = 64 * 2**20
-"""Sizes of the caches of recent comparisons, for all sessions: a click needs the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,11 +45,6 @@ class Scored:
     """Number of tokens of each text, under the reference."""
     divergence: Float[np.ndarray, "text layer head"] | None
     """In nats; NaN for texts whose tokens differ, None if the checkpoints have different shapes."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return sum(array.nbytes for array in (*self.scores, self.divergence) if array is not None)
 
     @property
     def scores(self) -> tuple[Float[np.ndarray, "text role _ _"], Float[np.ndarray, "text role _ _"]]:
@@ -94,11 +85,6 @@ class Compared:
         return self.tests[0].mean.shape == self.tests[1].mean.shape
 
 
-_scored: Final[Recent[Hashable, Scored]] = Recent(SCORED_BYTES)
-_tested: Final[Recent[Hashable, HeadTests]] = Recent(TESTED_BYTES)
-_paired: Final[Recent[Hashable, PairedTests]] = Recent(TESTED_BYTES)
-
-
 def all_heads_on(choice: Choice, engine: Engine) -> PassSettings:
     """Settings of a pass on this page: no head is switched off."""
     return PassSettings(choice.pass_settings(engine).kind)
@@ -116,7 +102,7 @@ def scored(
     settings = (all_heads_on(choice, engines[0]), all_heads_on(choice, engines[1]))
     question = (engines, texts, settings, too_long)
     key = (*question, choice.score_settings, choice.roles)
-    if (cached := _scored.get(key)) is not None:
+    if (cached := memory().get("comparison", key)) is not None:
         return cached
     corpus = inference.kept_comparison(engines, texts, settings, too_long=too_long) or with_progress(
         question, lambda report: inference.comparison(engines, texts, settings, too_long=too_long, report=report)
@@ -135,8 +121,7 @@ def scored(
         n_tokens=corpus.n_tokens,
         divergence=corpus.divergence,
     )
-    _scored.put(key, scores, scores.n_bytes)
-    return scores
+    return memory().put("comparison", key, scores)
 
 
 def _with_further(
@@ -202,31 +187,29 @@ def tested(comparison: Scored, choice: Choice) -> Compared:
 
 
 def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
-    key = (comparison.key, side, choice.criterion)
-    tests = _tested.get(key)
-    if tests is None:
-        scores = comparison.sides[side]
-        tests = role_tests(scores.scores, scores.roles, choice.criterion, scores.uniform)
-        _tested.put(key, tests, 10 * tests.mean.nbytes)
-    return tests
+    scores = comparison.sides[side]
+    return memory().get_or_put(
+        "tests of a comparison",
+        (comparison.key, side, choice.criterion),
+        lambda: role_tests(scores.scores, scores.roles, choice.criterion, scores.uniform),
+    )
 
 
 def paired(pair: Compared, choice: Choice) -> PairedTests:
     """The tests of the differences."""
     criterion = choice.criterion
-    key = (pair.scored.key, criterion.alpha, criterion.correction, criterion.family)
-    tests = _paired.get(key)
-    if tests is None:
-        tests = paired_tests(
+    return memory().get_or_put(
+        "tests of differences",
+        (pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
+        lambda: paired_tests(
             *pair.scored.scores,
             pair.roles,
             alpha=criterion.alpha,
             correction=criterion.correction,
             family=criterion.family,
             rounding=ROUNDING[choice.dtype],
-        )
-        _paired.put(key, tests, 12 * tests.t.nbytes)
-    return tests
+        ),
+    )
 
 
 def shift(pair: Compared, choice: Choice, role: str) -> LayerShift:

@@ -1,22 +1,18 @@
 """Certainty of the changes: tests of the differences, and stability of the roles under resampling of the texts."""
 
-from collections.abc import Hashable, Iterator
-from typing import Final
+from collections.abc import Iterator
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.comparison.transitions import changed_heads
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.compare.score_changes import score_change_scatter
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.compare import wording
 from attention_sieve.dashboard.views.compare.numbers import Compared, Focus, divergence_of_heads, paired, shift
-
-STABLE_BYTES: Final = 2**20
-_stable: Final[Recent[Hashable, Bool[np.ndarray, "role layer head"]]] = Recent(STABLE_BYTES)
 
 
 def how_sure(focus: Focus) -> None:
@@ -56,10 +52,9 @@ def _sentences(focus: Focus) -> Iterator[str]:
 def _is_stable(focus: Focus, side: int) -> Bool[np.ndarray, "role layer head"]:
     """Whether each label of one checkpoint stays the same in nearly all resamples of the texts."""
     pair: Compared = focus.pair
-    key = (pair.scored.key, side, focus.chosen.criterion)
-    stable = _stable.get(key)
-    if stable is None:
-        scores = pair.scored.sides[side]
-        stable = stability(pair.tests[side], resamples(scores.scores, scores.uniform)) >= CERTAIN
-        _stable.put(key, stable, stable.nbytes)
-    return stable
+    scores = pair.scored.sides[side]
+    return memory().get_or_put(
+        "stable in a comparison",
+        (pair.scored.key, side, focus.chosen.criterion),
+        lambda: stability(pair.tests[side], resamples(scores.scores, scores.uniform)) >= CERTAIN,
+    )

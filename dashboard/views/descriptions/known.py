@@ -10,7 +10,6 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.cache.answers import Answers
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
 from attention_sieve.core.descriptions.facts import HeadDescription
@@ -26,13 +25,12 @@ from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
 from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place
 from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
 from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
 from attention_sieve.dashboard.views.frame import Visit
 
-DESCRIBED_BYTES: Final = 64 * 2**20
-"""Maximum size of the answers behind recent descriptions, for all sessions."""
 REQUESTED: Final = "descriptions asked for"
 """Key of the checkpoints and corpora for which the reader has requested descriptions."""
 
@@ -55,7 +53,6 @@ class Described:
     """As in attention_sieve.core.descriptions.describe.Known."""
 
 
-_recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)
 _with_roles: Final[WeakKeyDictionary[HeadTests, tuple[Described, Described]]] = WeakKeyDictionary()
 """By tests: the descriptions without and with roles."""
 
@@ -97,13 +94,12 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     mentions = known_mentions(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
     finding = None if found is None else found.finding
-    key = (surface, finding, None if mentions is None else mentions.answers, alpha)
-    described = _recent.get(key)
-    if described is None:
-        predictions = None if finding is None else finding.predictions
-        described = _describe(visit, surface, predictions, None if mentions is None else mentions.read_mentions, alpha)
-        n_bytes = [surface.n_bytes, 0 if mentions is None else mentions.answers.n_bytes]  # both are held by the key
-        _recent.put(key, described, sum(n_bytes) + sum(of_text.n_bytes for of_text in predictions or ()))
+    predictions = None if found is None else found.finding.predictions
+    read_mentions = None if mentions is None else mentions.read_mentions
+    key = (surface.number, finding, None if mentions is None else mentions.answers.number, alpha)
+    described = memory().get_or_put(
+        "described", key, lambda: _describe(visit, surface, predictions, read_mentions, alpha)
+    )
     base, complete = _with_roles.get(tests, (None, None))
     if base is not described or complete is None:
         coarse = tests_of(tests, coarse_roles(tests.roles))

@@ -1,11 +1,10 @@
 """Texts of the corpus with marked words that show the behaviour of a head."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from attention_sieve.cache.serving.requests import Report
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.examples import Example
 from attention_sieve.core.descriptions.facts import ShareFact
@@ -14,6 +13,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.core.texts.words import Words, words_of
 from attention_sieve.dashboard.components.marked_texts import Mark, MarkedText
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.descriptions import wording
 from attention_sieve.dashboard.views.descriptions.known import Described
@@ -21,8 +21,6 @@ from attention_sieve.dashboard.views.frame import Visit
 
 BOLD: Final[Mark] = "strong"
 LINED: Final[Mark] = "lined"
-CACHED_HEADS: Final = 64
-"""Maximum number of heads whose texts are cached."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,9 +29,6 @@ class Shown:
 
     marked: MarkedText
     typed: str
-
-
-_recent: Final[Recent[Hashable, tuple[Shown, ...]]] = Recent(CACHED_HEADS)
 
 
 def shown_links(examples: Sequence[Example]) -> tuple[Shown, ...]:
@@ -56,18 +51,12 @@ def shown_rests(visit: Visit, described: Described, fact: ShareFact, head: Head)
     Raises: AnalysisError of any stage.
     """
     key = (visit.engine, visit.settings, described.texts, fact.target, head)
-    if (texts := _recent.get(key)) is not None:
-        return texts
-    positions = telling_texts(fact.target, head, described.surface, described.first_token)
 
     def look(report: Report) -> tuple[Shown, ...]:
+        positions = telling_texts(fact.target, head, described.surface, described.first_token)
         return _distinct([_resting_text(visit, described, fact, head, position, report) for position in positions])
 
-    texts = with_progress(("rests", *key), look)
-    if texts is None:
-        return ()
-    _recent.put(key, texts)
-    return texts
+    return memory().get_or_put("rests", key, lambda: with_progress(("rests", *key), look)) or ()
 
 
 def _resting_text(

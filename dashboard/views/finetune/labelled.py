@@ -1,7 +1,7 @@
 """Labelled texts of the page Fine-tune: the upload, its columns, and a preview."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.finetuning.data import Task, TrainingData, column_names, read_training_data
@@ -18,6 +17,7 @@ from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard.components.kept_text import mark_of
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.finetune import wording
@@ -28,10 +28,6 @@ LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentimen
 Sample = Literal["training", "held out"]
 SAMPLE: Final = "labelled sample"
 """Key of whether the reader uses the sample."""
-_columns: Final[Recent[str, tuple[str, ...]]] = Recent(16)
-"""Column names of the latest tables of all readers, by upload."""
-_data: Final[Recent[Hashable, TrainingData]] = Recent(16)
-"""The latest tables of all readers, by upload, columns and task."""
 UPLOADER: Final = "labelled"
 """Key of the uploader."""
 N_FIRST: Final = 5
@@ -72,7 +68,7 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
         return None
     slot = st.container(gap=None)
     try:
-        columns = _columns.get_or_put(table.file_id, lambda: column_names(table.name, table.content()))
+        columns = memory().get_or_put("columns", table.file_id, lambda: column_names(table.name, table.content()))
         segments, label, task = _pick(table.file_id, columns)
         if table.about:
             first, second, *_ = (*segments, None, None)
@@ -84,7 +80,8 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
             return None
         if commas := [name for name in segments if "," in name]:
             raise TextError(wording.comma_in_column(commas[0]))  # the command line would read it as two columns
-        data = _data.get_or_put(
+        data = memory().get_or_put(
+            "labelled texts",
             (table.file_id, segments, label, task),
             lambda: read_training_data(table.name, table.content(), segments, label, task=task),
         )

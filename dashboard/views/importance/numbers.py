@@ -1,28 +1,22 @@
 """What the page Importance shows first: the effect of switching off each head."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import Answers
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.core.importance.effects import Effects, effects
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
 from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.statistics.means import Correction
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.views.asking import kept
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.material import Material
-
-EFFECTS_BYTES: Final = 32 * 2**20
-"""Size of the in-memory cache of recent effects, shared by all readers: every click needs the same ones again."""
-_effects: Final[Recent[Hashable, Effects]] = Recent(EFFECTS_BYTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,12 +56,12 @@ def measured(material: Material, ablated: Answers[TextOutcomes]) -> Effects:
     """Effects of the ablations, cached between clicks."""
     correction: Correction = material.visit.chosen.criterion.correction
     key = (material.key, ablated.positions, correction)
-    cached = _effects.get(key)
-    if cached is None:
+
+    def computed() -> Effects:
         score, documents = material.score(ablated.positions), material.documents(ablated.positions)
-        cached = effects(ablated.results, score, documents, correction)
-        _effects.put(key, cached, 6 * cached.delta.nbytes)
-    return cached
+        return effects(ablated.results, score, documents, correction)
+
+    return memory().get_or_put("effects", key, computed)
 
 
 def kept_effects(visit: Visit) -> Effects | None:

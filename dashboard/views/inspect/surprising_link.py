@@ -1,6 +1,6 @@
 """The answer to a text that the reader types: its most surprising link, chosen and pinned, and said in a sentence."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name, head_names
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
@@ -16,6 +15,7 @@ from attention_sieve.core.word_links.habits import Habits, habits_of
 from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.core.word_links.surprising import SurprisingLink, surprising_links
 from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.arcs.attention import pin_word
@@ -30,9 +30,6 @@ SAMPLE: Final = "both"
 """Sample over which habits are measured, whatever the corpus: a reader's own may be a few texts, or too many."""
 ANSWERED: Final = "text answered"
 """Key of the text to which the page has answered, and of the answer."""
-HABITS_BYTES: Final = 2 * 2**20
-"""Limit for habits in memory, for all readers: about 70 checkpoints of 72 heads."""
-_habits: Final[Recent[Hashable, Habits]] = Recent(HABITS_BYTES)
 _links: Final[WeakKeyDictionary[TextAttention, tuple[SurprisingLink, ...]]] = WeakKeyDictionary()
 """The links that stand out, by attention."""
 
@@ -129,14 +126,12 @@ def kept_habits(visit: Visit) -> Habits | None:
     kind = visit.settings.kind
     if kind not in DISTANCES.kinds:
         return None
-    key = (visit.engine, kind)
-    habits = _habits.get(key)
-    if habits is None:
+
+    def computed() -> Habits | None:
         measured = visit.inference.kept(visit.engine, DISTANCES, _texts(kind), PassSettings(kind), too_long="truncate")
-        if measured is not None:
-            habits = habits_of(measured.results)
-            _habits.put(key, habits, 2 * habits.means.nbytes)
-    return habits
+        return None if measured is None else habits_of(measured.results)
+
+    return memory().get_or_put("habits", (visit.engine, kind), computed)
 
 
 def _chosen_before(last: _Answer | None) -> tuple[Head, ...]:

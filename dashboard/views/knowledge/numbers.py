@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.cache.engine import Engine
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head, Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
@@ -21,19 +20,16 @@ from attention_sieve.core.probing_tasks.trials.trial import Trial, row_path, tri
 from attention_sieve.core.probing_tasks.vectors import Pooling
 from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.knowledge.words import Scores
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile
 
-RESULTS_BYTES: Final = 64 * 2**20
-"""Size of the in-memory cache of recent results, shared by all readers."""
 SEED_OF_WEIGHTS: Final = 0
 """Seed of the checkpoint with random weights."""
 MOST_ROWS: Final = 500
 """Number of the latest saved results that are searched for those of a checkpoint."""
-_fingerprints: Final[Recent[tuple[Path, int], str]] = Recent(2 * MOST_ROWS)
-_results: Final[Recent[tuple[Path, int], TrialResult]] = Recent(RESULTS_BYTES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,17 +151,14 @@ def _cached_result(path: Path) -> TrialResult | None:
         key = path, path.stat().st_mtime_ns
     except OSError:
         return None
-    result = _results.get(key)
-    if result is None and (result := read_result(path)) is not None:
-        _results.put(key, result, 2 * path.stat().st_size)
-    return result
+    return memory().get_or_put("trial", key, lambda: read_result(path))
 
 
 def kept_results(engine: Engine, kind: Kind) -> list[TrialResult]:
     """Results of a checkpoint from the latest runs, with the paper's pooling; the latest one of each task."""
     folder = trials_folder()
     paths = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)[-MOST_ROWS:]
-    own_paths = [path for path in paths if _fingerprint(path) == engine.files.fingerprint]
+    own_paths = [path for path in paths if _fingerprint(path, path.stat().st_mtime_ns) == engine.files.fingerprint]
     settings = (engine.dtype, kind, None)
     results = [
         result
@@ -175,11 +168,9 @@ def kept_results(engine: Engine, kind: Kind) -> list[TrialResult]:
     return list({result.report.task: result for result in results}.values())
 
 
-def _fingerprint(path: Path) -> str | None:
-    key = path, path.stat().st_mtime_ns
-    if (fingerprint := _fingerprints.get(key)) is None and (fingerprint := fingerprint_of(path)) is not None:
-        _fingerprints.put(key, fingerprint)
-    return fingerprint
+@lru_cache(2 * MOST_ROWS)  # 64 letters each, and one card reads all of them
+def _fingerprint(path: Path, version: int) -> str | None:
+    return fingerprint_of(path)
 
 
 def beat_all(reports: Sequence[TaskReport], correction: Correction, alpha: float) -> list[Bool[np.ndarray, " place"]]:

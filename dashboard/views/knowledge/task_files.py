@@ -4,11 +4,11 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded
 from attention_sieve.core.json_values import parse_json, typed_json
@@ -25,7 +25,6 @@ ENOUGH_TEST_TEXTS: Final = 385
 """Test texts with which the 95% interval of an accuracy reaches at most 5 points to each side."""
 MAX_CACHED: Final = 200
 """Maximum number of tasks whose facts are cached in memory."""
-_facts: Final[Recent[tuple[object, ...], "TaskFile"]] = Recent(MAX_CACHED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,16 +139,12 @@ def _task_files(paths: Iterable[Path]) -> tuple[TaskFile, ...]:
 
 def _read(path: Path) -> TaskFile:
     """Facts about a file; read once per version of the file."""
-    columns, stat = _columns(path), path.stat()
-    key = (path, stat.st_mtime_ns, stat.st_size, columns)
-    cached = _facts.get(key)
-    if cached is None:
-        cached = _facts_of(TaskFile(path=path, columns=columns, name=task_name(path)))
-        _facts.put(key, cached)
-    return cached
+    stat = path.stat()
+    return _facts(TaskFile(path=path, columns=_columns(path), name=task_name(path)), (stat.st_mtime_ns, stat.st_size))
 
 
-def _facts_of(file: TaskFile) -> TaskFile:
+@lru_cache(MAX_CACHED)  # small, and one page reads all of them
+def _facts(file: TaskFile, version: tuple[int, int]) -> TaskFile:
     try:
         task = file.trial("").task()
         notes = check_task(task)

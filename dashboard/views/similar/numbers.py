@@ -7,12 +7,12 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.cache.engine import Engine
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import Distances, DistanceSettings, HeadDistances
 from attention_sieve.core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.similar.head_kinds import HeadKinds
 from attention_sieve.dashboard.views.asking import kept_finding
 from attention_sieve.dashboard.views.descriptions.sentences import Sentences
@@ -26,8 +26,6 @@ N_TEXTS_KEY: Final = "similar texts"
 HOW_FAR_KEY: Final = "similar distance"
 MEAN_UNIT: Final = "nats"
 SUM_UNIT: Final = "summed nats"
-ARRANGED_BYTES: Final = 128 * 2**20
-"""Size of the in-memory cache of recent planes and trees with their distances, shared by all readers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,9 +59,6 @@ class Similar:
     """What each head mostly does over the corpus; None if unknown."""
 
 
-_arranged: Final[Recent[HeadDistances, Arranged]] = Recent(ARRANGED_BYTES)
-
-
 def compared_texts(texts: tuple[Text, ...]) -> tuple[Text, ...]:
     """The texts of the corpus that are compared: as many as chosen, evenly spaced."""
     n_texts = st.session_state.get(N_TEXTS_KEY, USUAL)
@@ -79,14 +74,14 @@ def how() -> DistanceSettings:
 
 def arranged(measured: HeadDistances) -> Arranged:
     """Distances of two heads or more, and their layouts, cached between clicks."""
-    arrangement = _arranged.get(measured)
-    if arrangement is None:
-        distances = measured.sum if how().smoothed else measured.mean
-        arrangement = Arranged(
+    distances = measured.sum if how().smoothed else measured.mean
+    return memory().get_or_put(
+        "arranged",
+        measured,
+        lambda: Arranged(
             divergences=measured, distances=distances, plane=head_plane(distances), tree=head_tree(distances)
-        )
-        _arranged.put(measured, arrangement, 3 * distances.nbytes)
-    return arrangement
+        ),
+    )
 
 
 def kept_distances(visit: Visit) -> HeadDistances | None:

@@ -1,13 +1,12 @@
 """Functions of heads as in Voita et al.: positional, syntactic, rare words; and which words count as rare."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.finding import ByArgmax
@@ -21,6 +20,7 @@ from attention_sieve.core.surface.frequencies import (
 )
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
@@ -34,8 +34,6 @@ from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.numbers import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
-_lists: Final[Recent[Hashable, FrequencyList]] = Recent(12)
-"""The latest frequency lists of all readers, by upload, or by the texts that were counted."""
 
 
 def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
@@ -55,9 +53,11 @@ def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
     if kind == wording.BY_FILE:
         upload = st.file_uploader(wording.LIST, type=["txt", "tsv", "gz"], key="frequency list", help=wording.LIST_HELP)
         if upload is not None:
-            return _lists.get_or_put(upload.file_id, lambda: read_frequencies(upload.name, upload.getvalue()))
+            return memory().get_or_put(
+                "frequency list", upload.file_id, lambda: read_frequencies(upload.name, upload.getvalue())
+            )
         st.info(wording.WAIT_LIST)
-    return _lists.get_or_put(texts, lambda: frequencies_of(texts))
+    return memory().get_or_put("frequencies", texts, lambda: frequencies_of(texts))
 
 
 def functions(surface: Surface) -> None:

@@ -1,15 +1,13 @@
 """Two sentences under one checkpoint: how far each head's attention moves, where, and what it does to the output."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.comparison.moved import head_moved_most
 from attention_sieve.core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
@@ -35,10 +33,6 @@ from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from attention_sieve.dashboard.views.word_swap import wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP, examples, note
-
-SWAP_BYTES: Final = 64 * 2**20
-_swaps: Final[Recent[Hashable, WordSwap]] = Recent(SWAP_BYTES)
-"""Recent comparisons of all sessions: a click needs the same one again."""
 
 
 def show(promise: str) -> None:
@@ -101,14 +95,13 @@ def _sentences() -> tuple[Text, Text]:
 def _compared(visit: Visit, texts: tuple[Text, Text]) -> WordSwap:
     """The attention of both, from memory or by a pass each."""
     inference, engine = visit.inference, visit.engine
-    key = (engine, visit.settings, texts)
-    swap = _swaps.get(key)
-    if swap is None:
+
+    def computed() -> WordSwap:
         with waiting("" if inference.is_loaded(engine) else shared_wording.loading(plain(engine.files.name))) as report:
             a, b = (inference.look(engine, text, visit.settings, report=report)[0] for text in texts)
-        swap = word_swap(texts, a, b)
-        _swaps.put(key, swap, 3 * swap.difference.nbytes)
-    return swap
+        return word_swap(texts, a, b)
+
+    return controls.memory().get_or_put("word swap", (engine, visit.settings, texts), computed)
 
 
 def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:

@@ -15,7 +15,7 @@ from attention_sieve.core.passes.outputs import Prediction
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.samples import REVIEW
-from attention_sieve.dashboard.views.compare import numbers, sureness, wording
+from attention_sieve.dashboard.views.compare import wording
 from attention_sieve.dashboard.views.compare.both_texts import prediction_sentence
 from attention_sieve.dashboard.views.compare.flow import HEAD as HEAD_OF
 from attention_sieve.dashboard.views.compare.flow import TRANSITION, _take_mark
@@ -128,14 +128,6 @@ def test_the_reference_against_itself_differs_in_nothing(compare, pair):
     at = compare(**{"with": pair[0]})
     assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
     assert wording.SAME in [each.value for each in at.info]
-
-
-def test_small_numbers_of_a_comparison_do_not_keep_its_texts(compare):
-    """Only their own size is counted, so that thousands of them stay in memory."""
-    assert not compare(**{"compare details": wording.SURE}).exception
-    for kept in (numbers._tested, numbers._paired, sureness._stable):
-        assert kept._answers
-        assert not any("The old cat sat." in repr(key) for key in kept._answers)
 
 
 def test_how_sure_it_is_says_tests_and_other_texts(compare):

@@ -5,7 +5,6 @@ import weakref
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -44,17 +43,14 @@ def measured(folder):
     return answers
 
 
-def test_small_numbers_that_are_kept_of_a_corpus_do_not_keep_its_measures(tmp_path, monkeypatch):
-    """Only their own size is counted, so that thousands of them stay in memory."""
-    monkeypatch.setattr(corpus, "_judged", Recent(corpus.JUDGED_BYTES, corpus.JUDGED_ALWAYS))
+def test_nothing_that_is_kept_of_a_corpus_holds_its_measures(tmp_path):
+    """They would count with each of the numbers of which thousands stay in memory."""
     answers = measured(tmp_path)
     tested = corpus.judged((answers,), CHOSEN)
     stability, low = tested.stability(), tested.with_intervals().low
     assert stability is not None
     assert corpus.judged((answers,), CHOSEN).stability() is stability
     assert corpus.judged((answers,), CHOSEN).with_intervals().low is low
-    for others in range(corpus.JUDGED_ALWAYS):
-        corpus._judged.put(others, None, corpus.JUDGED_BYTES)
     left = weakref.ref(answers)
     del answers, tested
     gc.collect()

@@ -1,24 +1,21 @@
 """Cheaper measures on the texts of the page, and how well they agree with ablation."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.importance.agreement import Agreement, agreements
 from attention_sieve.core.importance.cheap import allowed_measures, ways_to_measures
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.measures import Measure, damage
 from attention_sieve.core.importance.per_text import Rule
 from attention_sieve.core.passes.question import Question
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.importance.numbers import Importance, projections
-
-COMPARED_BYTES: Final = 32 * 2**20
-"""Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,9 +30,6 @@ class Compared:
     """Measures that the checkpoint does not allow, and why."""
     conserved: float | None
     """Share of the distributed relevance that arrives at the tokens, median over texts; None without relevance."""
-
-
-_compared: Final[Recent[Hashable, Compared]] = Recent(COMPARED_BYTES)
 
 
 class _Unanswered(Exception):
@@ -53,15 +47,10 @@ def compared(importance: Importance, *, normalised: bool, rule: Rule) -> Compare
     Raises: AnalysisError of any stage.
     """
     key = (importance.material.key, importance.ablated.positions, normalised, rule)
-    cached = _compared.get(key)
-    if cached is None:
-        try:
-            cached = _computed(importance, normalised, rule)
-        except _Unanswered:
-            return None
-        size = sum(values.nbytes for values in cached.values.values())
-        _compared.put(key, cached, size)
-    return cached
+    try:
+        return memory().get_or_put("agreement", key, lambda: _computed(importance, normalised, rule))
+    except _Unanswered:
+        return None
 
 
 def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:

@@ -1,13 +1,12 @@
 """Curves of the page: cached ones, and the rest computed one after the other."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.measures import Measure, damage
@@ -25,14 +24,12 @@ from attention_sieve.core.importance.pruning.orders import (
     whole_greedy_order,
     whole_orders,
 )
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.views.importance.curves.asker import Asker, NotYet, Work
 from attention_sieve.dashboard.views.importance.numbers import Importance
 
-CURVES_BYTES: Final = 32 * 2**20
-"""Size of the in-memory cache of recent curves, shared by all readers: every click needs the same ones again."""
 N_MEASURES: Final = 9
 """Maximum number of cheap measures; those that a checkpoint does not allow are found out while computing."""
-_curves: Final[Recent[Hashable, "PruningCurves"]] = Recent(CURVES_BYTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,11 +70,11 @@ def kept_curves(importance: Importance, pruning: Pruning, wants_greedy: bool) ->
     """Curves that need no pass, cached between clicks."""
     material = importance.material
     key = (material.key, importance.ablated.positions, pruning.at_least, wants_greedy)
-    cached = _curves.get(key)
+    cached: PruningCurves | None = memory().get("curves", key)
     if cached is None:
         cached = collected(importance, pruning, wants_greedy, Asker(importance=importance, work=Work()), lambda _: None)
         if cached.is_whole:
-            _curves.put(key, cached, sum(n_bytes(one_curve) for one_curve in cached.curves))
+            return memory().put("curves", key, cached)
     return cached
 
 
@@ -90,9 +87,9 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
     """
     material, read_positions = importance.material, importance.ablated.positions
     key = (material.key, read_positions, positions)
-    cached = _curves.get(key)
+    cached: list[Curve] | None = memory().get("curves of some texts", key)
     if cached is not None:
-        return cached.curves
+        return cached
     pruning, asker = pruning_of(importance, 0), Asker(importance=importance, work=Work())
     rows, score, documents = (
         np.isin(read_positions, positions),
@@ -100,7 +97,7 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
         material.documents(positions),
     )
     draws = Draws(documents)
-    measures, refused, is_whole = _measures(asker)
+    measures, _, is_whole = _measures(asker)
     full = full_outcomes(importance.ablated.results)
     curves: list[Curve] = []
     for order, by_half in orders(pruning, damage(importance.ablated.results, pruning.score), measures).items():
@@ -109,14 +106,8 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
         if outcomes is not None:
             curves.append(curve(order, pruning.counts(by_half[0]), outcomes[rows], score, documents, draws))
     if is_whole:
-        all_curves = PruningCurves(curves=curves, whole={}, refused=refused, is_whole=True)
-        _curves.put(key, all_curves, sum(n_bytes(one_curve) for one_curve in curves))
+        return memory().put("curves of some texts", key, curves)
     return curves
-
-
-def n_bytes(one_curve: Curve) -> int:
-    """Size of a curve in memory."""
-    return one_curve.drawn.nbytes + one_curve.by_unit.nbytes + one_curve.differs.nbytes
 
 
 def collected(

@@ -1,6 +1,6 @@
 """Curves of the saved steps of a run: cached ones, and the rest computed one after the other."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.cache.engine import Engine
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.cheap import KINDS
@@ -36,13 +35,13 @@ from attention_sieve.core.importance.pruning.over_steps import (
 )
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.views.importance.curves.asker import Asker, NotYet, Work
-from attention_sieve.dashboard.views.importance.curves.drawn import CURVES_BYTES, n_bytes, pruning_of
+from attention_sieve.dashboard.views.importance.curves.drawn import pruning_of
 from attention_sieve.dashboard.views.importance.numbers import Importance
 
 BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
 """Orders that need the ablations of each step, and the sign that they are multiplied by."""
-_curves: Final[Recent[Hashable, "StepCurves"]] = Recent(CURVES_BYTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,11 +106,11 @@ def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
     first_stage = stages[0]
     material, positions = first_stage.importance.material, first_stage.importance.ablated.positions
     key = (material.key, positions, tuple(stage.engine for stage in stages), first_stage.pruning.at_least, order)
-    cached = _curves.get(key)
+    cached: StepCurves | None = memory().get("step curves", key)
     if cached is None:
         cached = collected(stages, order, Work(), lambda _: None)
         if cached.is_whole:
-            _curves.put(key, cached, sum(n_bytes(of_step.curve) for of_step in cached.curves))
+            return memory().put("step curves", key, cached)
     return cached
 
 

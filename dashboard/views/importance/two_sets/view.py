@@ -1,6 +1,5 @@
 """Effect of switching off each head on two sets of texts: one dot per head, and how well the sets agree."""
 
-from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -8,11 +7,11 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.cache.answers import Answers
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.measures import damage
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.two_sets import TwoSets, two_sets
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
 from attention_sieve.dashboard.figures.heads import head_rows
@@ -26,10 +25,7 @@ from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.importance.two_sets import wording
 from attention_sieve.dashboard.views.importance.two_sets.second import Sets, second_set
 
-COMPARED_BYTES: Final = 8 * 2**20
-"""Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""
 NAME_LENGTH: Final = 40
-_compared: Final[Recent[Hashable, TwoSets]] = Recent(COMPARED_BYTES)
 
 
 def two_sets_of_texts(importance: Importance) -> None:
@@ -53,15 +49,15 @@ def two_sets_of_texts(importance: Importance) -> None:
 
 def _comparison(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> TwoSets:
     key = (sets.first.key, first.positions, sets.second.key, second.positions)
-    cached = _compared.get(key)
-    if cached is None:
+
+    def computed() -> TwoSets:
         both: list[tuple[Material, Answers[TextOutcomes]]] = [(sets.first, first), (sets.second, second)]
         documents = [material.documents(answers.positions) for material, answers in both]
         measures = [damage(answers.results, material.score(answers.positions)) for material, answers in both]
         draws = [Draws(of_set, seed=seed) for seed, of_set in enumerate(documents)]
-        cached = two_sets(measures, draws, documents)
-        _compared.put(key, cached, 2 * cached.changes[0].nbytes)
-    return cached
+        return two_sets(measures, draws, documents)
+
+    return memory().get_or_put("two sets", key, computed)
 
 
 def _scores(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> tuple[float, float]:

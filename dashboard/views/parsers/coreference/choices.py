@@ -1,7 +1,7 @@
 """Texts with gold mentions: read, cut to windows, run through the checkpoint, and scored."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -9,7 +9,6 @@ import streamlit as st
 
 from attention_sieve.cache.answers import Answers
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import MentionText, Windows, windows
@@ -18,14 +17,13 @@ from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.words import FromWord
 from attention_sieve.dashboard import public, samples
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.parsers.coreference import wording
 
 EXAMPLE: Final = wording.EXAMPLE.capitalize()
 """Name of the example texts."""
-RECENT: Final = 32
-"""Number of results that stay in memory."""
 _OWN: Final = "own texts with mentions"
 """Session key of the name and digest of the reader's file as last read, with the settings."""
 
@@ -60,11 +58,6 @@ class CoreferenceResults:
     """Among the candidates of the settings."""
     among_others: CoreferenceScores
     """Among the other candidates."""
-
-
-_golds: Final[Recent[str, Gold]] = Recent(RECENT)
-_cut: Final[Recent[Hashable, Windows]] = Recent(RECENT)
-_results: Final[Recent[Hashable, CoreferenceResults]] = Recent(RECENT)
 
 
 def gold_mentions(*, is_example: bool) -> Gold | None:
@@ -110,10 +103,9 @@ def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold | None:
         file_bytes = content()
         return Gold(name, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes, counted))
 
-    gold = _golds.get(file_id) or with_progress(("mentions", file_id), read, shared_wording.PARSING)
-    if gold is not None:
-        _golds.put(file_id, gold)
-    return gold
+    return memory().get_or_put(
+        "mentions", file_id, lambda: with_progress(("mentions", file_id), read, shared_wording.PARSING)
+    )
 
 
 @in_its_place
@@ -122,12 +114,12 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
 
     Raises: AnalysisError of any stage.
     """
-    alpha = visit.chosen.criterion.alpha
-    key = (visit.engine, visit.settings, gold.sha256, settings, alpha)
+    key = (visit.engine, visit.settings, gold.sha256, settings, visit.chosen.criterion.alpha)
     st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold.name, gold.sha256, settings)
-    results = _results.get(key)
-    if results is not None:
-        return results
+    return memory().get_or_put("coreference", key, lambda: _computed(visit, gold, settings))
+
+
+def _computed(visit: Visit, gold: Gold, settings: CoreferenceSettings) -> CoreferenceResults | None:
     cut = _windows(visit, gold, settings.window)
     if cut is None:
         return None
@@ -136,12 +128,10 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
         return None
     others = next(candidates for candidates in get_args(Candidates) if candidates != settings.candidates)
     scores, among_others = (
-        coreference_scores(cut.texts, answers.results, candidates, alpha)
+        coreference_scores(cut.texts, answers.results, candidates, visit.chosen.criterion.alpha)
         for candidates in (settings.candidates, others)
     )
-    results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
-    _results.put(key, results)
-    return results
+    return CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
 
 
 def kept_own_mentions(visit: Visit) -> tuple[str, Sequence[MentionText], Answers[MentionChoices]] | None:
@@ -152,7 +142,7 @@ def kept_own_mentions(visit: Visit) -> tuple[str, Sequence[MentionText], Answers
     if own is None:
         return None
     name, sha256, settings = own
-    cut = _cut.get(("windows", visit.engine, sha256, settings.window))
+    cut: Windows | None = memory().get("windows", (visit.engine, sha256, settings.window))
     if cut is None:
         return None
     question = choice_question(settings.from_word)
@@ -171,15 +161,9 @@ def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettin
 
 def _windows(visit: Visit, gold: Gold, window: int) -> Windows | None:
     """The texts, cut with the checkpoint's tokenizer."""
-    key = ("windows", visit.engine, gold.sha256, window)
-    cut = _cut.get(key)
-    if cut is None:
-        cut = with_progress(
-            key,
-            lambda report: visit.inference.run(
-                visit.engine, lambda checkpoint: windows(checkpoint, gold.texts, window), report
-            ),
-        )
-        if cut is not None:
-            _cut.put(key, cut)
-    return cut
+    key = (visit.engine, gold.sha256, window)
+
+    def cut(report: Report) -> Windows:
+        return visit.inference.run(visit.engine, lambda checkpoint: windows(checkpoint, gold.texts, window), report)
+
+    return memory().get_or_put("windows", key, lambda: with_progress(("windows", *key), cut))

@@ -11,7 +11,6 @@ import streamlit as st
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.run import Run
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import randomly_initialised
 from attention_sieve.core.passes.prepare import queries_text
@@ -103,7 +102,7 @@ def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
     if run is None or run.is_stopped or run.error is not None:
         label = wording.TRAIN if run is None else wording.TRAIN_AGAIN
         if st.button(label, key="train", icon=":material/play_arrow:"):
-            _runs().put(key, start())
+            _keep(key, start())
             st.rerun()
     return run
 
@@ -150,9 +149,20 @@ def _n_trained(run: ProbeRun) -> int:
 
 
 @st.cache_resource(show_spinner=False)
-def _runs() -> Recent[Hashable, ProbeRun]:
-    """The latest runs, shared by all sessions: equal plans are trained once."""
-    return Recent(RUNS)
+def _runs() -> dict[Hashable, ProbeRun]:
+    """The latest runs, shared by all sessions: equal plans are trained once.
+
+    The memory of findings would measure a run as it begins, without its results.
+    """
+    return {}
+
+
+def _keep(key: Hashable, run: ProbeRun) -> None:
+    runs = _runs()
+    runs.pop(key, None)
+    runs[key] = run
+    for oldest in list(runs)[:-RUNS]:
+        runs.pop(oldest, None)
 
 
 def _split(n_texts: int, plan: TrainingPlan) -> tuple[list[int], list[int]]:

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import streamlit as st
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.probing.probe import ProbeSettings
 from attention_sieve.core.probing.run import ProbeKind
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
+from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views.parsers import wording as shared_wording
 from attention_sieve.dashboard.views.parsers.probes import wording
@@ -20,8 +20,6 @@ NARROWEST: Final = 140
 """Minimum width of a setting, in pixels."""
 DEFAULTS: Final = ProbeSettings()
 USUAL_TEST_SHARE: Final = 0.25
-_uploads: Final[Recent[str, tuple[Text, ...]]] = Recent(4)
-"""Texts of the latest files to test on, by upload."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,7 +156,7 @@ def _test_texts() -> tuple[Text, ...]:
     )
     if uploaded is None:
         return ()
-    return _uploads.get_or_put(uploaded.file_id, lambda: read_file(uploaded.name, uploaded.getvalue()))
+    return memory().get_or_put("test texts", uploaded.file_id, lambda: read_file(uploaded.name, uploaded.getvalue()))
 
 
 def _toggle(label: str, key: str, about: str, *, value: bool) -> bool:

@@ -6,11 +6,10 @@ import pytest
 from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.importance.passes.speed import speeds
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.views.importance.curves import drawn, view, wording
+from attention_sieve.dashboard.views.importance.curves import view, wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
@@ -77,7 +76,6 @@ def restarted(monkeypatch, tmp_path):
 
     def on(name):
         monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / name))
-        monkeypatch.setattr(drawn, "_curves", Recent(drawn.CURVES_BYTES))
         controls.inference().store.close()
         controls.inference.clear()
 

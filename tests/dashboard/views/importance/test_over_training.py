@@ -7,14 +7,13 @@ from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
 from attention_sieve.__main__ import main
-from attention_sieve.cache.store.recent import Recent
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.cheap import KINDS
 from attention_sieve.core.importance.pruning.over_steps import step_curves_table
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.importance import wording as page_wording
-from attention_sieve.dashboard.views.importance.curves import drawn, over_training, step_curves, wording
+from attention_sieve.dashboard.views.importance.curves import over_training, wording
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(12))
@@ -166,8 +165,6 @@ def restarted(monkeypatch, tmp_path, run):
         (tmp_path / name).mkdir(exist_ok=True)
         if not (tmp_path / name / "checkpoints").exists():
             (tmp_path / name / "checkpoints").symlink_to(run.parent)
-        for module in (drawn, step_curves):
-            monkeypatch.setattr(module, "_curves", Recent(drawn.CURVES_BYTES))
         controls.inference().store.close()
         controls.inference.clear()
 
