@@ -87,7 +87,7 @@ class Inference:
         self._urgent = UrgentWork()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """Workers by their checkpoint, or by the two that are compared."""
-        self._looks = Looks(store, self.memory)
+        self._looks = Looks(store, self.memory.session)
         self._loads_behind = LoadsBehind(self._models)
         self._lock = Lock()
         self.close = weakref.finalize(self, _close, self._workers)

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from itertools import count
 from threading import Lock
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -20,6 +21,7 @@ LAST: Final = 4
 """Values of each name that stay for a session whatever their size: a page about a large corpus needs several."""
 SHARED: Final = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, type(None), bool)
 """Types of objects that no value owns."""
+WITHOUT_PARTS: Final = (str, bytes, int, float)
 
 Value = TypeVar("Value")
 _numbers: Final = count()
@@ -48,6 +50,9 @@ class Memory:
 
     The last values of each name that a session used stay whatever their size, so that the next run of its page finds
     them. Values without a session count as those of one more.
+
+    Attributes:
+        session: returns the session of the calling thread, or None.
     """
 
     def __init__(self, limit_bytes: int | None = None, session: Callable[[], object | None] = lambda: None) -> None:
@@ -55,8 +60,8 @@ class Memory:
 
         Args:
             limit_bytes: None for the megabytes in ATTENTION_SIEVE_MEMORY_MB, or else 256 MiB.
-            session: returns the session of the calling thread, or None. It is held weakly: what stayed for a session
-                stays no longer than the object.
+            session: returns the session of the calling thread, or None. Sessions are held weakly: what stays for one
+                does so no longer than the object lives.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MEMORY_MB is not a whole number.
         """
@@ -64,7 +69,7 @@ class Memory:
             advice = f"{DEFAULT_MEGABYTES}, to 0 to keep only what is on screen, or remove it"
             limit_bytes = limit_from("ATTENTION_SIEVE_MEMORY_MB", advice)
         self._limit = DEFAULT_MEGABYTES * 2**20 if limit_bytes is None else limit_bytes
-        self._session = session
+        self.session = session
         self._entries: OrderedDict[tuple[str, Hashable], _Entry] = OrderedDict()
         """The least recently used first."""
         self._last: WeakKeyDictionary[object, defaultdict[str, OrderedDict[_Entry, None]]] = WeakKeyDictionary()
@@ -116,7 +121,7 @@ class Memory:
 
     def _used(self, entry: _Entry) -> Any:
         """Make an entry the last one used, drop what has no room, and return the value."""
-        session = self._session() or self  # outside of the lock: Streamlit may end the run of a page here
+        session = self.session() or self  # outside of the lock: Streamlit may end the run of a page here
         name, _ = entry.key
         with self._lock:
             if self._entries.get(entry.key) is entry:
@@ -167,21 +172,23 @@ def size_of(value: object) -> int:
     size, seen, rest = 0, set[int](), [value]
     while rest:
         held = rest.pop()
-        if isinstance(held, SHARED) or id(held) in seen:
+        if id(held) in seen or isinstance(held, SHARED):
             continue
         seen.add(id(held))
         size += sys.getsizeof(held)
-        if isinstance(held, np.ndarray):
-            size_of_view, parts = _behind(held)
-            size += size_of_view
-            rest += parts
+        if isinstance(held, WITHOUT_PARTS):
+            continue
+        if isinstance(held, list | tuple | set | frozenset):
+            rest += held
         elif isinstance(held, dict):
             rest += held.keys()
             rest += held.values()
-        elif isinstance(held, list | tuple | set | frozenset):
-            rest += held
-        elif is_dataclass(held):  # vars() would give each object a dictionary that it has not had before
-            rest += [getattr(held, field.name) for field in fields(held)]
+        elif isinstance(held, np.ndarray):
+            size_of_view, parts = _behind(held)
+            size += size_of_view
+            rest += parts
+        elif names := _field_names(type(held)):  # vars() would give each object a dictionary that it has not had before
+            rest += [getattr(held, name) for name in names]
         elif hasattr(held, "__dict__"):
             rest.append(vars(held))
     return size
@@ -194,3 +201,9 @@ def _behind(array: np.ndarray) -> tuple[int, list[Any]]:
     if array.base is not None:  # such as a tensor, which does not tell sys.getsizeof what it holds
         return array.nbytes, []
     return 0, array.ravel().tolist() if array.dtype == object else []
+
+
+@lru_cache(1024)
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a dataclass; none of another class."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

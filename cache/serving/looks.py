@@ -1,5 +1,8 @@
 """The attention of texts on screen, from memory or the store."""
 
+from collections.abc import Callable
+from typing import Final
+
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult, read
 from attention_sieve.cache.store.arrays import unpacked_attention
@@ -8,15 +11,24 @@ from attention_sieve.cache.store.store import Store
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.texts import TextAttention
 
+LOOKS_BYTES: Final = 12 * 2**20
+"""Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which
+the store holds as it is, and they would push out what takes long to compute."""
+
 Look = tuple[TextAttention, Record]
 
 
 class Looks:
     """Attention of texts viewed before; thread-safe."""
 
-    def __init__(self, store: Store, memory: Memory) -> None:
-        """Keep it in a memory, because each click on a head requests it again; older attention comes from the store."""
-        self._store, self._memory = store, memory
+    def __init__(self, store: Store, session: Callable[[], object | None]) -> None:
+        """Begin with none in memory, where each click on a head requests it again; older ones come from the store.
+
+        Args:
+            store: where they are kept.
+            session: as for `Memory`.
+        """
+        self._store, self._memory = store, Memory(LOOKS_BYTES, session)
 
     def kept(self, request: ItemRequest) -> Look | None:
         """A cached look, or None.

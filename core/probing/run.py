@@ -103,11 +103,6 @@ class ProbeResults:
     n_left_out: int
     """Words of the other texts used for neither training nor testing, as they or their heads have no tokens."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return sum(trained.training.probe.by_word.nbytes for trained in self.probes.values())
-
 
 def train_probes(
     on_checkpoint: OnCheckpoint,

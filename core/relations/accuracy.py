@@ -52,11 +52,6 @@ class WordPredictions:
     relation joins to it (its dependents and its syntactic head); NaN where there are none. Special tokens are not
     words."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return sum(array.nbytes for array in (self.predicted, self.to_head, self.from_head, self.from_others))
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextPredictions(WordPredictions):

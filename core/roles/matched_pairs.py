@@ -77,12 +77,6 @@ class MatchedTests:
     beats: Bool[np.ndarray, "role layer head"]
     """Whether the first is above the second at the level of the criterion."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        parts = (self.texts, self.related, self.unrelated, self.p, self.p_adjusted, self.beats)
-        return sum(part.nbytes for part in parts)
-
     def positional(self, tests: HeadTests) -> Bool[np.ndarray, "role layer head"]:
         """Which heads hold a syntactic role and do not beat pairs at the same distance, by the roles of the tests.
 

@@ -30,11 +30,6 @@ class Drawn:
     squares: Float[np.ndarray, "resample role layer head"]
     """Sum of squared deviations from the mean."""
 
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return self.texts.nbytes + self.mean.nbytes + self.squares.nbytes
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resamples:
@@ -44,11 +39,6 @@ class Resamples:
     """Of the scores."""
     above_uniform: Drawn
     """Of the scores minus what clearly exceeds uniform attention."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Size in memory."""
-        return self.scores.n_bytes + self.above_uniform.n_bytes
 
 
 def resamples(
