@@ -133,7 +133,6 @@ ALL_STEPS_HELP: Final = "Choose every saved step of this run, in order."
 
 
 def upload_limits(megabytes: int, n_texts: int) -> str:
-    """What a file of texts may be."""
     return f"At most {megabytes} MB and {n_texts:,} texts. {UPLOAD_FORMATS}"
 
 
@@ -143,7 +142,6 @@ def texts_read(n_texts: int) -> str:
 
 
 def more_texts(n_texts: int) -> str:
-    """Uploaded texts that are not shown."""
     return f"and {n_texts:,} more."
 
 
@@ -171,22 +169,18 @@ CLOSE: Final = "Close"
 
 
 def uploads_left_out(n_files: int) -> str:
-    """Files that the link does not hold."""
     return f"It does not hold your uploaded {'file: send it' if n_files == 1 else 'files: send them'} along."
 
 
 def not_offered(name: str, value: str, shown: str) -> str:
-    """A value in the link that its widget does not offer."""
     return f"The link asks for {name} “{value}”, which is not offered here. Showing {shown} instead."
 
 
 def not_in_text(name: str, value: str) -> str:
-    """A setting of the arcs that this text does not allow."""
     return f"The link asks for {name} “{value}”, which this text does not have. Showing its arcs without it."
 
 
 def no_such_look(name: str, value: str) -> str:
-    """A setting of the arcs that does not exist."""
     return f"The link asks for {name} “{value}”, which the arcs do not offer. Showing them as usual."
 
 
@@ -196,17 +190,14 @@ def no_such_page(name: str) -> str:
 
 
 def no_such_number(value: str, n_texts: int, shown: int) -> str:
-    """A text number that does not exist."""
     return f"The link asks for text “{value}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
 
 
 def no_such_guess(value: str) -> str:
-    """A token to predict that does not exist."""
     return f"The link asks to predict token “{value}”, which this text does not have. Showing another one instead."
 
 
 def no_window(value: str) -> str:
-    """A part of a long text that cannot be read from the link."""
     return f"The link asks for window “{value}”; a window is written as in 512-0. Showing the beginning instead."
 
 
@@ -217,7 +208,6 @@ def no_head_names(name: str, value: str, shown: Sequence[str] = ()) -> str:
 
 
 def too_many_heads(name: str, most: int) -> str:
-    """A link that names more heads than any model has."""
     return f"The link names more than {most:,} heads in {name}. Only the first {most:,} are read."
 
 
@@ -255,7 +245,6 @@ def some_of(names: Sequence[str]) -> str:
 
 
 def roles_against(n_gained: int, n_lost: int) -> str:
-    """How many roles heads gain and lose when some are switched off."""
     return f"Compared with all heads on: {counted(n_gained, 'role')} gained, {n_lost:,} lost."
 
 
@@ -304,12 +293,10 @@ MOVES_HELP: Final = (
 
 
 def at_tau(tau: float, scale: Scale) -> str:
-    """The threshold on the mean score of a role."""
     return f"tau {tau:g}" + (f" of the {WORDS[scale].noun}" if scale == "share" else "")
 
 
 def above_tau(tau: float, scale: Scale) -> str:
-    """What a role requires of one text."""
     return f"{WORDS[scale].noun} above {tau:g}" if scale == "score" else f"{WORDS[scale].noun} of more than {tau:g}"
 
 
@@ -468,7 +455,6 @@ def arcs_hint(most: int) -> str:
 
 
 def last_heads(n_drawn: int, n_chosen: int) -> str:
-    """More heads are chosen than can be drawn."""
     return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
 
 
@@ -486,12 +472,10 @@ def links_drawn(share: float, strongest: int | None) -> str:
 
 
 def runs_on(device: str, dtype: str) -> str:
-    """Where a loaded checkpoint runs."""
     return f", on **{device}** in {dtype}"
 
 
 def kept(folder: str, n_results: int, n_bytes: int) -> str:
-    """Where results are kept."""
     return f"Results are kept in {folder} ({n_results:,} so far, {n_bytes / 1e6:,.1f} MB)."
 
 
@@ -507,7 +491,6 @@ def results_without_texts(name: str) -> str:
 
 
 def without_target(n_left_out: int, n_texts: int) -> str:
-    """Texts of a corpus that a decoder cannot read."""
     return (
         f"{n_left_out:,} of {counted(n_texts, 'text')} have no target for the decoder and are left out. "
         "A pair is read as source and target."
@@ -531,7 +514,6 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
 
 
 def filled_by_test(tau: float, scale: Scale) -> str:
-    """What a filled corner means by the test or the mean."""
     return f"Filled letters: roles this head holds over the corpus ({at_tau(tau, scale)})."
 
 

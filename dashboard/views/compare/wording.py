@@ -120,12 +120,10 @@ DEPTH: Final = "Shares by relative depth: 0 is the layer next to the input, 1 th
 
 
 def reference(name: str) -> str:
-    """Which checkpoint is the reference."""
     return f"Reference (a): **{name}**"
 
 
 def sign(scale: Scale) -> str:
-    """How a difference is to be read."""
     return f"Mean {WORDS[scale].noun}, b − a: above 0 it is higher under b. One colour scale for all roles."
 
 
@@ -154,7 +152,6 @@ def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int | None, sca
 
 
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
-    """How many of the changed heads have labels that do not depend on this sample of texts."""
     return (
         f"For **{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role, the labels under a and under "
         f"b each stay the same in at least {100 * CERTAIN:g}% of {RESAMPLES} bootstrap resamples of the "
@@ -222,7 +219,6 @@ def moved(mean: float, layer: int) -> str:
 
 
 def other_shape(a: tuple[int, int], b: tuple[int, int]) -> str:
-    """Why there are no head-by-head views."""
     return (
         f"The reference has {a[0]} layers x {a[1]} heads and the compared checkpoint {b[0]} x {b[1]}, so their "
         "heads cannot be matched. Below are the shares of heads with each role, by relative depth and overall."
@@ -230,7 +226,6 @@ def other_shape(a: tuple[int, int], b: tuple[int, int]) -> str:
 
 
 def other_tokens(n_texts: int, n_all: int) -> str:
-    """Texts whose tokens differ."""
     return (
         f"The tokenizers split {n_texts:,} of {counted(n_all, 'text')} differently. Scores are still compared, each "
         "over its own tokens; the divergence leaves these texts out."
@@ -253,5 +248,4 @@ def difference(head: str) -> str:
 
 
 def no_such_transition(name: str) -> str:
-    """A transition in the link that does not exist."""
     return f"The link asks for transition “{name}”, which no head makes here. Choose one from the list."

@@ -52,7 +52,6 @@ def evidence(alpha: float) -> str:
 
 
 def taken_out(n_texts: int) -> str:
-    """Deleted texts that still count."""
     return f"Evidence also counts {counted(n_texts, 'text')} that you have removed."
 
 
@@ -64,7 +63,6 @@ WHY_COUNTED: Final = (
 
 
 def left_out(n_texts: int) -> str:
-    """Deleted texts that this checkpoint cannot read."""
     return f"{counted(n_texts, 'text')} of these cannot be counted: too long for this checkpoint."
 
 
@@ -82,5 +80,4 @@ def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
 
 
 def filled_by_evidence(tau: float) -> str:
-    """Meaning of a filled corner, by evidence."""
     return f"Filled letters: roles this head holds by the evidence so far (tau {tau:g}). A role can be lost again."

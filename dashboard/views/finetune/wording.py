@@ -124,12 +124,10 @@ DELETE: Final = "Delete …"
 
 
 def upload_again(name: str) -> str:
-    """A table that the tab has no room for is gone after a reload."""
     return f"Upload {name} again to continue: finished texts are kept."
 
 
 def not_in_tab(name: str) -> str:
-    """The tab has no room for a table."""
     return f"The file is too large for this tab to keep. After a reload, upload {name} again: finished texts are kept."
 
 
@@ -139,7 +137,6 @@ def from_tab(name: str) -> str:
 
 
 def one_at_a_time(name: str) -> str:
-    """A run is active already."""
     return (
         f"{name} is being fine-tuned now, and only one run is possible at a time. Start when it has ended, or stop it."
     )
@@ -158,17 +155,14 @@ def bad_name(name: str, longest: int) -> str:
 
 
 def name_taken(name: str, folder: str) -> str:
-    """There is a checkpoint of this name."""
     return f"There is already a checkpoint {name} in {folder}. Choose another name."
 
 
 def not_written(folder: str, reason: str) -> str:
-    """The data cannot be kept."""
     return f"The data cannot be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
 
 
 def not_started(reason: str) -> str:
-    """The process of a run cannot be started."""
     return f"The fine-tuning program cannot be started ({reason}). Close other programs and try again."
 
 
@@ -199,12 +193,10 @@ def classes(counts: Mapping[str, int]) -> str:
 
 
 def values(lowest: float, highest: float, mean: float) -> str:
-    """Range of the values of a regression."""
     return f"values from {lowest:g} to {highest:g}, mean {mean:.3g}"
 
 
 def head(name: str, start: str) -> str:
-    """Which run is shown."""
     return f"**{name}**" + (f", fine-tuned from {start}" if start else "")
 
 
@@ -257,7 +249,6 @@ def finished(progress: Progress, folder: str) -> str:
 
 
 def stopped(progress: Progress) -> str:
-    """A run was stopped."""
     return f"Stopped at step {progress.step:,} of {progress.steps:,}. {_kept(progress)}"
 
 
@@ -305,7 +296,6 @@ def delete(name: str) -> str:
 
 
 def where(folder: str) -> str:
-    """Folder of the fine-tuned checkpoints."""
     return f"They are in {folder}."
 
 

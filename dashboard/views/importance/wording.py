@@ -87,7 +87,6 @@ MICHEL_T2: Final = "Corresponds to Tables 2 and 3 of Michel et al. (2019)."
 
 
 def damage_title(name: str) -> str:
-    """What the map shows."""
     return name if name == SCORE_NAMES["change"] else f"loss of {name}" if name != "loss" else "rise of the loss"
 
 
@@ -97,12 +96,10 @@ def high_end(name: str) -> str:
 
 
 def without_head(name: str) -> str:
-    """What ablation measures."""
     return f"{name if name == SCORE_NAMES['change'] else 'how much worse'} without the head"
 
 
 def without(name: str) -> str:
-    """A score without the head."""
     return f"{name} without it"
 
 
@@ -132,7 +129,6 @@ def summary(
 
 
 def significant(worse: int, better: int, n_tested: int, alpha: float) -> str:
-    """How many heads the score needs, and how many lower it."""
     return (
         f"At level {alpha:g}, corrected over all of them, the score gets worse without {worse} of {n_tested} tested "
         f"heads and better without {better}."
@@ -151,7 +147,6 @@ def kept(name: str, full: float, n_same: int, n_tested: int) -> str:
 
 
 def on_card(change: float, rank: int, n_heads: int, n_texts: int) -> str:
-    """How much the text vector changes without a head, and the rank of the head by that."""
     return (
         f"Switched off, it changes the text vector by {change:.2g} (1 - cosine, mean over {counted(n_texts, 'text')}): "
         f"place {rank} of {n_heads} by importance."

@@ -76,7 +76,6 @@ def text_summary(names: Sequence[str]) -> str:
 
 
 def positional(role: str) -> str:
-    """A syntactic role of a head that does not beat other pairs of words at the same distance."""
     return f"{role} (positional)"
 
 
@@ -94,7 +93,6 @@ NO_TESTS: Final = "What the corpus says of this head appears here once its texts
 
 
 def alike(heads: list[str], scale: Scale) -> str:
-    """Heads with similar mean scores."""
     return f"With similar {WORDS[scale].nouns}: {', '.join(heads)}"
 
 

@@ -72,7 +72,6 @@ def reading_shard(number: int, n_shards: int) -> str:
 
 
 def differing(n_differ: int, n_tested: int, alpha: float) -> str:
-    """How many scores differ."""
     return (
         f"{n_differ:,} of {n_tested:,} mean scores differ significantly between the two checkpoints (paired t-test "
         f"over the same texts, corrected, alpha {alpha:g})."

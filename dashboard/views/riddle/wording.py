@@ -22,7 +22,6 @@ DOES: Final[dict[SimplePattern, str]] = {
 
 
 def question(n_heads: int, asked: PronounSentence) -> str:
-    """The riddle."""
     return (
         f"One of these {n_heads:,} squares knows whom :blue-background[{plain(asked.pronoun)}] means in "
         f"“{plain(asked.sentence)}” Find it."
@@ -30,7 +29,6 @@ def question(n_heads: int, asked: PronounSentence) -> str:
 
 
 def how_to_read(asked: PronounSentence) -> str:
-    """How to read a square, and what to click."""
     return (
         "A square is one attention head of the model. Down its side stand the words that look, across its top the "
         "words looked at; the stronger a field, the more it looks there. Click the square that you think looks from "
@@ -54,7 +52,6 @@ def grid(name: str, asked: PronounSentence) -> str:
 
 
 def right(head: str) -> str:
-    """The guess is the answer."""
     return f"Found it: {head}."
 
 
@@ -114,5 +111,4 @@ def mostly(pattern: SimplePattern, share: float, signs: Sequence[str]) -> str:
 
 
 def instead(pronoun: str, key: str, share: float) -> str:
-    """Where a head looks from the pronoun instead."""
     return f"it gives {percent(share, 0)} of *{plain(pronoun)}* to *{plain(key)}*"

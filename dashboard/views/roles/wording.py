@@ -116,5 +116,4 @@ def spans(numbers: Sequence[int]) -> str:
 
 
 def no_such_region(requested: str) -> str:
-    """The link selects a combination of roles that no head has."""
     return f"The link asks for heads with exactly the roles “{requested}”, which no head has here. Showing all heads."

@@ -60,7 +60,6 @@ def story(head: str, share: float, even: float, see: str, of_others: float | Non
 
 
 def no_such_head(head: str, share: float, even: float, see: str, of_others: float | None) -> str:
-    """No head of the checkpoint shows what a story is about."""
     return (
         f":material/lightbulb: This checkpoint has no such head in this sentence. Closest is {head}: "
         f"{100 * share:.0f}% of {see}. {_to_compare(even, of_others)}"

@@ -57,7 +57,6 @@ ONLY_ENCODER: Final = "The encoder alone predicts nothing."
 
 
 def several(n_lines: int) -> str:
-    """More than one second sentence."""
     return f"Sentence (b) has {n_lines:,} lines. Keep one."
 
 
@@ -109,7 +108,6 @@ def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
 
 
 def left_out(n_words: int) -> str:
-    """Changed places whose words are not asked about."""
     return f"These are the first {MOST_WORDS} changed places; {n_words:,} more are left out."
 
 

@@ -37,7 +37,6 @@ COLUMNS: Final = {
 
 
 def letters(lettered: Sequence[str]) -> str:
-    """What the letters in the cells mean."""
     return f"Letters: {', '.join(lettered)}."
 
 

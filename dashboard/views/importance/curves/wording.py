@@ -57,7 +57,6 @@ def waiting(n_known: int, n_passes: int) -> str:
 
 
 def refused(sentences: Sequence[str]) -> str:
-    """Measures that the checkpoint does not allow."""
     return "Left out: " + " ".join(sentences)
 
 
@@ -153,7 +152,6 @@ SPEED_COLUMNS: Final = {
 
 
 def steps(counts: Sequence[int], n_heads: int) -> dict[str, int]:
-    """Steps of a curve, by their labels."""
     return {f"{count} of {n_heads} ({percent(count / n_heads, 0)})": count for count in counts}
 
 
@@ -176,7 +174,6 @@ def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], di
 
 
 def speed_note(n_tokens: int) -> str:
-    """How the speeds in the table were measured."""
     return (
         f"Medians over rounds in which each checkpoint runs once, on texts of {n_tokens} tokens; the factor compares "
         "the two within a round, and is given with its quartiles."

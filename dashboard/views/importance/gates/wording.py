@@ -90,22 +90,18 @@ def no_penalties(written: str) -> str:
 
 
 def too_many(number: int) -> str:
-    """Too many penalties."""
     return f"These are {number} penalties, and at most {MOST_PENALTIES} are trained at once. Leave some out."
 
 
 def finetuning_is_on(name: str) -> str:
-    """Another training is running."""
     return f"{name} is being fine-tuned now. Train gates when it has ended, or stop it on the page Fine-tune."
 
 
 def not_written(folder: str, reason: str) -> str:
-    """The settings of the sweep cannot be saved."""
     return f"Nothing can be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
 
 
 def not_deleted(folder: str, reason: str) -> str:
-    """A sweep cannot be deleted."""
     return f"{folder} cannot be deleted ({reason}). Remove the folder by hand."
 
 
@@ -183,12 +179,10 @@ NO_CURVES: Final = (
 
 
 def about_to_delete(n_runs: int, n_bytes: int) -> str:
-    """What deleting a sweep removes."""
     return f"Delete {counted(n_runs, 'run')} with their saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
 
 
 def disk(n_bytes: int, folder: str) -> str:
-    """Where the finished checkpoints are stored."""
     return (
         f"Each finished run is a checkpoint with its gates in its weights, which every command takes: a folder "
         f"penalty-… in {folder} ({n_bytes / 1e6:,.0f} MB together)."

@@ -24,7 +24,6 @@ ALL_ON: Final = "all heads on"
 
 
 def shared(n_shared: int, n_first: int) -> str:
-    """Texts that are in both sets."""
     return (
         f"{counted(n_shared, 'text')} of this page {'is' if n_shared == 1 else 'are'} also in the second set and "
         f"{'counts' if n_shared == 1 else 'count'} only there, so that the sets have no text in common. "

@@ -171,7 +171,6 @@ def progress(at: Stand, max_epochs: int) -> str:
 
 
 def epochs(n_epochs: int, best: int, is_finished: bool) -> str:
-    """Which epoch of a training is used."""
     return f"{best} of {n_epochs}{'' if is_finished else ', stopped'}"
 
 

@@ -157,7 +157,6 @@ NO_RULE_RELATION: Final = (
 
 
 def sieve_title(scale: Scale) -> str:
-    """What the map of heads by the sieve shows."""
     return f"its pooled syntactic role, {WORDS[scale].title('mean ')}"
 
 
@@ -170,7 +169,6 @@ def table_note(unit: str) -> str:
 
 
 def no_halves(unit: str) -> str:
-    """No relation has a held-out accuracy."""
     return (
         f"Held-out accuracy needs two {unit}s with the relation, one in each half, and no relation here has them. The "
         "accuracy on all texts is that of the best of many heads, which is partly chance."
@@ -178,17 +176,14 @@ def no_halves(unit: str) -> str:
 
 
 def no_bars(unit: str) -> str:
-    """Why there are no bars."""
     return f"The bars show held-out accuracy, which needs two {unit}s with the relation."
 
 
 def not_held_out(unit: str) -> str:
-    """Why some rows have no held-out accuracy."""
     return f"Rows without it (–) lack two {unit}s with the relation, one in each half."
 
 
 def not_tested(n_untested: int) -> str:
-    """How many relations have cases in a single document only."""
     return (
         f"{counted(n_untested, 'relation')} with cases in one document only {'has' if n_untested == 1 else 'have'} no "
         "test."
@@ -208,7 +203,6 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
 
 
 def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
-    """The best head, or the two heads of the halves, and the held-out accuracy."""
     return f"Best find: {_right(relation, heads, accuracy, baseline)}"
 
 
@@ -269,7 +263,6 @@ def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: 
 
 
 def fewer_cases(least: int, usual: int) -> str:
-    """Why relations with fewer cases are shown than usual."""
     return (
         f"Relations with at least {counted(least, 'case')} are shown, since few relations have {usual:,} in these "
         "texts. The fewer the cases, the wider the intervals."
@@ -287,10 +280,8 @@ def both_rules(shared: Overlap, n_all: int) -> str:
 
 
 def best_at(best: BestRelation) -> str:
-    """The relation and direction in which a head is furthest above the baseline, and its accuracy there."""
     return f"{best.relation}, {DIRECTION_NAMES[best.direction]}: {best.accuracy:.1%}"
 
 
 def n_right(n_right: int, n_cases: int) -> str:
-    """How many predictions in a sentence are right."""
     return f"**{n_right:,} of {n_cases:,}** right in this sentence."
