@@ -62,6 +62,7 @@ class Queue:
             request = Request(self._n_requests, items, indices, sender, Condition(self._lock), is_urgent)
             for item in items:
                 item.requests.add(request)
+                # Passed, but not yet written to the store: whoever comes in between takes it from here.
                 if item.outcome is not None:
                     item.requests.clear()
                     request.take(item)
@@ -102,15 +103,18 @@ class Queue:
             jobs = [job for job in self._jobs if job.is_urgent or not urgent]
             rank = self._rank()
             job = min(jobs, key=rank, default=None)
+            # Strictly before: at equal rank the job runs, or it would wait for every request of its visitor.
             if job is None or any(rank(request) < rank(job) for request in self.turn(urgent=urgent)[:1]):
                 return None
             self._jobs.remove(job)
+            # Sessions leave without the lock, so the job may have been cancelled since the list was made.
             return job if job.promise.set_running_or_notify_cancel() else self.next_job(urgent=urgent)
 
     @property
     def has_urgent(self) -> bool:
         """Whether an urgent job or request waits."""
         with self._lock:
+            # A request that is in a batch already would make the worker interrupt that batch for nothing.
             urgent = (request for request in self._requests if request.is_urgent)
             return any(job.is_urgent for job in self._jobs) or any(request.can_begin for request in urgent)
 
@@ -139,15 +143,18 @@ class Queue:
         total = sum(item.size for item in batch)
         with self._lock:
             for item in batch:
+                # Those of the beginning: leaving in the middle of a pass must not make it free.
                 self._time.charge(item.visitors, seconds * item.size / total)
 
     def _item(self, item_request: ItemRequest, settings: tuple[PassSettings, ...]) -> Item:
         """The item for a request: an existing one, an existing one that can still be extended, or a new one."""
         candidates = self._items.setdefault(_sharing_key(item_request), [])
         for item in candidates:
+            # A look brings the scores too, so a request for scores alone can wait for any look at the text.
             if item_request.start in (None, item.item_request.start):
                 return item
         for item in candidates:
+            # What has not begun can still bring the attention beside the scores.
             if item.item_request.start is None and not item.is_running and item.outcome is None:
                 item.item_request = item_request
                 return item
@@ -164,6 +171,7 @@ class Queue:
             self._requests.remove(request)
             for item in request.items:
                 item.requests.discard(request)
+                # An item in a batch stays: its result may still be stored, and a new request may join it.
                 if not item.requests and not item.is_running and item.outcome is None:
                     self._drop(item)
 
@@ -182,6 +190,7 @@ class Queue:
             urgent: only urgent requests; otherwise, these come last.
         """
         with self._lock:
+            # Urgent ones last: the worker asks for all when none is urgent, or when these have kept the others long.
             requests = [request for request in self._requests if request.is_urgent or not urgent]
             rank = self._rank()
             return sorted(requests, key=lambda request: (*rank(request), request.size_left, request.number))
@@ -219,11 +228,13 @@ class Queue:
                 if item in still_waiting:
                     continue
                 item.outcome, item.is_running = outcome, False
+                # A copy, because a request that is done leaves the set.
                 for request in list(item.requests):
                     request.take(item)
                     if request.is_done:
                         self._withdraw(request)
                 item.requests.clear()
+                # An error is not shared with later requests: memory, for one, may be free by then.
                 if isinstance(outcome, BaseException):
                     self._drop(item)
             return still_waiting
@@ -243,6 +254,7 @@ class Queue:
                 self._withdraw(request)
                 request.changed.notify_all()
             for job in self._jobs:
+                # A cancelled promise takes no exception.
                 if job.promise.set_running_or_notify_cancel():
                     job.promise.set_exception(error)
             self._jobs.clear()
@@ -250,6 +262,7 @@ class Queue:
     def status(self, request: Request) -> Status:
         """Progress of a request."""
         with self._lock:
+            # Stable: among the urgent ones, and among the others, the order of the turn stays.
             order = sorted(self.turn(), key=lambda request: request.is_urgent, reverse=True)
             earlier = order[: order.index(request)] if request in order else []
             return Status(

@@ -49,12 +49,14 @@ class TileMask:
         """
         if self._function in (bidirectional_mask_function, causal_mask_function):
             return UNLIMITED
+        # Two queries, because within chunks each sees as far as its place in the chunk allows.
         reaches = {self._reach_of(query) for query in (FAR, FAR + 777)}
         if len(reaches) > 1:
             raise ValueError("Not every query of the layer sees equally far.")
         return reaches.pop()
 
     def _reach_of(self, query: int) -> Reach:
+        # Evaluated, because a mask function is a closure that does not tell its window.
         sizes = self._sizes | {"batch_size": 1, "q_length": 1, "kv_length": 2 * FAR, "q_offset": query, "kv_offset": 0}
         visible = sdpa_mask(
             mask_function=self._function,
@@ -85,11 +87,13 @@ class TileMask:
         self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype
     ) -> Float[Tensor, "#text 1 #query key"]:
         """Additive mask of a tile's logits: 0 where attention is allowed."""
+        # Only padding hides keys, from all queries alike: one row is broadcast over them.
         if self._function is bidirectional_mask_function:
             queries = slice(0, 1)
         key = (queries.start, queries.stop, keys.start, keys.stop, dtype)
         addend = self._kept.get(key)
         if addend is None:
+            # Of all texts, not just those of the tile, so that tiles and layers share what is kept by queries and keys.
             allowed = self._allowed(queries, keys)
             addend = torch.zeros_like(allowed, dtype=dtype).masked_fill_(~allowed, _hidden(dtype))
             if self._n_kept + addend.numel() <= KEPT_ENTRIES:
@@ -104,6 +108,7 @@ class TileMask:
             "q_offset": self._sizes["q_offset"] + queries.start,
             "kv_offset": self._sizes["kv_offset"] + keys.start,
         }
+        # The same for every text, and broadcast over them.
         if self._padding is None and self.is_causal:
             sizes["batch_size"] = 1
         return sdpa_mask(
@@ -151,6 +156,7 @@ def add_tensor(logits: Float[Tensor, "text head query key"], mask: Tensor, texts
     if rows.dtype == torch.bool:
         logits.masked_fill_(~rows, _hidden(logits.dtype))
     else:
+        # A model may add minus infinity, which times a probability of 0 would make the entropy NaN.
         logits += rows.to(logits.dtype).clamp_min(_hidden(logits.dtype))
 
 

@@ -103,14 +103,17 @@ def observed_attention(
         kwargs: what concerns other attention functions, such as dropout, which is off in evaluation mode.
     """
     current = current_pass.get() or Pass()
+    # Calls are counted: self- and cross-attention of one layer of a decoder have the same layer_idx.
     layer, current.own_layer = current.next_layer(), getattr(module, "layer_idx", None)
     kept = kept_heads(module)
     known = current.known_outputs(layer, len(query))
+    # After it is counted: the calls of the layers behind keep their numbers.
     if known is not None:
         return kept_of(known, kept, 2).to(query.dtype), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     is_plain = softcap is None and position_bias is None and s_aux is None
+    # A pass with gradients may treat them by `backward`, which the fused product knows nothing of.
     unseen = is_plain and not current.observers and not torch.is_grad_enabled()
     # Query and key come as views of "text token head channel"; the products would copy them again for every tile.
     attention = _Attention(
@@ -124,6 +127,7 @@ def observed_attention(
         sinks=None if s_aux is None else s_aux.to(dtype),
         kept=kept,
     )
+    # A product passes its whole gradient on to each of its factors: relevance would double with every product.
     if current.backward == "halved":
         attention = replace(
             attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
@@ -141,6 +145,7 @@ def observed_attention(
             output = show_all(current.on_output, output, attention.values, kept)
         output = _outputs_without_attention(current.on_output, output, attention, len(after))
     _show_without_attention(current, attention, after)
+    # An exception, because nothing else ends a forward pass of transformers in the middle.
     if current.ends_at(layer):
         raise WatchingDone
     return output.to(query.dtype), None
@@ -158,10 +163,12 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     wants_outputs = layer is not None and current.wants_outputs()
     wants_entropy = layer is not None and current.wants_entropy()
     values, n_channels = attention.values, attention.values.shape[-1]
+    # Nobody reads what the last layer gives: its product is needed for the indicators alone.
     if current.ends_at(layer) and not wants_outputs:
         values, n_channels = values[..., :0], 0
     indicators = None if layer is None else current.indicators()
     n_indicators = 0 if indicators is None else indicators.shape[-1]
+    # As further columns of the values: one product reads the probabilities once for outputs and sums.
     if indicators is not None:
         padded = nn.functional.pad(indicators.to(values.dtype), (0, -(n_channels + n_indicators) % EVEN_WIDTH))
         values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
@@ -172,12 +179,14 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     for texts, queries in tiles(shape, attention.query.device.type):
         pause()
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
+        # First, because the entropy overwrites the logits. Both take rows that sum to 1, as they are without a sink.
         row_sums = None if attention.sinks is None else _row_sums(logits, probabilities, attention.sinks)
         entropy = _entropy(logits, probabilities) if wants_entropy else None
         if row_sums is not None:
             probabilities = probabilities * row_sums[..., None]
         if current.backward != "gradient":
             probabilities = probabilities.detach() if current.backward == "constant" else _halved(probabilities)
+        # A tile of a causal model has no columns for the keys that none of its queries sees.
         product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
         product = product.view(*probabilities.shape[:3], values.shape[-1])
         outputs = product[..., :n_channels]
@@ -206,6 +215,7 @@ def _attend_unseen(
 ) -> Float[Tensor, "text query head value_channel"]:
     """As `_attend`, but without observers: the probabilities are never written to memory."""
     n_texts, n_heads, n_queries, _ = attention.query.shape
+    # What takes memory here is the mask alone: one map for all heads, unless the model brings one for each.
     n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
     of_texts: dict[int, list[Tensor]] = {}
     for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
@@ -246,6 +256,7 @@ def _show_without_attention(current: Pass, attention: _Attention, layers: range)
             (n_texts, attention.n_heads, n_queries, attention.n_keys), attention.query.device.type
         ):
             rows = attention.query[texts, :1, queries, 0]
+            # One number seen through strides: a tile of any size takes no memory.
             nothing = rows.new_full((1,), torch.nan).expand(len(rows), attention.n_heads, rows.shape[2])
             by_key = nothing[..., None].expand(*nothing.shape, attention.n_visible_keys(queries))
             n_channels = attention.values.shape[-1]
@@ -331,6 +342,7 @@ def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: s
         attention.mask.add_to(logits, texts, queries)
     elif attention.mask is not None:
         add_tensor(logits, attention.mask, texts, queries)
+    # Into memory of its own: the entropy needs the logits beside the probabilities.
     return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
 
 
@@ -409,6 +421,7 @@ def observe(
             f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be observed. "
             "Choose a checkpoint of another family, such as BERT."
         )
+    # Not every call is of a layer in question: of an encoder-decoder, one stack or one kind of attention is observed.
     layers = None if calls is None else {call: layer for layer, call in enumerate(calls) if call is not None}
     current = Pass(
         observers=observers,
@@ -421,9 +434,11 @@ def observe(
         backward=backward,
         on_output=on_output,
     )
+    # A context variable, because not every model hands arguments of ours on to its attention.
     token = current_pass.set(current)
     try:
         with (
+            # Tensors of inference mode could not be used with gradients later, but are faster where there are none.
             torch.enable_grad() if gates is not None and gates.requires_grad else torch.inference_mode(),
             nullcontext() if has_attention_interface(model) else SoftmaxTap(),
         ):

@@ -68,6 +68,7 @@ class _Run:
     ) -> None:
         self._texts, self._validation_texts, self._settings = training_texts, validation_texts, settings
         self._table = torch.from_numpy(vectors)
+        # Not the numbers that have split the texts: with those, the order of training would follow from the split.
         self._rng = np.random.default_rng((settings.seed, 1))
         self._scorer = _Scorer(_untrained(training_texts[0], vectors, self._rng), settings)
         self._optimizer = torch.optim.Adam(self._scorer.parameters(), settings.learning_rate)
@@ -102,6 +103,7 @@ class _Run:
     def _step(self, texts: Sequence[ProbeText]) -> float:
         total_loss = 0.0
         self._optimizer.zero_grad()
+        # Gradients of sums add up, so how the texts fit into memory does not change the step.
         for part in _parts(texts):
             batch = _batch(part, self._table)
             loss = _loss(self._scorer(batch), batch)
@@ -177,6 +179,7 @@ class _Scorer(torch.nn.Module):
         self._shape = probe.constant.shape
         n_directions, n_maps = self._shape[0], self._shape[1] * self._shape[2]
         by_word = probe.by_word.reshape(n_directions, 2, n_maps, probe.by_word.shape[-1])
+        # Without words there is nothing but the constants; without settings nothing is trained.
         has_constant = settings is None or settings.bias or not settings.words
         self.constant = _weights(probe.constant.reshape(n_directions, n_maps), has_constant)
         self.by_word = _weights(by_word, bool(by_word.size))
@@ -274,6 +277,7 @@ def _likeliest(logits: Tensor, texts: Sequence[ProbeText]) -> list[Int[np.ndarra
 
 def _loss(logits: Tensor, batch: _Batch) -> Tensor:
     """Cross-entropy summed over words, in nats."""
+    # A word whose head has no tokens, and padding, are alike to the loss; only padding is hidden from the scores.
     targets = batch.targets.masked_fill(batch.targets == NO_CANDIDATE, NO_WORD)
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_WORD, reduction="sum")
 

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.statistics.means import moments, ratio, refuse_infinite
 
+# Below 1, because a single score of 0 would take all the wealth of a stake of 1, for good.
 STAKES: Final = tuple(np.linspace(0.01, 0.95, 13).tolist())
 """Shares of the wealth staked on each text; one game is played with each, and the evidence is their mean wealth. High
 stakes find large effects in few texts, low stakes find small effects in many."""
@@ -97,6 +98,7 @@ def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[
     low, high = np.zeros(mean.shape), np.ones(mean.shape)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
+        # Scores relative to their mean, so that one search, from 0 to 1, serves all cells.
         refuted = log_evidence(shares, middle) >= -np.log(alpha)
         low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
     return np.where(texts > 0, low * mean, 0)
@@ -117,6 +119,7 @@ def e_bh(log_e: Float[np.ndarray, "*cell"], alpha: float) -> Bool[np.ndarray, "*
     Source: Wang and Ramdas 2022, e-BH: Benjamini-Hochberg on 1 / E.
     """
     _refuse_level(alpha)
+    # Heads without a score are left out of the count, or they would raise the bar for the others.
     descending = -np.sort(-log_e[~np.isnan(log_e)])
     thresholds = -np.log(alpha * np.arange(1, len(descending) + 1) / len(descending))
     return log_e >= descending[descending >= thresholds].min(initial=np.inf)
@@ -168,6 +171,7 @@ def evidence_of(wealth: Float[np.ndarray, "stake *cell"]) -> Float[np.ndarray, "
 
     The mean wealth is taken relative to the greatest, because wealth itself overflows within 1,000 texts.
     """
+    # The mean, because wealth split over several games is one game; the best of them, known afterwards, is none.
     greatest = wealth.max(axis=0)
     return np.asarray(greatest + np.log(np.exp(wealth - greatest).mean(axis=0)))
 

@@ -82,6 +82,7 @@ def minimise(
             rows, columns = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]
             if not len(rows):
                 break
+            # Solved vectors stay for a while: dropping them copies the features of all others.
             if len(rows) > COMPACT_BELOW * len(unsolved):
                 rows = torch.arange(len(unsolved))
             if (len(rows), len(columns)) != unsolved.shape:
@@ -89,11 +90,13 @@ def minimise(
                 part, index = (rows[:, None], columns), (index[0][rows], index[1][columns])
                 state, unsolved = (state[0][part], state[1][part], state[2][part]), unsolved[part]
                 curvature, problem = curvature.part(rows, columns), problem.part(rows, columns)
+        # Solved problems stand still, so that the answer to one does not depend on those beside it.
         direction = curvature.direction(state[2]).masked_fill_(~unsolved[..., None, None], 0)
         new_state = _step(problem, *state, direction)
         step = new_state[0] - state[0]
         curvature.remember(step, new_state[2] - state[2])
         state = new_state
+        # No problem can lower its loss by more than rounding errors: more steps would repeat this one.
         if not bool(step.any()):
             break
     _put(final, index, state)
@@ -217,6 +220,7 @@ class _Curvature:
     def remember(self, step: Tensor, change: Tensor) -> None:
         """Add a step and its change of the gradient; a problem without positive curvature along it ignores the step."""
         product, changes = _dot(step, change), _dot(change, change)
+        # Only with positive curvature does the estimate stay positive definite, and its direction downhill.
         is_valid = product > torch.finfo(product.dtype).eps * changes
         inverse = torch.where(is_valid, 1 / product, 0)
         scale = torch.where(is_valid, product / _dot(change, self._times_initial(change)), 1)
@@ -237,6 +241,7 @@ class _Curvature:
         for (step, change, inverse), share in zip(self._pairs, reversed(shares)):
             flat.addcmul_(share - (change * flat).sum(-1, keepdim=True).mul_(inverse), step)
         result = flat.view_as(gradient)
+        # Rounding can still turn a direction uphill; the initial curvature never does.
         downhill = _dot(result, gradient) > 0
         if not bool(downhill.all()):
             result = torch.where(downhill[..., None, None], result, self._times_initial(gradient))
@@ -253,8 +258,10 @@ def _step(
 
     Returns: new weights, loss and gradient.
     """
+    # Near the minimum the decrease is smaller than the rounding errors of the loss, and would never be found.
     slope, allowed = _dot(gradient, direction), ROUNDING * loss.abs()
     size, strengths = torch.ones_like(loss), torch.arange(loss.shape[1])
+    # A whole step first: close to the minimum it is right, since the curvature scales it.
     new_weights = weights + direction
     new_loss, new_gradient = problem.loss(new_weights)
     for _ in range(MOST_HALVINGS):

@@ -77,6 +77,7 @@ def holds_by_evidence(
     if settings.correction == "bh":
         refuted = np.array([e_bh(family, settings.alpha) for family in families])
     else:
+        # 1 / E, at most 1 as a p-value is; NaN, which is no part of the family, stays NaN.
         refuted = rejects(np.exp(-np.maximum(families, 0)), settings.correction, settings.alpha)
     return refuted.reshape(evidence.shape)
 
