@@ -10,7 +10,7 @@ writes probabilities to memory. Models that compute attention in their own code 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -127,11 +127,6 @@ def observed_attention(
         sinks=None if s_aux is None else s_aux.to(dtype),
         kept=kept,
     )
-    # A product passes its whole gradient on to each of its factors: relevance would double with every product.
-    if current.backward == "halved":
-        attention = replace(
-            attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
-        )
     before, after = (range(0), range(0)) if layer is None else current.without_attention(layer)
     _show_without_attention(current, attention, before)
     output = (_attend_unseen if unseen else _attend)(current, attention, layer)
@@ -184,8 +179,8 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         entropy = _entropy(logits, probabilities) if wants_entropy else None
         if row_sums is not None:
             probabilities = probabilities * row_sums[..., None]
-        if current.backward != "gradient":
-            probabilities = probabilities.detach() if current.backward == "constant" else _halved(probabilities)
+        if current.backward == "constant":
+            probabilities = probabilities.detach()
         # A tile of a causal model has no columns for the keys that none of its queries sees.
         product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
         product = product.view(*probabilities.shape[:3], values.shape[-1])
@@ -293,11 +288,6 @@ def _outputs_without_attention(
         if torch.is_grad_enabled():
             output = output + 0 * zeros.sum()
     return output
-
-
-def _halved(values: Tensor) -> Tensor:
-    """The same values with half of their gradient: their share of a product of two."""
-    return (values + values.detach()) / 2
 
 
 def tiles(shape: tuple[int, int, int, int], device: str) -> Iterator[tuple[slice, slice]]:

@@ -65,9 +65,8 @@ OnOutput = Callable[[Float[Tensor, "text query head channel"], Float[Tensor, "te
 are 0 for removed heads."""
 
 
-Backward = Literal["gradient", "constant", "halved"]
-"""How a backward pass treats attention: ordinary gradient; constant probabilities; or the gradient with half of it
-assigned to each factor of its two products."""
+Backward = Literal["gradient", "constant"]
+"""How a backward pass treats attention: ordinary gradient, or constant probabilities."""
 
 
 class WatchingDone(Exception):

@@ -19,7 +19,6 @@ from attention_sieve.core.importance.measures import (
     output_measures,
     relevance,
 )
-from attention_sieve.core.importance.per_text import RULES, Rule
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
@@ -60,7 +59,6 @@ def ways_to_measures(
     *,
     metric: Metric,
     normalised: bool = False,
-    rule: Rule = RULES[0],
 ) -> Mapping[str, Callable[[], list[Measure]]]:
     """Functions that compute each kind of measure except ablation; each raises AnalysisError if the checkpoint does not
     support it.
@@ -70,7 +68,6 @@ def ways_to_measures(
         projections: returns the output projection's weights by head, or raises AnalysisError.
         metric: what importance is measured for.
         normalised: whether gradient measures are divided by the norm of their layer.
-        rule: how relevance is propagated through attention.
     """
 
     def gradients() -> list[Measure]:
@@ -89,7 +86,7 @@ def ways_to_measures(
         return [confidence(np.stack([surface.confidence for surface in surfaces]))]
 
     def by_relevance() -> list[Measure]:
-        return [relevance(ask(relevance_question(metric, rule), "relevance"))]
+        return [relevance(ask(relevance_question(metric), "relevance"))]
 
     return {
         "gradients": gradients,

@@ -26,7 +26,7 @@ from attention_sieve.core.importance.material import (
     results_of,
 )
 from attention_sieve.core.importance.measures import ABLATION, Measure, damage
-from attention_sieve.core.importance.per_text import RULES, Rule
+from attention_sieve.core.importance.per_text import RELEVANCE_RULE
 from attention_sieve.core.importance.question import REPLACEMENTS, mean_outputs
 from attention_sieve.core.importance.verdicts import NEEDS, RESAMPLES, verdict_facts, without_verdict
 from attention_sieve.core.options import add_correction_option, add_output_option
@@ -65,12 +65,6 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--no-ablation", action="store_true", help="leave out ablation, which takes longest")
     parser.add_argument(
         "--normalise", action="store_true", help="divide the gradient measures of each layer by their Euclidean norm"
-    )
-    parser.add_argument(
-        "--rule",
-        default=RULES[0],
-        choices=RULES,
-        help="how relevance is propagated through attention; default: %(default)s",
     )
     parser.add_argument(
         "--agreement",
@@ -178,8 +172,8 @@ def importance(arguments: argparse.Namespace) -> None:
     if arguments.agreement and arguments.no_ablation:
         raise AnalysisError("Agreement is measured against ablation. Leave out either --no-ablation or --agreement.")
     material = read_material(arguments)
-    measures = cheap_measures(material, arguments.normalise, arguments.rule)
-    facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "relevance rule": arguments.rule}
+    measures = cheap_measures(material, arguments.normalise)
+    facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "relevance rule": RELEVANCE_RULE}
     if not arguments.no_ablation:
         means = mean_outputs(outputs_of_heads(material)) if arguments.replace == "mean" else None
         ablation = damage(ablation_outcomes(material, means=means), material.score)
@@ -193,7 +187,7 @@ def importance(arguments: argparse.Namespace) -> None:
     write_table(arguments.output, measures_table(measures, len(material.prepared)), facts)
 
 
-def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Measure]:
+def cheap_measures(material: Material, normalised: bool) -> list[Measure]:
     """All measures except ablation that the checkpoint supports; the others are named on standard error."""
 
     def ask(question: Question[Any, Any], doing: str, *, labelled: bool = False) -> list[Any]:
@@ -205,7 +199,7 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
         shortest = min(material.prepared.values(), key=lambda text: text.n_tokens)
         return output_projections(material.checkpoint, shortest)
 
-    ways = ways_to_measures(ask, projections, metric=material.metric, normalised=normalised, rule=rule)
+    ways = ways_to_measures(ask, projections, metric=material.metric, normalised=normalised)
     cheap = allowed_measures(ways)
     for name, reason in cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -10,11 +10,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.texts.text import Text
 
-Rule = Literal["conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1"]
-"""How relevance is propagated through attention. "conservative": attention weights are constants. "halved": each factor
-of a product gets half. The others: weights are constants, and the terms above and below 0 get fixed shares: one half
-each, as in Voita's code; 1 and 0; 2 and -1."""
-RULES: Final[tuple[Rule, ...]] = ("conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1")
+RELEVANCE_RULE: Final = "conservative"
+"""How relevance is propagated through attention: attention weights are constants."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,13 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.metrics import TextOutcomes
-from attention_sieve.core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
+from attention_sieve.core.importance.per_text import (
+    RELEVANCE_RULE,
+    LabelledText,
+    TextOutputs,
+    TextRelevance,
+    TextSlopes,
+)
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
@@ -175,7 +181,7 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
 
 
 @cache
-def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[Text, TextRelevance]:
+def relevance_question(metric: Metric) -> Question[Text, TextRelevance]:
     """Question: relevance of each head for the prediction for each text."""
 
     def compute(
@@ -184,10 +190,10 @@ def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[
         from attention_sieve.core.importance.passes.relevance import head_relevance
         from attention_sieve.core.importance.passes.sweep import with_targets
 
-        return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, rule)
+        return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric)
 
     return Question(
-        name=f"importance, relevance for {metric}, {rule}",
+        name=f"importance, relevance for {metric}, {RELEVANCE_RULE}",
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,

@@ -1,10 +1,8 @@
 """Relevance of each head for a prediction: layer-wise relevance propagation as gradient times input.
 
 Under modified backward rules, gradient times input distributes a logit over the neurons of each layer: norms divide by
-a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights
-("conservative"), or a product whose two factors get half each ("halved", which loses the share of softmax's offset).
-Both rules are signed: a head may work against the prediction. The alpha-beta rules split relevance by sign instead
-(`attention_sieve.core.importance.passes.alpha_beta`). Biases absorb some relevance; in a model without any, the
+a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights.
+Relevance is signed: a head may work against the prediction. Biases absorb some of it; in a model without any, the
 relevances of the input sum to the logit. In gated feed-forward layers the gate is a constant.
 
 Layer-wise relevance propagation is patented for commercial use.
@@ -22,33 +20,24 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attention_sieve.core.attention.observed import check_heads_are_seen
-from attention_sieve.core.attention.observers import Backward
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
 from attention_sieve.core.importance.passes.backward_rules import BackwardRules, scaled
 from attention_sieve.core.importance.passes.gradients import with_head_outputs
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights, outermost_layers
-from attention_sieve.core.importance.per_text import Rule, TextRelevance, with_holes
+from attention_sieve.core.importance.per_text import TextRelevance, with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
 from attention_sieve.core.passes.texts import PassText
 
-_ATTENTION: Final[dict[Rule, Backward]] = {
-    "conservative": "constant", "halved": "halved", **dict.fromkeys(SHARES, "constant")
-}  # fmt: skip
 _GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")
 """Layers of gated feed-forward networks, whose activation is multiplied by a second factor."""
 
 
 def head_relevance(
-    checkpoint: Checkpoint,
-    texts: Sequence[PassText],
-    settings: PassSettings,
-    metric: Metric,
-    rule: Rule = "conservative",
+    checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings, metric: Metric
 ) -> Iterator[list[tuple[int, TextRelevance]]]:
     """Relevance of each head, and of each token at the input of the first layer, for the largest logit of a text.
 
@@ -58,15 +47,12 @@ def head_relevance(
         settings: which attention, and which heads are off.
         metric: determines what is distributed: for labels the logit of the predicted class, for lm the largest logit of
             each predicted token (mean), for output the length of the text vector.
-        rule: how relevance is propagated through attention.
 
     Yields: index of the text and its relevances, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint without this metric or whose heads cannot be seen, and for a text whose
         attention would fill the memory.
-    Source: Voita et al. 2019, section 4; rules of Ali et al. 2022 ("conservative") and Achtibat et al. 2024 ("halved"),
-        as gradients in Arras et al. 2025; alpha-beta of Bach et al. 2015, with the shares of Voita's code (one half
-        each, "alpha-beta"). That code also differentiates attention and norms and rescales to make up for losses; here
-        nothing is lost.
+    Source: Voita et al. 2019, section 4, whose code splits relevance by sign (alpha-beta) instead; rules of Ali et al.
+        2022, as gradients in Arras et al. 2025.
     """
     check_metric(checkpoint, metric, settings.kind)
     check_heads_are_seen(checkpoint.model, BY_ZERO)
@@ -75,9 +61,7 @@ def head_relevance(
     model = _with_constant_slopes(model_of(checkpoint, metric, settings.kind))
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
         batch_texts = [texts[index] for index in batch.positions]
-        yield list(
-            zip(batch.positions, _relevance(checkpoint, model, batch_texts, settings, metric, rule), strict=True)
-        )
+        yield list(zip(batch.positions, _relevance(checkpoint, model, batch_texts, settings, metric), strict=True))
 
 
 def _relevance(
@@ -86,12 +70,10 @@ def _relevance(
     texts: Sequence[PassText],
     settings: PassSettings,
     metric: Metric,
-    rule: Rule,
 ) -> list[TextRelevance]:
     readout = Readout(checkpoint, metric, texts)
-    rules = AlphaBetaRules(SHARES[rule]) if rule in SHARES else BackwardRules()
-    with torch.enable_grad(), rules, _first_inputs(_stacks(model, texts)) as first_inputs:
-        output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
+    with torch.enable_grad(), BackwardRules(), _first_inputs(_stacks(model, texts)) as first_inputs:
+        output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward="constant")
         tops = readout.tops(output)
         gradients = torch.autograd.grad(tops.sum(), [*outputs, *first_inputs])
     output_gradients, input_gradients = gradients[: len(outputs)], gradients[len(outputs) :]

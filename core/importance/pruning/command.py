@@ -29,7 +29,6 @@ from attention_sieve.core.importance.material import (
     results_of,
 )
 from attention_sieve.core.importance.measures import damage
-from attention_sieve.core.importance.per_text import RULES
 from attention_sieve.core.importance.pruning.curves import (
     STEPS,
     Curve,
@@ -232,7 +231,7 @@ def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
     outcomes = ablation_outcomes(material)
     ablation, full = damage(outcomes, material.score), full_outcomes(outcomes)
-    measures = cheap_measures(material, False, RULES[0])
+    measures = cheap_measures(material, False)
     by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
     if arguments.greedy and (greedy := greedy_order(pruning, make_ask(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy

@@ -11,7 +11,6 @@ from attention_sieve.core.importance.agreement import Agreement, agreements
 from attention_sieve.core.importance.cheap import allowed_measures, ways_to_measures
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.measures import Measure, damage
-from attention_sieve.core.importance.per_text import Rule
 from attention_sieve.core.passes.question import Question
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.views.asking import ask
@@ -36,24 +35,23 @@ class _Unanswered(Exception):
     """The reader has to do something first; the page says what."""
 
 
-def compared(importance: Importance, *, normalised: bool, rule: Rule) -> Compared | None:
+def compared(importance: Importance, *, normalised: bool) -> Compared | None:
     """Cheaper measures and their correlations with ablation; None as for `ask`.
 
     Args:
         importance: results of the page.
         normalised: whether gradient measures are divided by the norm of their layer.
-        rule: how relevance is propagated through attention.
 
     Raises: AnalysisError of any stage.
     """
-    key = (importance.material.key, importance.ablated.positions, normalised, rule)
+    key = (importance.material.key, importance.ablated.positions, normalised)
     try:
-        return memory().get_or_put("agreement", key, lambda: _computed(importance, normalised, rule))
+        return memory().get_or_put("agreement", key, lambda: _computed(importance, normalised))
     except _Unanswered:
         return None
 
 
-def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
+def _computed(importance: Importance, normalised: bool) -> Compared:
     material = importance.material
     visit = material.visit
 
@@ -64,9 +62,7 @@ def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
         return answers.results
 
     cheap = allowed_measures(
-        ways_to_measures(
-            answered, lambda: projections(importance), metric=material.metric, normalised=normalised, rule=rule
-        )
+        ways_to_measures(answered, lambda: projections(importance), metric=material.metric, normalised=normalised)
     )
     results = importance.ablated.results
     ablation = damage(results, importance.score)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
 from attention_sieve.core.importance.measures import ABLATION
+from attention_sieve.core.importance.per_text import RELEVANCE_RULE
 from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -26,10 +27,8 @@ PICKER_WIDTH: Final = 280
 def cheaper_measures(importance: Importance) -> None:
     """Draw the tab."""
     st.markdown(wording.SEE)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        rule = from_list(wording.RULE, wording.RULES, key="relevance rule", help=wording.RULE_HELP, width=PICKER_WIDTH)
-        normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
-    comparison = compared(importance, normalised=normalised, rule=rule)
+    normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
+    comparison = compared(importance, normalised=normalised)
     if comparison is None:
         return
     for name, reason in comparison.left_out:
@@ -40,7 +39,8 @@ def cheaper_measures(importance: Importance) -> None:
     if all(np.isnan(agreement.spearman[0]) for agreement in comparison.agreements.values()):
         st.info(NO_ORDER)
         return
-    facts = {**importance.facts, "relevance rule": rule, "gradients by layer norm": "yes" if normalised else "no"}
+    by_norm = "yes" if normalised else "no"
+    facts = {**importance.facts, "relevance rule": RELEVANCE_RULE, "gradients by layer norm": by_norm}
     n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
     st.markdown(wording.summary(list(comparison.agreements.values()), n_heads))
     agreement, as_ranks = _one_measure(comparison)

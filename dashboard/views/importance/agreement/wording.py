@@ -5,7 +5,6 @@ from typing import Final
 
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.core.importance.measures import ABLATION, BATCH_SIZE
-from attention_sieve.core.importance.per_text import Rule
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import plain
 
@@ -18,20 +17,6 @@ NORMALISE: Final = "Divide gradients by the layer's norm"
 NORMALISE_HELP: Final = (
     "Divides the gradient measures of each layer by their Euclidean norm over its heads, as Michel et al. do: heads "
     "of different layers are then compared as if every layer mattered equally."
-)
-RULE: Final = "Relevance through attention"
-RULES: Final[Mapping[str, Rule]] = {
-    "constant weights": "conservative",
-    "half to each factor": "halved",
-    "by sign, half to each": "alpha-beta",
-    "by sign, all to the positive": "alpha1-beta0",
-    "by sign, 2 against -1": "alpha2-beta1",
-}
-RULE_HELP: Final = (
-    "How relevance is passed back through attention. **Constant weights**: all of it goes to what is attended to, so "
-    "nothing is lost on the way. **Half to each factor**: half goes to what is attended to, and half to the queries "
-    "and keys that decide where attention goes. **By sign**: constant weights, and in every sum the terms above 0 and "
-    "those below 0 get fixed shares (alpha and beta); half to each is what Voita et al. used."
 )
 MEASURE: Final = "Measure"
 MEASURE_HELP: Final = (
@@ -71,7 +56,7 @@ def conserved(share: float) -> str:
     """How much of the distributed relevance arrives at the input tokens."""
     return (
         f"Of the relevance that is propagated, {100 * share:.0f}% reaches the tokens (median over texts). In a model "
-        "without biases, with constant weights or by sign, all of it does."
+        "without biases, all of it does."
     )
 
 

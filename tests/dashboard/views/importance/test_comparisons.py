@@ -70,13 +70,7 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     at.selectbox(key="cheap measure").set_value("flap").run()
     assert any(agreement.ABOUT["flap"] in each.value for each in at.caption)
     arrived = [re.search("([0-9]+)% reaches the tokens", each.value) for each in at.caption]
-    assert [95 < int(found[1]) < 105 for found in arrived if found] == [True], (
-        "biases take little, with constant weights"
-    )
-    at.selectbox(key="relevance rule").set_value("by sign, half to each").run()
-    by_sign = table(at, "spearman")
-    changed = {name for name in set(after["measure"]) if not rows_of(after, name).equals(rows_of(by_sign, name))}
-    assert changed == {"relevance"}
+    assert [95 < int(found[1]) < 105 for found in arrived if found] == [True], "biases take little"
     monkeypatch.setattr("attention_sieve.dashboard.views.importance.agreement.numbers.agreements", None)
     at.session_state[HEADS] = [(3, 7)]
     at.run()
