@@ -26,7 +26,6 @@ PAGES_OWN: Final = frozenset(
         "guess",
         "region",
         "transition",
-        "camera",
         "lesson",
         "step",
         "said",

@@ -1,4 +1,4 @@
-"""Layouts of the distances between heads: coordinates in two or three dimensions, and a tree."""
+"""Layouts of the distances between heads: coordinates on a plane, and a tree."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -58,36 +58,35 @@ class HeadTree:
     """Height at which the tree is cut into groups: half the mean distance between heads."""
 
 
-def head_plane(distances: Distances, n_dimensions: int = 2) -> HeadPlane:
-    """Coordinates of heads in two or more dimensions that preserve their distances as well as possible.
+def head_plane(distances: Distances) -> HeadPlane:
+    """Coordinates of heads on a plane that preserve their distances as well as possible.
 
     Metric scaling (SMACOF), initialised by classical scaling and therefore deterministic; several random starts, as in
     the paper, give about the same stress.
 
     Args:
         distances: of all pairs of heads.
-        n_dimensions: number of axes, 2 or more.
 
     Source: Clark et al. 2019, figure 6: scikit-learn's MDS of precomputed distances, at most 1000 steps, eps 1e-10.
     """
     present = present_heads(distances)
     square = _among_present(distances)
-    places = np.full((*present.shape, n_dimensions), np.nan)
-    places[present], stress = _placed(square, n_dimensions)
+    places = np.full((*present.shape, 2), np.nan)
+    places[present], stress = _placed(square)
     return HeadPlane(places=places, stress=stress)
 
 
-def _placed(square: Float[np.ndarray, "head head"], n_dimensions: int) -> tuple[Float[np.ndarray, "head axis"], float]:
+def _placed(square: Float[np.ndarray, "head head"]) -> tuple[Float[np.ndarray, "head axis"], float]:
     """Coordinates of points with these distances, and their stress."""
     if len(square) < 3 or not square.any():
-        line = np.zeros((len(square), n_dimensions))
+        line = np.zeros((len(square), 2))
         line[:, 0] = square[0]  # two points have one distance
         stress = 0.0 if square.any() else float("nan")
         return line, stress
     from sklearn.manifold import MDS
 
     scaling = MDS(
-        n_dimensions,
+        2,
         metric="precomputed",
         init="classical_mds",
         n_init=1,

@@ -24,7 +24,6 @@ def plotly_chart(
     paper: str = "",
     *,
     on_click: Callable[[Any], None] | None = None,
-    on_turn: Callable[[Any], None] | None = None,
 ) -> None:
     """Draw a figure.
 
@@ -34,7 +33,6 @@ def plotly_chart(
         facts: where it comes from, written below its files.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         on_click: takes the `customdata` of a clicked mark, as the browser sends it.
-        on_turn: takes the camera of a chart in space that the reader has turned, likewise.
     """
     safe = NOT_A_NAME.sub("-", name)
     box = f"plotly-{safe}"
@@ -48,5 +46,5 @@ def plotly_chart(
             config={"toImageButtonOptions": camera_button},
         )
         if on_click is not None:
-            chart_clicks(key=f"clicks {name}", box=box, on_click=on_click, on_turn=on_turn)
+            chart_clicks(key=f"clicks {name}", box=box, on_click=on_click)
     figure_downloads(name, figure.still, facts, paper=paper)

@@ -51,7 +51,6 @@ from attention_sieve.core.statistics.histogram import BINS
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
 from attention_sieve.dashboard.components.arcs.look import NAMES, read_look
-from attention_sieve.dashboard.figures.similar.space import read_camera
 
 N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "100"))
 IS_ALWAYS_THE_SAME = "ATTENTION_SIEVE_FUZZ" not in os.environ
@@ -257,7 +256,6 @@ READERS = {
     "parsed corpora": (parsed_corpus(lambda content: (content, table_of(PARSED))), (PARSED_FILE,)),
     "shards of parsed texts": (parsed_corpus(lambda content: (PARSED_FILE, content)), (table_of(PARSED),)),
     "words of parsed texts": (parsed_corpus(with_words), (WORDS,)),
-    "cameras of links": (of_text(read_camera), (b"1.5,0,-2,0,0,0,0,1,0",)),
     "arcs of links": (
         of_text(lambda text: [read_look({name: text}) for name in NAMES]), (b"from-5", b"0.35", b"3-7,2-5", b"A-B")
     ),

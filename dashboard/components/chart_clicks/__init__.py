@@ -12,9 +12,7 @@ _mount: Final = st.components.v2.component(
 )
 
 
-def chart_clicks(
-    *, key: str, box: str, on_click: Callable[[Any], None], on_turn: Callable[[Any], None] | None = None
-) -> None:
+def chart_clicks(*, key: str, box: str, on_click: Callable[[Any], None]) -> None:
     """Listen to the Plotly chart in the same container.
 
     Args:
@@ -22,7 +20,6 @@ def chart_clicks(
         box: the container's key, of letters, digits and hyphens.
         on_click: called before the next run with the `customdata` of the clicked mark. It comes from the browser, so it
             may be anything.
-        on_turn: called with the camera of a 3-D chart when the reader has rotated it.
     """
 
     def handle_click() -> None:
@@ -30,10 +27,4 @@ def chart_clicks(
         if isinstance(click, dict):
             on_click(click.get("mark"))
 
-    def handle_turn() -> None:
-        camera = st.session_state[key].get("camera")
-        if on_turn is not None and camera is not None:
-            on_turn(camera)
-
-    data = {"box": box, "turns": on_turn is not None}
-    _mount(key=key, data=data, on_click_change=handle_click, on_camera_change=handle_turn)
+    _mount(key=key, data={"box": box}, on_click_change=handle_click)

@@ -1,7 +1,6 @@
 """Data of the page Similar heads: distances over the chosen texts, and their layouts."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import streamlit as st
@@ -37,11 +36,6 @@ class Arranged:
     """The distances that are shown."""
     plane: HeadPlane
     tree: HeadTree
-
-    @cached_property
-    def space(self) -> HeadPlane:
-        """Heads in three dimensions, computed on first use."""
-        return head_plane(self.distances, 3)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -64,19 +64,6 @@ NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them h
 VIEW: Final = "View"
 MOST_HEADS: Final = "most heads"
 ALL_HEADS: Final = "all heads"
-DIMENSIONS: Final = "Dimensions"
-PLANE: Final = "2"
-SPACE: Final = "3"
-DIMENSIONS_HELP: Final = (
-    "Two dimensions make a plane; three make a space that you can rotate, and preserve more of the distances. The "
-    "percentage is the share of the sum of all squared distances that the points show, 1 / (1 + stress²)."
-)
-SPACE_SEE: Final = (
-    "Drag to rotate, scroll to zoom, click a point to choose its head. With the keyboard, choose heads in the map "
-    "below. This view needs WebGL. A browser without it shows a note instead; the files and the table of places "
-    "hold the same."
-)
-PLACES: Final = "Places of the heads"
 NONE_CHOSEN: Final = "No head is chosen. Click one above."
 CLARK_6: Final = "Figure 6 of Clark et al. (2019)."
 NO_FIGURE: Final = "The paper has no such figure; it is drawn from the same distances."
@@ -191,18 +178,10 @@ def view_help(outside: Sequence[str]) -> str:
     )
 
 
-def distances_shown(plane: float, space: float | None = None) -> str:
+def distances_shown(share: float) -> str:
     """How much of the distances the points show.
 
     Args:
-        plane, space: share of the squared distances in two and in three dimensions; NaN if all heads are alike.
+        share: of the squared distances; NaN if all heads are alike.
     """
-    if isnan(plane):
-        return ""
-    of_space = "" if space is None else f"; three dimensions show {percent(space, 1)}"
-    return f"The plane shows {percent(plane, 1)} of the squared distances{of_space}."
-
-
-def no_such_camera(requested: str) -> str:
-    """The link has a camera from which nothing can be seen."""
-    return f"The link asks for camera “{requested}”, from which nothing is seen. Showing the usual side instead."
+    return "" if isnan(share) else f"The plane shows {percent(share, 1)} of the squared distances."

@@ -4,8 +4,7 @@ import re
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
-import pytest
-from looks import SIZES, expect_accessible, expect_fits, expect_looks_right
+from looks import SIZES, expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import choose_by_keyboard, download, settle, steady, wait_for, wait_until_equal
 
@@ -26,36 +25,10 @@ SPOT = """
     }
 """
 """Where on the screen a band lies above all others."""
-LONE_HEAD = """
-    (plot) => {
-        const { glplot, dataScale } = plot._fullLayout.scene._scene;
-        const { model, view, projection } = glplot.cameraParams;
-        const times = (matrix, place) => [0, 1, 2, 3].map((row) =>
-            place.reduce((sum, value, column) => sum + matrix[4 * column + row] * value, 0));
-        const box = plot.querySelector(".gl-container canvas, canvas").getBoundingClientRect();
-        const heads = plot._fullData.filter((trace) => trace.showlegend !== false || plot._fullData.length === 2)
-            .flatMap((trace) => Array.from(trace.x, (x, at) => {
-                const place = [x, trace.y[at], trace.z[at]].map((value, axis) => value * dataScale[axis]);
-                const [right, up, , w] = times(projection, times(view, times(model, [...place, 1])));
-                return {
-                    name: trace.hovertext[at],
-                    x: box.left + (box.width * (1 + right / w)) / 2,
-                    y: box.top + (box.height * (1 - up / w)) / 2,
-                };
-            }));
-        const room = (head) => Math.min(...heads.filter((other) => other !== head)
-            .map((other) => Math.hypot(other.x - head.x, other.y - head.y)));
-        return heads.reduce((best, head) => (room(head) > room(best) ? head : best));
-    }
-"""
-"""Name of the head that stands farthest from all others on the screen, and where."""
-CAMERA = "(plot) => Object.values(plot._fullLayout?.scene?._scene?.getCamera().eye ?? {})"
-RINGED = "(plot) => plot._fullData?.at(-1).text[0]?.replace('<br>', '')"
 DOTS = """
     (plot) => (plot._fullData ?? []).filter((trace) => trace.type === "scattergl")
         .reduce((sum, trace) => sum + trace._length, 0)
 """
-TURNED = {"eye": {"x": -0.9, "y": 0.7, "z": 0.4}, "center": dict.fromkeys("xyz", 0), "up": {"x": 0, "y": 0, "z": 1}}
 TYPED = "type texts"
 FEW = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
@@ -71,14 +44,6 @@ def flow_page(visit, colours="light", size="wide"):
     link |= {"head": "0-0", "method": "mean alone", "tau": "1.5"}
     page = visit(f"/compare?{urlencode(link)}", colours, width=width, height=height)
     expect(plots(page).locator(".sankey-link").first).to_be_attached()
-    settle(page)
-    return page
-
-
-def space_page(visit):
-    page = visit("/similar?similar+texts=16&similar+dimensions=3&head=2-2")
-    expect(plots(page).nth(1).locator("canvas").first).to_be_visible()
-    expect(page.get_by_test_id("stMain").get_by_role("link", name="Inspect L2 H2")).to_be_visible()
     settle(page)
     return page
 
@@ -132,40 +97,6 @@ def test_a_flow_can_be_read_and_used_without_seeing_it_and_on_a_phone_in_the_dar
     expect_heads(page, ".+ → .+")
     expect_fits(page)
     expect_accessible(page)
-
-
-def test_a_click_in_space_chooses_the_head_leaves_the_view_as_it_was_turned_and_the_page_fit_and_accessible(visit):
-    page = space_page(visit)
-    plot = plots(page).first
-    plot.scroll_into_view_if_needed()
-    point_at(page, plot, lambda: list(plot.evaluate(LONE_HEAD).values())[1:])
-    # What Plotly says when a drag ends. A drag by script is faster than a hand, which Plotly's camera does not take.
-    plot.evaluate("(plot, camera) => plot.emit('plotly_relayout', {'scene.camera': camera})", TURNED)
-    eye = pytest.approx(list(TURNED["eye"].values()), abs=1e-6)
-    for each in (plot, plots(page).last):
-        wait_for(page, lambda each=each: each.evaluate(CAMERA), lambda camera: camera == eye)
-    expect(page).to_have_url(re.compile("camera=-0.9"))
-    settle(page)
-    head = steady(page, lambda: plot.evaluate(LONE_HEAD))
-    page.mouse.move(0, 0)
-    point_at(page, plot, lambda: (head["x"], head["y"]))
-    expect(plot.locator(".hovertext")).to_contain_text(head["name"])
-    # A mark in space is clicked when the next frame is drawn with the button down.
-    plot.evaluate("(plot) => { window.clicked = new Promise((resolve) => plot.on('plotly_click', resolve)); }")
-    page.mouse.down()
-    page.evaluate("async () => { await window.clicked; }")
-    page.mouse.up()
-    expect(page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {head['name']}")).to_be_visible()
-    settle(page)
-    layer, number = head["name"][1:].split(" H")
-    expect(page).to_have_url(re.compile(f"head={layer}-{number}"))
-    for each in (plot, plots(page).last):
-        wait_until_equal(page, lambda each=each: each.evaluate(RINGED), head["name"])
-        wait_for(page, lambda each=each: each.evaluate(CAMERA), lambda camera: camera == eye)
-    there = visit(page.url)
-    wait_for(there, lambda: plots(there).last.evaluate(CAMERA), lambda camera: camera == eye)
-    page.mouse.move(0, 0)
-    expect_looks_right(page)
 
 
 def test_every_single_score_is_drawn_once_the_reader_asks(visit):

@@ -111,29 +111,11 @@ def test_the_plane_is_as_good_as_the_papers_five_random_starts():
     np.testing.assert_array_equal(head_plane(square.reshape(5, 6, 5, 6)).places, found.places)
 
 
-def test_a_third_dimension_restores_what_a_plane_cannot():
-    square = squareform(pdist(points(8, axes=3)))
-    distances = square.reshape(2, 4, 2, 4)
-    plane, space = head_plane(distances), head_plane(distances, 3)
-    assert space.places.shape == (2, 4, 3)
-    np.testing.assert_allclose(squareform(pdist(space.places.reshape(8, 3))), square, atol=1e-3)
-    assert space.stress < 1e-3 < plane.stress
-
-
-@pytest.mark.parametrize("n_dimensions", [2, 3])
-def test_what_is_shown_is_the_share_of_the_squared_distances(n_dimensions):
+def test_what_is_shown_is_the_share_of_the_squared_distances():
     square = squareform(pdist(points(30, axes=6))) ** 1.5
-    found = head_plane(square.reshape(5, 6, 5, 6), n_dimensions)
-    drawn = squareform(pdist(found.places.reshape(30, n_dimensions)))
+    found = head_plane(square.reshape(5, 6, 5, 6))
+    drawn = squareform(pdist(found.places.reshape(30, 2)))
     assert found.shown == pytest.approx(1 - ((drawn - square) ** 2).sum() / (square**2).sum(), rel=1e-3)
-
-
-@pytest.mark.parametrize(("n_layers", "n_heads"), [(1, 3), (2, 2)])
-def test_three_heads_or_four_have_places_in_space(n_layers, n_heads):
-    n = n_layers * n_heads
-    square = squareform(np.full(n * (n - 1) // 2, 0.4)).reshape(2 * (n_layers, n_heads))
-    found = head_plane(square, 3)
-    np.testing.assert_allclose(pdist(found.places.reshape(n, 3)), 0.4, atol=1e-3)
 
 
 @pytest.mark.parametrize(("n_layers", "n_heads"), [(1, 1), (2, 1), (1, 2)])
@@ -142,7 +124,6 @@ def test_one_head_or_two_lie_on_a_line(n_layers, n_heads):
     found = head_plane(squareform(np.full(n * (n - 1) // 2, 0.4)).reshape(2 * (n_layers, n_heads)) if n > 1 else
                        np.zeros((1, 1, 1, 1)))  # fmt: skip
     assert found.places.shape == (n_layers, n_heads, 2)
-    assert head_plane(np.zeros(2 * (n_layers, n_heads)), 3).places.shape == (n_layers, n_heads, 3)
     assert np.ptp(found.places[..., 0]) == pytest.approx(0.4 if n == 2 else 0)
 
 

@@ -8,13 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from drawn import Drawn
-from scipy.spatial.distance import pdist, squareform
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
 from attention_sieve.core.comparison.transitions import Transition, transitions
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
-from attention_sieve.core.similarity.layout import HeadPlane, head_plane
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
 from attention_sieve.dashboard.figures.export import figure_svg, svg_png
@@ -22,14 +20,6 @@ from attention_sieve.dashboard.figures.figure import GREY, MOST_MARKS
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
 from attention_sieve.dashboard.figures.roles.distributions import head_scores
 from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
-from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
-from attention_sieve.dashboard.figures.similar.space import (
-    Camera,
-    camera_of,
-    heads_in_space_by_kind,
-    heads_in_space_by_layer,
-    read_camera,
-)
 
 HOSTILE = "<a href='javascript:alert(1)'>x</a>\x00&%{x}"
 NAMES = ("before", "after")
@@ -42,16 +32,7 @@ BETWEEN = (
     Transition(LOCAL, LOCAL, ((1, 1),)),
 )
 
-N_LAYERS, N_HEADS, N_TEXTS = 3, 4, 300
-DISTANCES = squareform(pdist(np.random.default_rng(3).normal(size=(N_LAYERS * N_HEADS, 5)))).reshape(
-    2 * (N_LAYERS, N_HEADS)
-)
-SPACE = head_plane(DISTANCES, 3)
-KINDS = HeadKinds(
-    title="behaviour", looks=BEHAVIOUR_LOOKS, of=np.arange(N_LAYERS * N_HEADS).reshape(N_LAYERS, N_HEADS) % 4 - 1
-)
-CHOSEN = [(2, 1), (0, 3)]
-CAMERA = Camera(eye=(0.5, -1.5, 0.25))
+N_TEXTS = 300
 
 
 def some_scores(n_texts=N_TEXTS):
@@ -72,9 +53,6 @@ FIGURES = Drawn(
         "flow": lambda: role_flow(BETWEEN, NAMES),
         "flow of nothing": lambda: role_flow((), NAMES),
         "flow of hostile names": lambda: role_flow(BETWEEN, (HOSTILE, HOSTILE)),
-        "space by kind": lambda: heads_in_space_by_kind(SPACE, KINDS, CHOSEN, CAMERA),
-        "space by layer": lambda: heads_in_space_by_layer(SPACE, CHOSEN, CAMERA),
-        "all alike": lambda: heads_in_space_by_layer(head_plane(np.zeros((2, 2, 2, 2)), 3), [], CAMERA),
         "many scores": lambda: every_head_score(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5}),
         "no scores": lambda: every_head_score(NO_SCORES, role_tests(NO_SCORES, ROLES, Criterion(), 1.0), 0, 0, UNIFORM),
     }
@@ -205,85 +183,6 @@ def test_hostile_names_stay_text():
     assert escaped("a < b & c") == "a &lt; b &amp; c"
 
 
-def test_every_head_is_a_point_where_space_has_it_and_of_its_kind():
-    figure = FIGURES["space by kind"]
-    *kinds, ring = figure.chart.data
-    assert [trace.name for trace in kinds] == [look.label for look in KINDS.present()]
-    assert sum(len(trace.x) for trace in kinds) == N_LAYERS * N_HEADS
-    for trace in kinds:
-        for place, (layer, head) in zip(zip(trace.x, trace.y, trace.z), trace.customdata):
-            np.testing.assert_allclose(place, SPACE.places[layer, head])
-            assert KINDS.look(layer, head).label == trace.name
-    assert [each.strip("<br>") for each in ring.text] == ["L0 H3", "L2 H1"]
-    assert f"stress {SPACE.stress:.2f}" in figure.description
-    assert "next token 3" in figure.description
-    assert list(figure.data.columns) == ["layer", "head", "name", "x", "y", "z", "behaviour"]
-
-
-def test_layers_in_space_are_told_apart_by_number_and_colour():
-    trace = FIGURES["space by layer"].chart.data[0]
-    assert list(trace.text) == [str(layer) for layer in range(N_LAYERS) for _ in range(N_HEADS)]
-    assert list(trace.marker.color) == [layer for layer in range(N_LAYERS) for _ in range(N_HEADS)]
-
-
-def test_the_axes_of_space_are_equally_long_and_hold_every_head():
-    axes = [FIGURES["space by kind"].chart.layout.scene[f"{axis}axis"].range for axis in "xyz"]
-    lengths = [high - low for low, high in axes]
-    np.testing.assert_allclose(lengths, lengths[0])
-    for place, (low, high) in zip(SPACE.places.reshape(-1, 3).T, axes):
-        assert low < place.min() < place.max() < high
-
-
-def test_the_file_of_space_is_seen_from_the_eye_and_says_so():
-    figure = FIGURES["space by kind"]
-    flat = figure.still.data[figure.still.data["kind"] == "head"][["x", "y"]].to_numpy()
-    seen, true = pdist(flat), pdist(SPACE.places.reshape(-1, 3))
-    assert (seen <= true + 1e-12).all()
-    eye = figure.chart.layout.scene.camera.eye
-    ahead = np.array([eye.x, eye.y, eye.z]) / np.linalg.norm([eye.x, eye.y, eye.z])
-    depth = SPACE.places.reshape(-1, 3) @ ahead
-    np.testing.assert_allclose(seen**2 + pdist(depth[:, None]) ** 2, true**2)
-    assert any("seen from one side" in text for text in texts_of(figure))
-
-
-def sent_camera(**changed):
-    point = {"x": 1, "y": 0.5, "z": 0.0}
-    return {"eye": point, "center": dict.fromkeys("xyz", 0), "up": {"x": 0, "y": 0, "z": 1}, "projection": {}} | changed
-
-
-def test_a_camera_is_taken_from_the_browser_only_where_it_shows_something():
-    assert camera_of(sent_camera()) == Camera(eye=(1.0, 0.5, 0.0))
-    point = {"x": 1, "y": 1, "z": 1}
-    for wrong in (
-        None,
-        "turned",
-        {},
-        sent_camera(eye=None),
-        sent_camera(eye={"x": 1, "y": 2}),
-        sent_camera(eye={**point, "x": "1"}),
-        sent_camera(eye={**point, "x": float("nan")}),
-        sent_camera(eye={"x": 0, "y": 0, "z": 2}),
-        sent_camera(eye=point, center=point),
-    ):
-        assert camera_of(wrong) is None
-
-
-def test_a_link_holds_a_camera_to_a_thousandth():
-    camera = Camera(eye=(1.23456, -0.5, 1e-9), center=(0.0, 0.0, 0.1))
-    assert camera.written == "1.235,-0.5,0,0,0,0.1,0,0,1"
-    assert read_camera(camera.written) == Camera(eye=(1.235, -0.5, 0.0), center=(0.0, 0.0, 0.1))
-    for wrong in ("", "1,2,3", "1,2,3,0,0,0,0,0,x", "1,2,3,0,0,0,0,0,nan", "0,0,2,0,0,0,0,0,1"):
-        assert read_camera(wrong) is None
-
-
-def test_every_mark_of_the_plane_has_one_in_space():
-    many = HeadKinds(title="role", looks=ROLE_LOOKS, of=np.arange(len(ROLE_LOOKS))[None])
-    space = HeadPlane(places=np.arange(3.0 * len(ROLE_LOOKS)).reshape(1, -1, 3), stress=0.1)
-    symbols = [trace.marker.symbol for trace in heads_in_space_by_kind(space, many, [], CAMERA).chart.data]
-    assert len(symbols) == len(ROLE_LOOKS) + 1
-    assert "x" not in symbols, "many fonts have no such sign"
-
-
 def test_every_score_of_the_head_is_a_dot():
     many = FIGURES["many scores"]
     dots = [trace for trace in many.chart.data if trace.type == "scattergl"]
@@ -328,7 +227,7 @@ def test_an_interval_that_reaches_below_zero_is_drawn_whole():
 
 
 def test_loading_the_figures_imports_no_plotly():
-    rooms = ("compare.flow", "similar.space", "roles.many_scores", "plotly_figure")
+    rooms = ("compare.flow", "roles.many_scores", "plotly_figure")
     loads = "; ".join(f"import attention_sieve.dashboard.figures.{room}" for room in rooms)
     code = f"import sys; {loads}; sys.exit(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,7 +8,6 @@ from reading import sent
 from attention_sieve.dashboard.state import HEADS
 from attention_sieve.dashboard.views.similar import wording
 from attention_sieve.dashboard.views.similar.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
-from attention_sieve.dashboard.views.similar.points import DIMENSIONS
 from attention_sieve.dashboard.views.word_links.choice import TABS
 
 
@@ -114,22 +113,6 @@ def test_a_layer_against_itself_leaves_out_each_head_against_itself(app):
     assert f"{inside.mean():.3g} on average, least {inside.min():.3g} (" in said.replace("\\", "")
 
 
-def shares(at):
-    (said,) = (each.value for each in at.markdown if "of the squared distances" in each.value)
-    return [float(share) for share in re.findall(r"([\d.]+)%", said)]
-
-
-def test_three_dimensions_show_more_of_the_distances_than_a_plane(app):
-    (plane,) = shares(app("similar"))
-    at = app("similar", **{DIMENSIONS: wording.SPACE})
-    assert not at.exception
-    assert shares(at)[0] == plane < shares(at)[1] < 100
-    assert len(at.get("plotly_chart")) == 2
-    (places,) = (each.value for each in at.dataframe if "z" in each.value)
-    assert len(places) == 72
-    assert app("similar").get("plotly_chart") == []
-
-
 def test_all_heads_alike_have_no_share():
-    assert wording.distances_shown(float("nan"), float("nan")) == ""
+    assert wording.distances_shown(float("nan")) == ""
     assert wording.distances_shown(0.5) == "The plane shows 50.0% of the squared distances."
