@@ -32,7 +32,7 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.probing_tasks.files.folders import read_tasks
 from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN, PART_COLUMNS
 from attention_sieve.core.probing_tasks.read_task import read_task
-from attention_sieve.core.probing_tasks.reconstruction import gain, reconstruct
+from attention_sieve.core.probing_tasks.reconstruction import Reconstruction, gain, reconstruct
 from attention_sieve.core.probing_tasks.report import (
     TaskReport,
     code_lengths,
@@ -149,7 +149,7 @@ def probe_tasks(arguments: argparse.Namespace) -> None:
         tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, p_adjusted)]
     ordered = [table.sort_values(BY_LAYER_AND_HEAD) for table in tables]
     write_table(arguments.output, pd.concat(ordered, ignore_index=True), facts)
-    print("\n".join(_line(result.report) for result in probed))
+    print("\n".join(report_line(result.report.task, result.report) for result in probed))
 
 
 def reconstruct_tasks(arguments: argparse.Namespace) -> None:
@@ -168,14 +168,19 @@ def reconstruct_tasks(arguments: argparse.Namespace) -> None:
         enough: smallest number of heads within one standard error of the best accuracy on the validation part
         n_train, n_validation, n_test: number of examples in each part
     """
-    tables = []
+    tables, lines = [], []
     probed, facts = _reports(arguments)
     for result in probed:
-        steps = range(1, _n_present(result.report) + 1) if arguments.every else None
-        tables.append(_steps_table(result, steps))
+        report, n_present = result.report, _n_present(result.report)
+        together = reconstruct(
+            result.task, result.vectors, report, range(1, n_present + 1) if arguments.every else None
+        )
+        if together.n_unsolved:
+            print(f"{report.task}: {together.n_unsolved} probes did not converge.", file=sys.stderr)
+        tables.append(_steps_table(report, together))
+        lines.append(together_line(report.task, report, together, min(result.vectors.shape[1], n_present)))
     write_table(arguments.output, pd.concat(tables, ignore_index=True), facts)
-    per_layer = [min(result.vectors.shape[1], _n_present(result.report)) for result in probed]
-    print("\n".join(map(_steps_line, tables, per_layer)))
+    print("\n".join(lines))
 
 
 def _reports(arguments: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
@@ -278,15 +283,15 @@ def _with_details(table: pd.DataFrame, result: Probed) -> pd.DataFrame:
     return table.assign(**{f"p_{name}": values for name, values in zip(names, report.p_values)})
 
 
-def _line(report: TaskReport) -> str:
-    """The best head and layer of a task, selected on the validation part."""
+def report_line(name: str, report: TaskReport) -> str:
+    """The best head and layer for a task, selected on the validation part, after the name of the probing."""
     head, layer = report.best_head, report.best_layer
-    name = head_name(int(report.layer[head]), int(report.head[head]))
+    best_head = head_name(int(report.layer[head]), int(report.head[head]))
     baselines = ", ".join(
         f"{baseline.name} {baseline.score:.3f}" for baseline in report.baselines if not np.isnan(baseline.score)
     )
     return (
-        f"{report.task}: {name} {_shown(report, head)}; output of layer {report.layer[layer]} "
+        f"{name}: {best_head} {_shown(report, head)}; output of layer {report.layer[layer]} "
         f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
     )
 
@@ -299,12 +304,8 @@ def _n_present(report: TaskReport) -> int:
     return int((report.is_head & ~np.isnan(report.strength)).sum())
 
 
-def _steps_table(result: Probed, steps: range | None) -> pd.DataFrame:
-    report = result.report
-    reconstruction = reconstruct(result.task, result.vectors, report, steps)
+def _steps_table(report: TaskReport, reconstruction: Reconstruction) -> pd.DataFrame:
     gains = [gain(reconstruction, report, int(n_heads)) for n_heads in reconstruction.n_heads]
-    if reconstruction.n_unsolved:
-        print(f"{report.task}: {reconstruction.n_unsolved} probes did not converge.", file=sys.stderr)
     return pd.DataFrame(
         {
             "task": report.task,
@@ -330,11 +331,12 @@ def _steps_table(result: Probed, steps: range | None) -> pd.DataFrame:
     )
 
 
-def _steps_line(table: pd.DataFrame, n_heads: int) -> str:
-    """The paper's comparison for a task: the best n heads together against the layers."""
-    row = table[table["n_heads"] == n_heads].iloc[0]
+def together_line(name: str, report: TaskReport, together: Reconstruction, n_heads: int) -> str:
+    """The paper's comparison, after the name of the probing: the best n heads together against the layers."""
+    accuracy = float(together.accuracy[together.n_heads == n_heads][0])
+    gained = gain(together, report, n_heads)
     return (
-        f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {n_heads} heads "
-        f"{row['accuracy']:.3f} (gain {row['gain']:+.1f}%, {row['gain_low']:+.1f} to {row['gain_high']:+.1f}); "
-        f"{row['enough']} {'is' if row['enough'] == 1 else 'are'} enough"
+        f"{name}: last layer {report.accuracy[-1]:.3f}, best layer {report.accuracy[report.best_layer]:.3f}, best "
+        f"{n_heads} heads {accuracy:.3f} (gain {gained.percent:+.1f}%, {gained.low:+.1f} to {gained.high:+.1f}); "
+        f"{together.enough} {'is' if together.enough == 1 else 'are'} enough"
     )

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import choose_device
 from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import parse_json
 from attention_sieve.core.options import add_device_option, add_dtype_option
+from attention_sieve.core.probing_tasks.command import report_line, together_line
 from attention_sieve.core.probing_tasks.trials.on_engine import run_on, trial_runner
 from attention_sieve.core.probing_tasks.trials.progress import Reporter, TrialsProgress
 from attention_sieve.core.probing_tasks.trials.result import STAGES, Stage, TrialResult
@@ -73,7 +73,10 @@ def trials(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_stopped(reporter.progress)) from None
     for result in results:
-        print(_line(result))
+        name, report = name_of(result.trial), result.report
+        print(report_line(name, report))
+        if result.together is not None:
+            print(together_line(name, report, result.together, result.n_heads_of_layer))
     if reporter.progress.state == "stopped":
         print(_stopped(reporter.progress), file=sys.stderr)
     if failed := reporter.progress.failed:
@@ -145,21 +148,3 @@ def _objects(text: str) -> list[dict[str, Any]]:
             raise AnalysisError(f"Line {number:,} is no JSON object. Write a trial as one.")
         objects.append(value)
     return objects
-
-
-def _line(result: TrialResult) -> str:
-    """The results of a trial, in one line."""
-    report = result.report
-    head, layer = report.best_head, report.best_layer
-    summary = (
-        f"{name_of(result.trial)}: {head_name(int(report.layer[head]), int(report.head[head]))} "
-        f"{report.accuracy[head]:.3f}, output of layer {report.layer[layer]} {report.accuracy[layer]:.3f}"
-    )
-    gain = result.gain(result.n_heads_of_layer)
-    if gain is None:
-        return summary
-    accuracy = result.accuracy_of(gain.n_heads)[0]
-    return (
-        f"{summary}, best {gain.n_heads} heads together {accuracy:.3f} (gain {gain.percent:+.1f}%, {gain.low:+.1f} "
-        f"to {gain.high:+.1f})"
-    )

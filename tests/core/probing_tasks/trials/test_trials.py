@@ -27,7 +27,7 @@ from attention_sieve.core.probing_tasks.trials.command import read_trials, stage
 from attention_sieve.core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
 from attention_sieve.core.probing_tasks.trials.result import STAGES, read_result
 from attention_sieve.core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
-from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, trial_of, values_of
+from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, name_of, trial_of, values_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -246,13 +246,17 @@ def test_spoilt_progress_is_none(tmp_path, spoilt):
     assert read_trials_progress(tmp_path) is None
 
 
-def test_the_command_runs_a_table(trial, tmp_path, rows, capsys):
+def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_say(trial, tmp_path, rows, capsys):
     table = tmp_path / "trials.csv"
     table.write_text(f"checkpoint,data,pooling,seed\n{trial.checkpoint},{trial.data},mean,\n")
     options = ["trials", "--table", str(table), "--output", str(rows), "--stages", "heads,together"]
     assert main(options) == 0
-    assert "length, " in (said := capsys.readouterr().out)
-    assert "heads together" in said
+    said = [line.removeprefix(f"{name_of(trial)}: ") for line in capsys.readouterr().out.splitlines()]
+    alone = ["--checkpoint", trial.checkpoint, "--data", trial.data, "--pooling", "mean", "--device", "cpu"]
+    for command in ("probe-tasks", "reconstruct"):
+        assert main([command, *alone, "--output", str(tmp_path / "found.csv")]) == 0
+    assert said == [line.removeprefix("length: ") for line in capsys.readouterr().out.splitlines()]
+    assert len(said) == 2
     assert read_result(only_file(rows)).trial == trial
 
 
