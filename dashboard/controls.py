@@ -18,7 +18,7 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from attention_sieve.core.checkpoints.folders import made_checkpoints
 from attention_sieve.core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from attention_sieve.core.texts.text import PAIR_MARK, Text, read_file, read_typed
+from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from attention_sieve.dashboard.forgetting import forget_from_now_on
@@ -153,7 +153,7 @@ def _corpus_inputs(corpus: str) -> None:
     if corpus == UPLOAD:
         st.file_uploader(
             wording.UPLOAD,
-            type=["txt", "csv", "tsv", "json", "jsonl", "conllu"],
+            type=SUFFIXES,
             key="upload",
             max_upload_size=public.upload_megabytes(),
         )

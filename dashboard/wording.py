@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
 
@@ -56,12 +57,7 @@ NOT_TESTED: Final = "not tested"
 """Stands in place of the number of heads of a role."""
 USE_SAMPLES: Final = "Use the sample texts here"
 UPLOAD: Final = "Upload texts"
-UPLOAD_FORMATS: Final = (
-    ".txt: one text per line. .csv, .tsv: with a header row; "
-    "common names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
-    "recognised. .json, .jsonl: text, or text_a and text_b, or words (with heads and relns, if you have them), or "
-    "tokens. .conllu: one text per sentence, with its relations. Uploaded texts are not part of the link."
-)
+UPLOAD_FORMATS: Final = f"{formats_in_words(SUFFIXES)} Uploaded texts are not part of the link."
 CORPUS_TYPED: Final = "Texts, one per line"
 PAIRS_HOWTO: Final = "One text per line. A tab or ` ||| ` between two segments makes a pair."
 WAIT_UPLOAD: Final = "Upload a file of texts in the sidebar, or choose the sample texts there."

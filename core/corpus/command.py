@@ -29,7 +29,7 @@ from attention_sieve.core.corpus.results import Part, open_results
 from attention_sieve.core.corpus.run import Progress, alone, check, merge, named, run
 from attention_sieve.core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
 from attention_sieve.core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
-from attention_sieve.core.corpus.texts.inputs import HUB, SUFFIXES
+from attention_sieve.core.corpus.texts.inputs import HUB
 from attention_sieve.core.engines.options import add_engine_options, check_engine, engine_of
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import (
@@ -49,6 +49,7 @@ from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.texts.text import STREAMED
 
 EVERY: Final = 30.0
 """Seconds from one line about progress to the next, where standard error is a file."""
@@ -134,7 +135,7 @@ def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> No
     parser.add_argument(
         "--texts",
         required=required,
-        help=f"folder or file of texts ({', '.join(SUFFIXES)}), or {HUB}name for a data set on the Hugging Face Hub",
+        help=f"folder or file of texts ({', '.join(STREAMED)}), or {HUB}name for a data set on the Hugging Face Hub",
     )
     parser.add_argument(
         "--text-columns",

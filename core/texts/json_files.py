@@ -1,6 +1,5 @@
 """Reads texts from JSON: a text, a pair, words with optional heads and relations, or word pieces."""
 
-import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -16,16 +15,6 @@ CLS: Final = "[CLS]"
 SEP: Final = "[SEP]"
 CONTINUES: Final = "##"
 """Prefix of a word piece that continues the previous piece."""
-
-
-def read_json_lines(value: str) -> Iterator[WrittenText]:
-    """Read the texts of a .jsonl file, one object per line.
-
-    Raises: TextError with the line number.
-    """
-    for line, text in enumerate(io.StringIO(value, newline=None), start=1):
-        if text.strip():
-            yield from_object(parsed_json(text.removesuffix("\n"), first_line=line), f"Line {line:,}")
 
 
 def read_json(value: str) -> Iterator[WrittenText]:

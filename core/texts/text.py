@@ -5,15 +5,16 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted, shortened
-from attention_sieve.core.texts.conllu import WrittenText, read_conllu
-from attention_sieve.core.texts.json_files import read_json, read_json_lines
+from attention_sieve.core.texts.conllu import WrittenText, sentences_of_lines
+from attention_sieve.core.texts.json_files import from_object, parsed_json, read_json
 from attention_sieve.core.texts.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
@@ -24,8 +25,6 @@ MAX_CHARACTERS = 500_000
 many."""
 COUNTED_TEXTS = 10 * MAX_TEXTS
 """Texts beyond the limit are counted up to this number; counting millions of short lines would take a minute."""
-SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".conllu")
-"""Suffixes of supported file formats."""
 
 PAIR_MARK = " ||| "
 BYTE_ORDER_MARK = "\ufeff"
@@ -55,6 +54,37 @@ class Text:
     joined by single spaces."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """A text of a file that is read line by line."""
+
+    text: Text
+    where: str = ""
+    """Its place, with which messages begin; empty where nothing else is read from its row."""
+    item: Any = None
+    """The object that the text is part of, of parsed JSON or of a table; None in a format without any."""
+
+
+Columns = Sequence[str] | None
+"""Columns of a table, or keys of objects: one, or two for pairs; None to recognise known names."""
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """How a file with one suffix is read."""
+
+    suffix: str
+    holds: str
+    """What such a file can hold, in words that follow its suffix."""
+    whole: Callable[[str, Columns], Iterator[Text]] | None = None
+    """The texts of a file, from all its characters; None for a file that only a corpus can have."""
+    lines: Callable[[Iterable[str], Columns], Iterator[Row]] | None = None
+    """The same one at a time, from lines that each end in a line feed; None for a file that has no such lines."""
+    if_empty: str = "The file holds no text."
+    has_columns: bool = False
+    """Whether a reader of the page or of a command can pick the columns."""
+
+
 def read_typed(value: str) -> tuple[Text, ...]:
     """Read texts typed one per line; a tab, or ||| between spaces, separates a pair; blank lines are ignored.
 
@@ -78,37 +108,28 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
     """Read the texts of an uploaded file in the format given by its suffix.
 
     Args:
-        name: name of the file: .txt with one text per line, .csv and .tsv with a header, .json with a list of strings
-            or objects or one object, .jsonl with one object per line, .conllu with one text per sentence. Objects have
-            `text`; `text_a` and `text_b`; `words`, optionally with `heads` and `relns`; or `tokens`, word pieces with
-            [CLS] and [SEP], which are joined.
+        name: name of the file, which ends in one of SUFFIXES; READERS say what it can hold. A .json file has a list of
+            strings or objects, or one object; of the keys of an object, `tokens` are word pieces with [CLS] and [SEP],
+            which are joined.
         content: the file's bytes, UTF-8.
         columns: for a table, the one or two columns to read; None to recognise a known header.
 
     Raises: ColumnsNeeded for a table with an unknown header; TextError for other files that cannot be read.
     """
-    suffix = PurePath(name).suffix.lower()
-    if suffix not in SUFFIXES:
+    reader = next((reader for reader in READERS if reader.suffix == PurePath(name).suffix.lower()), None)
+    if reader is None or reader.whole is None:
         raise TextError(
             f'"{shortened(name)}" has a format that cannot be read. Choose a file that ends in {", ".join(SUFFIXES)}.'
         )
-    if columns is not None and suffix not in (".csv", ".tsv"):
+    if columns is not None and not reader.has_columns:
         raise TextError(
-            f"A {suffix} file has no columns to pick from, got {quoted(', '.join(columns))}. Leave the columns out."
+            f"A {reader.suffix} file has no columns to pick from, got {quoted(', '.join(columns))}. "
+            "Leave the columns out."
         )
     value = decoded(content)
     if not value.strip():
         raise TextError("The file is empty. Choose one that holds at least one text.")
-    if suffix == ".txt":
-        return _collected(typed_lines(io.StringIO(value, newline=None)), "The file holds no text.")
-    if suffix == ".jsonl":
-        return _collected(map(text_as_written, read_json_lines(value)), "The file holds no text.")
-    if suffix == ".json":
-        none_found = "The list in the file is empty. Choose a file with at least one text."
-        return _collected(map(text_as_written, read_json(value)), none_found)
-    if suffix == ".conllu":
-        return _collected(map(text_as_written, read_conllu(value)), "The file holds no sentence.")
-    return _collected(_table_rows(value, suffix, columns), "The table has a header but no rows. Add one row per text.")
+    return _collected(reader.whole(value, columns), reader.if_empty)
 
 
 def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:
@@ -217,9 +238,33 @@ def _typed_line(position: int, text: Text) -> str:
     return PAIR_MARK.join(text.segments)
 
 
-def _table_rows(value: str, suffix: str, columns: tuple[str, ...] | None) -> Iterator[Text]:
-    for line, cells in read_rows(value, suffix, columns):
+def _table_rows(suffix: str, value: str, columns: Columns) -> Iterator[Text]:
+    for line, cells in read_rows(value, suffix, None if columns is None else tuple(columns)):
         yield text_of(cells, f"Line {line:,}")
+
+
+def _object_rows(lines: Iterable[str], columns: Columns) -> Iterator[Row]:
+    for line, value in enumerate(lines, start=1):
+        if not value.strip():
+            continue
+        where, item = f"Line {line:,}", parsed_json(value.removesuffix("\n"), first_line=line)
+        if columns is None or not isinstance(item, dict):
+            text = text_as_written(from_object(item, where))
+        else:
+            text = text_of([text_cell(item, name, where) for name in columns], where)
+        yield Row(text, where, item)
+
+
+def text_cell(row: dict[str, Any], name: str, where: str) -> str:
+    """The text in a column of a row, or under a key of an object.
+
+    Raises: TextError that begins with `where`, if there is none.
+    """
+    value = row.get(name)
+    if not isinstance(value, str):
+        content = "nothing" if value is None else f"a value of type {type(value).__name__}"
+        raise TextError(f"{where}: {quoted(name)} holds {content}. Write a text there.")
+    return value
 
 
 def text_as_written(source: WrittenText) -> Text:
@@ -292,3 +337,62 @@ def text_fields(text: Text) -> dict[str, object]:
     if text.spans is not None:
         fields["spans"] = text.spans
     return fields
+
+
+def _line_reader(
+    suffix: str,
+    holds: str,
+    lines: Callable[[Iterable[str], Columns], Iterator[Row]],
+    if_empty: str = TextReader.if_empty,
+) -> TextReader:
+    """A reader of a format that is read line by line, whether the whole file is there or not."""
+
+    def whole(value: str, columns: Columns) -> Iterator[Text]:
+        return (row.text for row in lines(io.StringIO(value, newline=None), columns))
+
+    return TextReader(suffix, holds, whole, lines, if_empty)
+
+
+def _table_reader(suffix: str) -> TextReader:
+    return TextReader(
+        suffix,
+        holds="with a header row; common names (sentence, sentence1/sentence2, question, text_a/text_b, "
+        "premise/hypothesis, ...) are recognised",
+        whole=partial(_table_rows, suffix),
+        if_empty="The table has a header but no rows. Add one row per text.",
+        has_columns=True,
+    )
+
+
+OBJECTS: Final = "text, or text_a and text_b, or words (with heads and relns, if you have them), or tokens"
+READERS: Final = (
+    _line_reader(".txt", "one text per line", lambda lines, _: map(Row, typed_lines(lines))),
+    _table_reader(".csv"),
+    _table_reader(".tsv"),
+    TextReader(
+        ".json",
+        OBJECTS,
+        whole=lambda value, _: map(text_as_written, read_json(value)),
+        if_empty="The list in the file is empty. Choose a file with at least one text.",
+    ),
+    _line_reader(".jsonl", OBJECTS, _object_rows),
+    _line_reader(
+        ".conllu",
+        "one text per sentence, with its relations",
+        lambda lines, _: map(Row, map(text_as_written, sentences_of_lines(lines))),
+        "The file holds no sentence.",
+    ),
+    TextReader(".parquet", "a table with columns of texts"),
+)
+"""Every format of files with texts, for uploads, commands and corpora."""
+SUFFIXES: Final = tuple(reader.suffix for reader in READERS if reader.whole is not None)
+"""Of the files that are read as a whole, uploaded or by a command."""
+STREAMED: Final = tuple(reader.suffix for reader in READERS if reader.lines is not None or reader.whole is None)
+"""Of the files that a corpus may have: their texts are read one at a time."""
+
+
+def formats_in_words(suffixes: Sequence[str]) -> str:
+    """What files with these suffixes can hold, a sentence for each kind."""
+    readers = [reader for reader in READERS if reader.suffix in suffixes]
+    kinds = [(holds, [reader.suffix for reader in same]) for holds, same in groupby(readers, lambda each: each.holds)]
+    return " ".join(f"{', '.join(names)}: {holds}." for holds, names in kinds)

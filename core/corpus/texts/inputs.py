@@ -5,19 +5,16 @@ A text may have a data set and a language: from columns or keys of these names, 
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
 from attention_sieve.core.errors import AnalysisError, TextError, first_line, quoted, shortened
-from attention_sieve.core.texts.conllu import sentences_of_lines
-from attention_sieve.core.texts.json_files import from_object, parsed_json
 from attention_sieve.core.texts.tables import KNOWN_COLUMNS
-from attention_sieve.core.texts.text import MAX_CHARACTERS, Text, text_as_written, text_of, typed_lines
+from attention_sieve.core.texts.text import MAX_CHARACTERS, READERS, STREAMED, Row, Text, text_cell, text_of
 
-SUFFIXES: Final = (".txt", ".jsonl", ".parquet", ".conllu")
 HUB: Final = "hub:"
 """Prefix of a data set of the hub; a colon and the name of a split may follow its name."""
 LONGEST_LINE: Final = 20 * MAX_CHARACTERS
@@ -45,17 +42,17 @@ def input_files(source: str) -> list[Path]:
     """
     path = Path(source)
     if os.path.isfile(path):  # where Path raises for too long a name, os.path answers False
-        if path.suffix.lower() not in SUFFIXES:
+        if path.suffix.lower() not in STREAMED:
             raise AnalysisError(
-                f"{shortened(source)} has a format that cannot be streamed. Give {', '.join(SUFFIXES)}."
+                f"{shortened(source)} has a format that cannot be streamed. Give {', '.join(STREAMED)}."
             )
         return [path]
     if not os.path.isdir(path):
         raise AnalysisError(f"There is no folder {shortened(source)}. Check the path.")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in STREAMED and file.is_file())
     if not files:
         raise AnalysisError(
-            f"The folder {shortened(source)} holds no file that ends in {', '.join(SUFFIXES)}. Choose another."
+            f"The folder {shortened(source)} holds no file that ends in {', '.join(STREAMED)}. Choose another."
         )
     return files
 
@@ -93,15 +90,10 @@ def _names_of(path: Path, root: Path) -> tuple[str, str]:
 
 
 def _of_file(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        yield from _of_parquet(path, columns)
-    elif suffix == ".jsonl":
-        yield from _of_objects(_lines(path), columns)
-    elif suffix == ".conllu":
-        yield from (CorpusText(text_as_written(sentence)) for sentence in sentences_of_lines(_lines(path)))
-    else:
-        yield from map(CorpusText, typed_lines(_lines(path)))
+    reader = next(reader for reader in READERS if reader.suffix == path.suffix.lower())
+    rows = _parquet_rows(path, columns) if reader.lines is None else reader.lines(_lines(path), columns)
+    for row in rows:
+        yield CorpusText(row.text, *_named_in(row.item, row.where))
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -125,28 +117,14 @@ def _lines(path: Path) -> Iterator[str]:
             yield line
 
 
-def _of_objects(lines: Iterable[str], columns: Sequence[str] | None) -> Iterator[CorpusText]:
-    """The texts of a .jsonl file."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        location, item = f"Line {number:,}", parsed_json(line.removesuffix("\n"), first_line=number)
-        if columns is None or not isinstance(item, dict):
-            text = text_as_written(from_object(item, location))
-        else:
-            text = text_of([_cell(item, name, location) for name in columns], location)
-        yield CorpusText(text, *_named_in(item, location))
-
-
-def _of_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
+def _parquet_rows(path: Path, columns: Sequence[str] | None) -> Iterator[Row]:
     """The texts of a Parquet file."""
     names = parquet_columns(path)
     text_columns = _text_columns(names, columns)
     name_columns = [name for name in (DATASET, LANGUAGE) if name in names and name not in text_columns]
     for number, row in enumerate(parquet_rows(path, [*text_columns, *name_columns]), start=1):
-        location = f"Row {number:,}"
-        cells = [_cell(row, name, location) for name in text_columns]
-        yield CorpusText(text_of(cells, location), *_named_in(row, location))
+        where = f"Row {number:,}"
+        yield Row(text_of([text_cell(row, name, where) for name in text_columns], where), where, row)
 
 
 def _text_columns(names: Sequence[str], columns: Sequence[str] | None) -> Sequence[str]:
@@ -163,14 +141,6 @@ def _text_columns(names: Sequence[str], columns: Sequence[str] | None) -> Sequen
     if recognised is None:
         raise TextError(f"No column is known to hold texts. Its columns are {listed}. Name one with --text-columns.")
     return recognised
-
-
-def _cell(row: dict[str, Any], name: str, location: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str):
-        content = "nothing" if value is None else f"a value of type {type(value).__name__}"
-        raise TextError(f"{location}: {quoted(name)} holds {content}. Write a text there.")
-    return value
 
 
 def _named_in(row: Any, location: str) -> tuple[str, str]:
@@ -211,5 +181,5 @@ def _of_hub(name: str, columns: Sequence[str] | None) -> Iterator[CorpusText]:
         text_columns = _text_columns(list(row), columns) if text_columns is None else text_columns
         location = f"Row {number:,} of {name}"
         dataset, language = _named_in(row, location)
-        cells = [_cell(row, column, location) for column in text_columns]
+        cells = [text_cell(row, column, location) for column in text_columns]
         yield CorpusText(text_of(cells, location), dataset or name, language)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.labels import read_labels
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views import frame
@@ -87,7 +87,7 @@ def _texts(material: Material) -> tuple[Material, str] | None:
 def _uploaded() -> tuple[Text, ...]:
     st.file_uploader(
         wording.UPLOADER,
-        type=["txt", "csv", "tsv", "json", "jsonl", "conllu"],
+        type=SUFFIXES,
         key=UPLOAD_KEY,
         max_upload_size=public.upload_megabytes(),
     )

@@ -150,7 +150,7 @@ def _test_texts() -> tuple[Text, ...]:
     """Texts to test on from a file; none where a share of the corpus is tested on."""
     uploaded = st.file_uploader(
         wording.TEST_FILE,
-        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        type=SUFFIXES,
         key="probe test file",
         help=wording.TEST_FILE_HELP,
     )
