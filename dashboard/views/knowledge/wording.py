@@ -221,7 +221,6 @@ def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
 
 
 def known_already(n_known: int, n_all: int) -> str:
-    """How many of the chosen results exist already."""
     return f"{n_known} of {counted(n_all, 'result')} are already computed."
 
 
@@ -242,7 +241,6 @@ def ended(progress: TrialsProgress) -> str:
 
 
 def failures(failed: Sequence[tuple[str, str]]) -> str:
-    """Trials that could not be run, and why."""
     return "These could not be probed:\n" + "\n".join(f"- {trial}: {reason}" for trial, reason in failed)
 
 
@@ -261,7 +259,6 @@ def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> 
 
 
 def best(name: str, score: str, interval: str, n_test: int) -> str:
-    """The head that was chosen on the validation part, and its score on the test part."""
     return (
         f"The best head by the validation part is **{name}**: on {counted(n_test, 'test text')} it gives {score} (95% "
         f"interval {interval})."
@@ -291,12 +288,10 @@ def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
 
 
 def control_missing() -> str:
-    """The checkpoint with random weights is not probed yet."""
     return "Random weights are not probed yet, so it is unknown how much of this was learned."
 
 
 def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:
-    """How many heads are better than all baselines."""
     return (
         f"{count} of {n_heads} heads beat every baseline at level {alpha:g}, corrected over all heads and "
         f"{counted(n_tasks, 'probed task')}."
@@ -317,7 +312,6 @@ def gained(gain: Gain, score: str, layer: str) -> str:
 
 
 def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
-    """In how many tasks the best heads together score higher or lower than the best layer."""
     return (
         f"Of {counted(n_tasks, 'task')}, the best heads together give significantly more than the best layer in "
         f"{n_more} and less in {n_less}; the intervals are not corrected for the number of tasks."
@@ -347,12 +341,10 @@ def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
 
 
 def card_nothing(n_tasks: int) -> str:
-    """A head that knows none of the probed tasks."""
     return f"Its output alone predicts none of {counted(n_tasks, 'probed task')} better than every baseline."
 
 
 def choose_heads(most: int) -> str:
-    """Too many heads, or none, are chosen."""
     return f"Choose 1 to {counted(most, 'head')} on the map."
 
 

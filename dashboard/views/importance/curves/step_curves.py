@@ -35,7 +35,6 @@ from attention_sieve.core.importance.pruning.over_steps import (
 )
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.views.importance.curves.asker import Asker, NotYet, Work
 from attention_sieve.dashboard.views.importance.curves.drawn import pruning_of
 from attention_sieve.dashboard.views.importance.numbers import Importance
@@ -106,11 +105,11 @@ def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
     first_stage = stages[0]
     material, positions = first_stage.importance.material, first_stage.importance.ablated.positions
     key = (material.key, positions, tuple(stage.engine for stage in stages), first_stage.pruning.at_least, order)
-    cached: StepCurves | None = memory().get("step curves", key)
+    cached: StepCurves | None = controls.memory().get("step curves", key)
     if cached is None:
         cached = collected(stages, order, Work(), lambda _: None)
         if cached.is_whole:
-            return memory().put("step curves", key, cached)
+            return controls.memory().put("step curves", key, cached)
     return cached
 
 
