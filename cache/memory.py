@@ -4,8 +4,7 @@ import sys
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import count
 from threading import Lock
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -169,7 +168,8 @@ def size_of(value: object) -> int:
 
     Each object counts once; functions, classes and modules, which no value owns, count nothing.
     """
-    size, seen, rest = 0, set[int](), [value]
+    size, seen = 0, set[int]()
+    rest: list[Any] = [value]
     while rest:
         held = rest.pop()
         if id(held) in seen or isinstance(held, SHARED):
@@ -187,7 +187,7 @@ def size_of(value: object) -> int:
             size_of_view, parts = _behind(held)
             size += size_of_view
             rest += parts
-        elif names := _field_names(type(held)):  # vars() would give each object a dictionary that it has not had before
+        elif names := getattr(held, "__dataclass_fields__", ()):  # vars() would give each object a new dictionary
             rest += [getattr(held, name) for name in names]
         elif hasattr(held, "__dict__"):
             rest.append(vars(held))
@@ -201,9 +201,3 @@ def _behind(array: np.ndarray) -> tuple[int, list[Any]]:
     if array.base is not None:  # such as a tensor, which does not tell sys.getsizeof what it holds
         return array.nbytes, []
     return 0, array.ravel().tolist() if array.dtype == object else []
-
-
-@lru_cache(1024)
-def _field_names(kind: type) -> tuple[str, ...]:
-    """Names of the fields of a dataclass; none of another class."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
