@@ -1,21 +1,25 @@
 """Results for many items, with the texts that were too long."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import new_number
 from attention_sieve.cache.serving.item_requests import PassResult
 from attention_sieve.cache.store.record import Record
-from attention_sieve.core.answering import Finding
+from attention_sieve.core.answering import Analysis, Finding, Input, Settings
+from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Question, Result
+from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 
 
@@ -35,13 +39,36 @@ class Answers(Generic[Result]):
     """Identifies these answers in the cache keys of results derived from them, which may outlive them in memory."""
 
 
+@dataclass(frozen=True)
+class FindingRequest(Generic[Input, Item, Result, Settings, Finding]):
+    """An analysis of some texts under a checkpoint: all that the finding depends on."""
+
+    engine: Engine
+    analysis: Analysis[Input, Item, Result, Settings, Finding]
+    inputs: tuple[Input, ...]
+    """One or more texts, or what else the analysis takes."""
+    settings: Settings
+    of_pass: PassSettings
+    """Which attention, and which heads are off."""
+    too_long: TooLong = "skip"
+
+    @property
+    def question(self) -> Question[Item, Result]:
+        """What is asked of each item."""
+        return self.analysis.question(self.settings)
+
+    def items(self, parse: Callable[[Sequence[Text]], Iterable[Dependencies]]) -> dict[int, Item]:
+        """The items of the inputs; as `Analysis.items_of`."""
+        return self.analysis.items_of(self.inputs, self.of_pass.kind, self.settings, parse)
+
+
 @dataclass(frozen=True, eq=False)
 class CorpusFinding(Generic[Finding]):
     """What an analysis finds in a corpus, and in which of its texts."""
 
     finding: Finding
     positions: tuple[int, ...]
-    """Index of each of the finding's texts in the corpus."""
+    """Index in the corpus of each text that the finding is of."""
     too_long: tuple[tuple[int, int], ...]
     """Index and number of tokens of each text that was left out or cut."""
 
@@ -67,11 +94,11 @@ class ComparedCorpus:
 def collected(question: Question[Any, Result], records: Sequence[Record], too_long: TooLong) -> Answers[Result]:
     """Unpack many records into the results of a question; equal items share one.
 
-    Raises: EveryTextTooLong if no text remains.
+    Raises: EveryTextTooLong if there are texts and none remains.
     """
     positions = tuple(i for i, record in enumerate(records) if too_long != "skip" or not record.is_too_long)
     too_long_texts = tuple((i, record.n_tokens) for i, record in enumerate(records) if record.is_too_long)
-    if not positions:
+    if too_long_texts and not positions:
         raise EveryTextTooLong(too_long_texts)
     arrays = {id(records[i]): _arrays(records[i]) for i in positions}
     results = {record: question.unpack(packed) for record, packed in arrays.items()}

@@ -6,9 +6,16 @@ Imports torch only if something has to be computed.
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_sieve.cache.answers import Answers, ComparedCorpus, CorpusFinding, collected, collected_pairs
+from attention_sieve.cache.answers import (
+    Answers,
+    ComparedCorpus,
+    CorpusFinding,
+    FindingRequest,
+    collected,
+    collected_pairs,
+)
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.background_loading import LoadsBehind
@@ -31,11 +38,10 @@ from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import NotKept, Trees
-from attention_sieve.core.answering import Analysis, Finding, Settings
+from attention_sieve.core.answering import Finding
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import queries_text
 from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -164,61 +170,42 @@ class Inference:
         return self._remember(key, question, [stored[request].record for request in requests], too_long)
 
     def find(
-        self,
-        engine: Engine,
-        analysis: Analysis[Item, Result, Settings, Finding],
-        texts: tuple[Text, ...],
-        settings: Settings | None = None,
-        of_pass: PassSettings | None = None,
-        *,
-        too_long: TooLong = "skip",
-        report: Report | None = None,
+        self, request: FindingRequest[Any, Item, Result, Any, Finding], report: Report | None = None
     ) -> CorpusFinding[Finding]:
         """What an analysis finds about the heads of a checkpoint: `attention_sieve.core.answering.find`, with memory.
 
         Args:
-            engine: computes missing answers.
-            analysis: of one item per text. Missing trees are parsed in this thread.
-            texts: one or more.
-            settings: None for the usual ones.
-            of_pass: the settings of `ask`.
-            too_long, report: as for `ask`.
+            request: the analysis, its texts and settings. Missing trees are parsed in this thread.
+            report: as for `ask`.
 
         Raises: as `ask`.
         """
-        settings = settings or analysis.settings
-        question = analysis.question(settings)
-        of_pass = self._checked(engine, question, of_pass)
-        items = analysis.items(texts, self.trees.of([queries_text(text, of_pass.kind) for text in texts], report))
-        answers = self.ask(engine, question, items, of_pass, too_long=too_long, report=report)
-        return self._judged((analysis, engine, texts, settings, of_pass, too_long), analysis, items, answers, settings)
+        items = request.items(lambda texts: self.trees.of(texts, report))
+        answers = self.ask(
+            request.engine,
+            request.question,
+            list(items.values()),
+            request.of_pass,
+            too_long=request.too_long,
+            report=report,
+        )
+        return self._judged(request, items, answers)
 
-    def kept_finding(
-        self,
-        engine: Engine,
-        analysis: Analysis[Item, Result, Settings, Finding],
-        texts: tuple[Text, ...],
-        settings: Settings | None = None,
-        of_pass: PassSettings | None = None,
-        *,
-        too_long: TooLong = "skip",
-    ) -> CorpusFinding[Finding] | None:
+    def kept_finding(self, request: FindingRequest[Any, Item, Result, Any, Finding]) -> CorpusFinding[Finding] | None:
         """The result of `find` if neither a text has to be parsed nor passed for it, else None.
 
         Raises: as `kept`.
         """
-        settings = settings or analysis.settings
-        question = analysis.question(settings)
-        of_pass = self._checked(engine, question, of_pass)
-        key = (analysis, engine, texts, settings, of_pass, too_long)
-        if (found := self.memory.get("finding", key)) is not None:
+        if (found := self.memory.get("finding", request)) is not None:
             return found
         try:
-            items = analysis.items(texts, self.trees.kept([queries_text(text, of_pass.kind) for text in texts]))
+            items = request.items(self.trees.kept)
         except NotKept:
             return None
-        answers = self.kept(engine, question, items, of_pass, too_long=too_long)
-        return None if answers is None else self._judged(key, analysis, items, answers, settings)
+        answers = self.kept(
+            request.engine, request.question, list(items.values()), request.of_pass, too_long=request.too_long
+        )
+        return None if answers is None else self._judged(request, items, answers)
 
     def comparison(
         self,
@@ -488,15 +475,19 @@ class Inference:
 
     def _judged(
         self,
-        key: Hashable,
-        analysis: Analysis[Item, Result, Settings, Finding],
-        items: Sequence[Item],
+        request: FindingRequest[Any, Item, Result, Any, Finding],
+        items: Mapping[int, Item],
         answers: Answers[Result],
-        settings: Settings,
     ) -> CorpusFinding[Finding]:
-        """The finding of the texts that were not left out."""
-        finding = analysis.judge([items[position] for position in answers.positions], answers.results, settings)
-        return self.memory.put("finding", key, CorpusFinding(finding, answers.positions, answers.too_long))
+        """The finding of the items that were not left out."""
+        places = list(items)
+        positions = tuple(places[position] for position in answers.positions)
+        found = CorpusFinding(
+            request.analysis.judge([items[place] for place in positions], answers.results, request.settings),
+            positions,
+            tuple((places[position], n_tokens) for position, n_tokens in answers.too_long),
+        )
+        return self.memory.put("finding", request, found)
 
     def _remember(
         self, key: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong

@@ -9,9 +9,9 @@ differ in where they get texts and settings, and in what they do with a finding.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import prepare_all, queries_text
 from attention_sieve.core.passes.question import Item, Question, Result, answer
@@ -22,22 +22,27 @@ from attention_sieve.core.texts.text import Text
 if TYPE_CHECKING:
     import pandas as pd
 
+Input = TypeVar("Input")
+"""A text, or a text with additions that the reader brings, such as mentions."""
 Settings = TypeVar("Settings")
 Finding = TypeVar("Finding")
 Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Analysis(Generic[Item, Result, Settings, Finding]):
+class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     """What is asked of which texts, how the answers are judged, and as what table they are written."""
 
     name: str
     """The one word for it."""
     settings: Settings
-    """The usual ones: a frozen dataclass, whose fields are annotated with the sentences of their options."""
-    items: Callable[[Sequence[Text], Iterable[Dependencies]], Sequence[Item]]
-    """The item of each text, from the texts and the trees of what their queries are; these are parsed as they are
-    read."""
+    """The usual ones: a frozen dataclass, whose fields are annotated with the sentences of their options; a field
+    without a sentence is no option."""
+    text_of: Callable[[Input], Text]
+    """The text of an input that the checkpoint reads."""
+    items: Callable[[Sequence[Input], Iterable[tuple[Text, Dependencies]], Settings], Sequence[Item | None]]
+    """The item of each input, or None for an input that has none; from the inputs, and the text of the queries of each
+    with its tree, which is parsed as it is read."""
     question: Callable[[Settings], Question[Item, Result]]
     judge: Callable[[Sequence[Item], Sequence[Result], Settings], Finding]
     """The finding, from items and their answers."""
@@ -47,6 +52,40 @@ class Analysis(Generic[Item, Result, Settings, Finding]):
     """What each column of the table holds."""
     facts: Callable[[Finding, Settings], Mapping[str, str]]
     """Metadata of files: the settings, and what is known of the texts."""
+
+    def items_of(
+        self,
+        inputs: Sequence[Input],
+        kind: Kind,
+        settings: Settings,
+        parse: Callable[[Sequence[Text]], Iterable[Dependencies]],
+    ) -> dict[int, Item]:
+        """The item of each input that has one, by the index of the input.
+
+        Args:
+            inputs: one or more.
+            kind: of attention.
+            settings: of the analysis.
+            parse: returns the trees of some texts, parsed or looked up as they are read.
+
+        Raises: AnalysisError for a kind of attention that the analysis does not support; whatever `parse` raises.
+        """
+        self.question(settings).check(kind)
+        queries = [queries_text(self.text_of(each), kind) for each in inputs]
+        items = self.items(inputs, zip(queries, parse(queries), strict=True), settings)
+        return {index: item for index, item in enumerate(items) if item is not None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reading(Generic[Input]):
+    """Inputs of an analysis as a checkpoint reads them."""
+
+    checkpoint: Checkpoint
+    of_pass: PassSettings
+    """Which attention, and which heads are off."""
+    inputs: Sequence[Input]
+    prepared: Mapping[int, PassText]
+    """Tokens of each input that is not left out, by its index."""
 
 
 @runtime_checkable
@@ -62,36 +101,49 @@ def _unwatched(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None =
 
 
 def find(
-    analysis: Analysis[Item, Result, Settings, Finding],
+    analysis: Analysis[Input, Any, Any, Settings, Finding],
     checkpoint: Checkpoint,
-    texts: Sequence[Text],
+    inputs: Sequence[Input],
     settings: Settings | None = None,
     of_pass: PassSettings | None = None,
-    *,
-    prepared: Mapping[int, PassText] | None = None,
-    watch: Watch = _unwatched,
 ) -> Finding:
     """What an analysis finds about the heads of a checkpoint, without a cache.
 
     Args:
+        analysis: one of attention_sieve.core.analysis.ANALYSES.
         checkpoint: loaded, from `attention_sieve.core.checkpoints.find.load_checkpoint`.
-        texts: one or more.
+        inputs: one or more texts, or what else the analysis takes.
         settings: None for the usual ones.
         of_pass: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
-        prepared: tokens of each text that is not left out, by its index; None to leave out none.
-        watch: for a bar of progress.
 
     Raises: AnalysisError for a kind of attention that the analysis does not support, and of any stage; TextTooLong,
-        NoTokens or PairNeeded for the first such text if none may be left out.
+        NoTokens or PairNeeded for the first such text.
     """
     settings, of_pass = settings or analysis.settings, of_pass or PassSettings(checkpoint.files.kinds[0])
-    question = analysis.question(settings)
-    question.check(of_pass.kind)
-    if prepared is None:
-        prepared, _ = prepare_all(checkpoint, texts, of_pass, "error")
-    read = [texts[index] for index in prepared]
-    queries = [queries_text(text, of_pass.kind) for text in read]
-    items = analysis.items(read, watch(([tree] for tree in dependencies(queries)), len(queries), "parsing"))
-    work = answer(checkpoint, question, items, dict(enumerate(prepared.values())), of_pass)
+    analysis.question(settings).check(of_pass.kind)
+    prepared, _ = prepare_all(checkpoint, [analysis.text_of(each) for each in inputs], of_pass, "error")
+    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
+    return find_in(analysis, reading, settings)
+
+
+def find_in(
+    analysis: Analysis[Input, Item, Result, Settings, Finding],
+    reading: Reading[Input],
+    settings: Settings,
+    watch: Watch = _unwatched,
+) -> Finding:
+    """What an analysis finds in texts that are prepared; `watch` is for bars of progress.
+
+    Raises: AnalysisError for a kind of attention that the analysis does not support, and of any stage.
+    """
+
+    def parse(queries: Sequence[Text]) -> Iterable[Dependencies]:
+        return watch(([tree] for tree in dependencies(queries)), len(queries), "parsing")
+
+    read = [reading.inputs[index] for index in reading.prepared]
+    by_place = analysis.items_of(read, reading.of_pass.kind, settings, parse)
+    items, tokens = list(by_place.values()), list(reading.prepared.values())
+    prepared = {row: tokens[place] for row, place in enumerate(by_place)}
+    work = answer(reading.checkpoint, analysis.question(settings), items, prepared, reading.of_pass)
     results = dict(watch(work, len(items)))
     return analysis.judge(items, [results[row] for row in range(len(items))], settings)

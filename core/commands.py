@@ -13,7 +13,7 @@ from uuid import uuid4
 import pandas as pd
 from tqdm import tqdm
 
-from attention_sieve.core.answering import Analysis, Finding, Settings, find
+from attention_sieve.core.answering import Analysis, Finding, Input, Reading, Settings, find_in
 from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
@@ -108,7 +108,7 @@ def answers(
 
 def write_finding(
     options: argparse.Namespace,
-    analysis: Analysis[Item, Result, Settings, Finding],
+    analysis: Analysis[Text, Item, Result, Settings, Finding],
     texts: Sequence[Text],
     settings: Settings,
 ) -> Finding:
@@ -116,7 +116,7 @@ def write_finding(
 
     Args:
         options: those of attention_sieve.core.options on checkpoint, texts and output.
-        analysis: of one item per text.
+        analysis: of texts alone.
         texts: read from `options.texts`.
         settings: of the analysis.
 
@@ -126,14 +126,37 @@ def write_finding(
     checkpoint, of_pass = loaded(options)
     analysis.question(settings).check(of_pass.kind)
     prepared = prepared_texts(checkpoint, texts, of_pass, options.too_long)
-    finding = find(analysis, checkpoint, texts, settings, of_pass, prepared=prepared, watch=progress_bar)
+    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+    return write_reading(options.output, analysis, reading, settings, texts_sha256(texts))
+
+
+def write_reading(
+    output: Path,
+    analysis: Analysis[Input, Item, Result, Settings, Finding],
+    reading: Reading[Input],
+    settings: Settings,
+    sha256: str,
+) -> Finding:
+    """Write the table of what an analysis finds in texts that are prepared, under bars of progress.
+
+    Args:
+        output: file to write, from `check_output`.
+        analysis: of the texts.
+        reading: the checkpoint and the texts.
+        settings: of the analysis.
+        sha256: digest of the texts.
+
+    Raises: AnalysisError of any stage.
+    """
+    finding = find_in(analysis, reading, settings, progress_bar)
+    n_texts = {} if "texts" in analysis.columns else {"texts": str(len(reading.prepared))}
     facts = {
-        **checkpoint_facts(checkpoint, of_pass),
-        "texts": str(len(prepared)),
-        "texts sha256": texts_sha256(texts),
+        **checkpoint_facts(reading.checkpoint, reading.of_pass),
+        **n_texts,
+        "texts sha256": sha256,
         **analysis.facts(finding, settings),
     }
-    write_table(options.output, analysis.table(finding), facts)
+    write_table(output, analysis.table(finding), facts)
     return finding
 
 

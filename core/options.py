@@ -5,10 +5,10 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
@@ -49,30 +49,36 @@ def description(command: Callable[..., None], columns: Mapping[str, str]) -> str
 
 
 def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:
-    """Add an option for each field of some settings, with the sentence of its annotation.
+    """Add an option for each annotated field of some settings, with its sentence.
 
     An option that is not given is None, so that `settings_of` can take it from elsewhere.
 
     Args:
         parser: parser of the command.
-        settings: a dataclass with its usual values; its fields are `Annotated` numbers, ranges of two whole numbers,
-            words of a Literal, or switches that are off.
+        settings: a dataclass with its usual values; its `Annotated` fields are numbers, ranges of two whole numbers,
+            single characters (written together), words of a Literal, or switches that are off.
     """
-    hints = get_type_hints(type(settings), include_extras=True)
-    for field in fields(settings):
-        kind, sentence = get_args(hints[field.name])
-        value = getattr(settings, field.name)
+    for name, (kind, sentence) in _options(settings).items():
+        value = getattr(settings, name)
         option: dict[str, Any] = {"help": f"{sentence}; default: {value}"}
         if kind is bool:
             option = {"action": "store_true", "help": sentence}
         elif get_origin(kind) is Literal:
             option["choices"] = get_args(kind)
+        elif kind == tuple[str, ...]:
+            option |= {"help": f"{sentence}; default: {''.join(value)}", "type": tuple}
         elif get_origin(kind) is tuple:
             option |= {"help": "{}; default: {} {}".format(sentence, *value), "type": int, "nargs": 2}
             option["metavar"] = ("FROM", "TO")
         else:
             option["type"] = next((part for part in get_args(kind) if part is not NoneType), kind)
-        parser.add_argument(f"--{field.name.replace('_', '-')}", default=None, **option)
+        parser.add_argument(f"--{name.replace('_', '-')}", default=None, **option)
+
+
+def _options(settings: Any) -> dict[str, tuple[Any, str]]:
+    """Kind and sentence of each field that is an option, by its name."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Annotated}
 
 
 def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
@@ -81,7 +87,7 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     Raises: AnalysisError of the settings, such as for a number out of its range.
     """
     of_any: Any = usual
-    given = {field.name: getattr(arguments, field.name) for field in fields(of_any)}
+    given = {name: getattr(arguments, name) for name in _options(usual)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return replace(of_any, **{name: value for name, value in values.items() if value is not None})
 

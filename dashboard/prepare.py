@@ -1,15 +1,18 @@
 """Set-up: check the bundled checkpoint's bytes and fill the store, so that the first visit shows a result at once."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tqdm import tqdm
 
+from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.answering import Analysis
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.errors import AnalysisError
@@ -42,10 +45,10 @@ def prepare() -> None:
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
-    _with_bar("Relations", lambda report: inference.find(engine, RELATION_ANALYSIS, texts, report=report))
+    _find("Relations", inference, engine, RELATION_ANALYSIS, texts)
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
-    _with_bar("Distances", lambda report: inference.find(engine, SIMILARITY_ANALYSIS, texts, report=report))
+    _find("Distances", inference, engine, SIMILARITY_ANALYSIS, texts)
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))
@@ -60,6 +63,13 @@ def prepare() -> None:
     if store.warning:
         print(store.warning, file=sys.stderr)
     store.close()
+
+
+def _find(
+    label: str, inference: Inference, engine: Engine, analysis: Analysis[Any, Any, Any, Any, Any], inputs: Sequence[Any]
+) -> None:
+    request = FindingRequest(engine, analysis, tuple(inputs), analysis.settings, engine.settings(None))
+    _with_bar(label, lambda report: inference.find(request, report))
 
 
 def _ask_control(inference: Inference, engine: Engine, control_pass: ControlPass) -> None:

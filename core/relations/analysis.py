@@ -8,6 +8,7 @@ import numpy as np
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.question import text_itself
 from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
 from attention_sieve.core.relations.question import ParsedText, prediction_question
@@ -117,7 +118,8 @@ def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFra
 RELATION_ANALYSIS: Final = Analysis(
     name="relations",
     settings=AS_IN_PAPER,
-    items=lambda texts, trees: [ParsedText.of(text, tree) for text, tree in zip(texts, trees, strict=True)],
+    text_of=text_itself,
+    items=lambda texts, trees, _: [ParsedText.of(text, tree) for text, (_, tree) in zip(texts, trees, strict=True)],
     question=lambda settings: prediction_question(settings.from_word),
     judge=relation_finding,
     table=relation_table,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from attention_sieve.core.answering import Analysis
+from attention_sieve.core.passes.question import text_itself
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES, HeadDistances, head_distances
 from attention_sieve.core.similarity.question import distance_question
 
@@ -49,7 +50,8 @@ def distance_table(distances: HeadDistances) -> "pd.DataFrame":
 SIMILARITY_ANALYSIS: Final = Analysis(
     name="similarity",
     settings=USUAL_DISTANCES,
-    items=lambda texts, _: texts,
+    text_of=text_itself,
+    items=lambda texts, *_: texts,
     question=distance_question,
     judge=lambda _, answers, __: head_distances(answers),
     table=distance_table,

@@ -1,11 +1,11 @@
 """Answers of forward passes for a page, computed with a progress bar if they are not in the store yet."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from attention_sieve.cache.answers import Answers, CorpusFinding
+from attention_sieve.cache.answers import Answers, CorpusFinding, FindingRequest
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.cache.trees import NotKept
 from attention_sieve.core.answering import Analysis, Finding, Settings
@@ -25,18 +25,38 @@ POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncat
 
 @in_its_place
 def find(
-    visit: Visit, analysis: Analysis[Item, Result, Settings, Finding], settings: Settings
+    visit: Visit,
+    analysis: Analysis[Any, Item, Result, Settings, Finding],
+    settings: Settings,
+    inputs: tuple[Any, ...] | None = None,
 ) -> CorpusFinding[Finding] | None:
-    """What an analysis finds in the corpus; None where the reader has to do something first, which the page says.
+    """What an analysis finds; None where the reader has to do something first, which the page says.
+
+    Args:
+        visit: what the page works with.
+        analysis: what is asked.
+        settings: of the analysis.
+        inputs: what the analysis takes; texts that are too long are cut. None for the corpus.
 
     Raises: AnalysisError of any stage.
     """
-    request, too_long = (visit.engine, analysis, visit.texts, settings, visit.settings), policy()
+    request = _request(visit, analysis, settings, inputs)
     return _answered(
-        (request, too_long),
-        lambda: visit.inference.kept_finding(*request, too_long=too_long),
-        lambda report: visit.inference.find(*request, too_long=too_long, report=report),
+        request,
+        lambda: visit.inference.kept_finding(request),
+        lambda report: visit.inference.find(request, report),
     )
+
+
+def _request(
+    visit: Visit,
+    analysis: Analysis[Any, Item, Result, Settings, Finding],
+    settings: Settings,
+    inputs: tuple[Any, ...] | None,
+) -> FindingRequest[Any, Item, Result, Settings, Finding]:
+    if inputs is None:
+        return FindingRequest(visit.engine, analysis, visit.texts, settings, visit.settings, policy())
+    return FindingRequest(visit.engine, analysis, inputs, settings, visit.settings, "truncate")
 
 
 @in_its_place
@@ -80,13 +100,14 @@ def trees_of(visit: Visit, texts: tuple[Text, ...]) -> list[Dependencies] | None
 
 
 def kept_finding(
-    visit: Visit, analysis: Analysis[Item, Result, Settings, Finding], settings: Settings
+    visit: Visit,
+    analysis: Analysis[Any, Item, Result, Settings, Finding],
+    settings: Settings,
+    inputs: tuple[Any, ...] | None = None,
 ) -> CorpusFinding[Finding] | None:
     """Like `find`, but None where a text has to be parsed or passed, or the reader has to do something first."""
     try:
-        return visit.inference.kept_finding(
-            visit.engine, analysis, visit.texts, settings, visit.settings, too_long=policy()
-        )
+        return visit.inference.kept_finding(_request(visit, analysis, settings, inputs))
     except EveryTextTooLong:
         return None
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import spacy
 
+from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
@@ -23,64 +24,72 @@ TEXTS = (
 )
 LONG = Text(("she ate apples " * 30,))
 ALL_CASES = RelationSettings(least_cases=1)
-SETTINGS = {RELATION_ANALYSIS: ALL_CASES, SIMILARITY_ANALYSIS: SIMILARITY_ANALYSIS.settings}
-"""Settings under which these few texts have a table."""
+CASES = {RELATION_ANALYSIS: (TEXTS, ALL_CASES), SIMILARITY_ANALYSIS: (TEXTS, SIMILARITY_ANALYSIS.settings)}
+"""Inputs of each analysis, and settings under which so few have a table."""
+each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 
 
 @pytest.fixture
-def engine(folders):
+def request_of(folders):
     from attention_sieve.core.checkpoints.find import find_checkpoint
 
-    return Engine(find_checkpoint(str(folders("bert"))), "cpu")
+    def made(analysis, inputs=None, settings=None, of_pass=None, family="bert"):
+        usual_inputs, usual_settings = CASES[analysis]
+        engine = Engine(find_checkpoint(str(folders(family))), "cpu")
+        return FindingRequest(
+            engine, analysis, inputs or usual_inputs, settings or usual_settings, of_pass or engine.settings(None)
+        )
+
+    return made
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+@each_analysis
 def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
-    analysis, engine, loaded, tmp_path, monkeypatch
+    analysis, request_of, loaded, tmp_path, monkeypatch
 ):
-    settings = SETTINGS[analysis]
-    expected = find(analysis, loaded("bert"), TEXTS, settings)
+    inputs, settings = CASES[analysis]
+    request, expected = request_of(analysis), find(analysis, loaded("bert"), inputs, settings)
     first = Inference(Store(tmp_path / "store"))
-    assert first.kept_finding(engine, analysis, TEXTS, settings) is None
-    found = first.find(engine, analysis, TEXTS, settings)
+    assert first.kept_finding(request) is None
+    found = first.find(request)
     pd.testing.assert_frame_equal(analysis.table(found.finding), analysis.table(expected), rtol=1e-5)
     assert list(analysis.table(expected)) == list(analysis.columns)
     assert analysis.facts(found.finding, settings) == analysis.facts(expected, settings)
-    assert (found.positions, found.too_long) == ((0, 1, 2), ())
-    assert first.kept_finding(engine, analysis, TEXTS, settings) is found
+    assert (found.positions, found.too_long) == (tuple(range(len(inputs))), ())
+    assert first.kept_finding(request) is found
     first.close()
     first.store.close()
     monkeypatch.setattr(spacy, "load", None)
     monkeypatch.setattr("attention_sieve.core.texts.relations._pipeline", None)
     later = Inference(Store(tmp_path / "store"))
-    kept = later.kept_finding(engine, analysis, TEXTS, settings)
+    kept = later.kept_finding(request)
     pd.testing.assert_frame_equal(analysis.table(kept.finding), analysis.table(found.finding), rtol=0)
     assert later.n_passed == 0
     later.close()
     later.store.close()
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
-def test_heads_off_and_other_texts_are_other_findings(analysis, engine, inference):
-    settings = SETTINGS[analysis]
-    inference.find(engine, analysis, TEXTS, settings)
-    assert inference.kept_finding(engine, analysis, TEXTS, settings, PassSettings(off=((0, 1),))) is None
-    assert inference.kept_finding(engine, analysis, (*TEXTS, Text(("Who ran?",))), settings) is None
+@each_analysis
+def test_heads_off_and_other_texts_are_other_findings(analysis, request_of, inference):
+    inputs, _ = CASES[analysis]
+    inference.find(request_of(analysis, inputs[1:]))
+    assert inference.kept_finding(request_of(analysis, inputs[1:], of_pass=PassSettings(off=((0, 1),)))) is None
+    assert inference.kept_finding(request_of(analysis)) is None
 
 
-def test_texts_that_are_too_long_are_left_out_and_counted(engine, inference):
-    found = inference.find(engine, RELATION_ANALYSIS, (TEXTS[0], LONG, TEXTS[2]), ALL_CASES)
+def test_texts_that_are_too_long_are_left_out_and_counted(request_of, inference):
+    found = inference.find(request_of(RELATION_ANALYSIS, (TEXTS[0], LONG, TEXTS[2])))
     assert found.positions == (0, 2)
     assert [place for place, _ in found.too_long] == [1]
     assert [item.text for item in found.finding.items] == [TEXTS[0], TEXTS[2]]
     assert found.finding.n_documents == 2
     with pytest.raises(EveryTextTooLong):
-        inference.find(engine, RELATION_ANALYSIS, (LONG,), ALL_CASES)
+        inference.find(request_of(RELATION_ANALYSIS, (LONG,)))
 
 
-def test_progress_says_which_texts_are_parsed_and_which_are_passed(engine, inference):
+def test_progress_says_which_texts_are_parsed_and_which_are_passed(request_of, inference):
     seen = []
-    inference.find(engine, RELATION_ANALYSIS, TEXTS, ALL_CASES, report=seen.append)
+    inference.find(request_of(RELATION_ANALYSIS), seen.append)
     parsing = [status for status in seen if status.is_parsing]
     assert [(status.done, status.total) for status in parsing] == [(3, 3)]  # the third brings its tree
     assert seen[: len(parsing)] == parsing
@@ -88,19 +97,17 @@ def test_progress_says_which_texts_are_parsed_and_which_are_passed(engine, infer
     assert len(seen) > len(parsing)
 
 
-def test_other_settings_of_the_judgement_pass_no_text_again(engine, inference):
-    usual = inference.find(engine, RELATION_ANALYSIS, TEXTS, ALL_CASES)
+def test_other_settings_of_the_judgement_pass_no_text_again(request_of, inference):
+    usual = inference.find(request_of(RELATION_ANALYSIS))
     n_passed = inference.n_passed
-    strict = inference.find(engine, RELATION_ANALYSIS, TEXTS, RelationSettings(least_cases=1, alpha=0.01))
+    strict = inference.find(request_of(RELATION_ANALYSIS, settings=RelationSettings(least_cases=1, alpha=0.01)))
     assert inference.n_passed == n_passed == 3
     widths = [found.finding.accuracies[0].high - found.finding.accuracies[0].low for found in (usual, strict)]
     assert np.nanmean(widths[0]) < np.nanmean(widths[1])
 
 
-def test_an_attention_without_trees_is_refused(folders, inference):
-    from attention_sieve.core.checkpoints.find import find_checkpoint
-
-    engine = Engine(find_checkpoint(str(folders("t5"))), "cpu")
+def test_an_attention_without_trees_is_refused(request_of, inference):
+    request = request_of(RELATION_ANALYSIS, TEXTS[1:2], of_pass=PassSettings("cross"), family="t5")
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
-            work(engine, RELATION_ANALYSIS, TEXTS[1:2], ALL_CASES, PassSettings("cross"))
+            work(request)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
-from attention_sieve.core.answering import find
+from attention_sieve.core.answering import Reading, find, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.options import add_settings_options, settings_of
@@ -50,7 +50,8 @@ def test_only_prepared_texts_are_read_and_each_stage_is_watched(loaded):
 
     texts = (TEXTS[0], LONG, TEXTS[2])
     prepared, _ = prepare_all(checkpoint, texts, PassSettings(), "skip")
-    found = find(RELATION_ANALYSIS, checkpoint, texts, ALL_CASES, prepared=prepared, watch=watch)
+    reading = Reading(checkpoint=checkpoint, of_pass=PassSettings(), inputs=texts, prepared=prepared)
+    found = find_in(RELATION_ANALYSIS, reading, ALL_CASES, watch)
     assert [item.text for item in found.items] == [TEXTS[0], TEXTS[2]]
     assert seen == [(2, "parsing"), (2, None)]
     with pytest.raises(TextTooLong, match="Text 2"):
