@@ -16,15 +16,13 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.comparison.differences import PairedTests, paired_tests
-from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, coreference_scores
-from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Effects, effects
 from attention_sieve.core.importance.metrics import SCORE_NAMES, mean_score
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.prepare import prepare_all, queries_text
+from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
@@ -41,13 +39,10 @@ from attention_sieve.core.surface.statistics import (
     gradient_statistics,
     head_statistics,
 )
-from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
-from attention_sieve.core.word_links.pattern import Pattern, PatternText
-from attention_sieve.core.word_links.question import WORD_LINKS
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 
-ANALYSES: Final = (RELATION_ANALYSIS, SIMILARITY_ANALYSIS)
+ANALYSES: Final = (RELATION_ANALYSIS, COREFERENCE_ANALYSIS, SIMILARITY_ANALYSIS, WORD_LINK_ANALYSIS)
 """Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
@@ -128,36 +123,6 @@ def gradients(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSetti
     Source: Clark et al. 2019, section 3.2.
     """
     return gradient_statistics(results(checkpoint, GRADIENTS, texts, settings))
-
-
-def coreference(
-    checkpoint: Checkpoint,
-    texts: Sequence[MentionText],
-    settings: PassSettings | None = None,
-    candidates: Candidates = "mentions",
-) -> CoreferenceScores:
-    """How often each head attends most from a mention to one of its antecedents.
-
-    Source: Clark et al. 2019, section 4.3.
-    """
-    return coreference_scores(texts, results(checkpoint, choice_question("mean"), texts, settings), candidates)
-
-
-def word_links(
-    checkpoint: Checkpoint, texts: Sequence[Text], pattern: Pattern, settings: PassSettings | None = None
-) -> PatternLinks:
-    """How much each head attends from the first word of a pattern to the second, against other words at that distance.
-
-    Raises: AnalysisError if no text has the pattern.
-    """
-    settings = settings or PassSettings(checkpoint.files.kinds[0])
-    WORD_LINKS.check(settings.kind)
-    query_texts = [queries_text(text, settings.kind) for text in texts]
-    patterns = (
-        PatternText.of(text, tree, pattern) for text, tree in zip(query_texts, dependencies(query_texts), strict=True)
-    )
-    matches = [item for item in patterns if item is not None]
-    return pattern_links(results(checkpoint, WORD_LINKS, matches, settings), [item.text.document for item in matches])
 
 
 def ablations(

@@ -127,7 +127,7 @@ def write_finding(
     analysis.question(settings).check(of_pass.kind)
     prepared = prepared_texts(checkpoint, texts, of_pass, options.too_long)
     reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
-    return write_reading(options.output, analysis, reading, settings, texts_sha256(texts))
+    return write_reading(options.output, analysis, reading, settings, {"texts sha256": texts_sha256(texts)})
 
 
 def write_reading(
@@ -135,7 +135,7 @@ def write_reading(
     analysis: Analysis[Input, Item, Result, Settings, Finding],
     reading: Reading[Input],
     settings: Settings,
-    sha256: str,
+    of_texts: Mapping[str, str],
 ) -> Finding:
     """Write the table of what an analysis finds in texts that are prepared, under bars of progress.
 
@@ -144,7 +144,7 @@ def write_reading(
         analysis: of the texts.
         reading: the checkpoint and the texts.
         settings: of the analysis.
-        sha256: digest of the texts.
+        of_texts: metadata of the file on the texts.
 
     Raises: AnalysisError of any stage.
     """
@@ -153,7 +153,7 @@ def write_reading(
     facts = {
         **checkpoint_facts(reading.checkpoint, reading.of_pass),
         **n_texts,
-        "texts sha256": sha256,
+        **of_texts,
         **analysis.facts(finding, settings),
     }
     write_table(output, analysis.table(finding), facts)

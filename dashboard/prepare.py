@@ -14,7 +14,7 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
@@ -46,8 +46,7 @@ def prepare() -> None:
         inference.look(engine, sentence.text, too_long="truncate")
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
     _find("Relations", inference, engine, RELATION_ANALYSIS, texts)
-    mentions = mention_sample()
-    _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
+    _find("Mentions", inference, engine, COREFERENCE_ANALYSIS, mention_sample())
     _find("Distances", inference, engine, SIMILARITY_ANALYSIS, texts)
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))

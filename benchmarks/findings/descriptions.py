@@ -18,7 +18,7 @@ from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
-from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.descriptions.describe import Known, describe_heads
 from attention_sieve.core.descriptions.facts import Fact, RelationFact, ShareFact
 from attention_sieve.core.descriptions.mentions import ReadMentions
@@ -70,7 +70,7 @@ def main() -> None:
         return
     checkpoint, samples = load_checkpoint(find_checkpoint(BUNDLED)), read_sample("both")
     mentions = mention_sample()
-    choices = results(checkpoint, choice_question("mean"), mentions)
+    choices = find(COREFERENCE_ANALYSIS, checkpoint, mentions).choices
     surface, predictions = passed(checkpoint, samples)
     read_mentions = ReadMentions(name="the example texts", texts=mentions, choices=choices)
     described = describe_heads(Known(surface=surface, predictions=predictions, mentions=read_mentions))

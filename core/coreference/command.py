@@ -6,34 +6,31 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-import numpy as np
-import pandas as pd
-
+from attention_sieve.core.answering import Reading
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.commands import (
     TABLES,
-    answers,
     check_output,
-    checkpoint_facts,
     loaded,
     prepared_texts,
     progress_bar,
     read_bytes,
-    write_table,
+    write_reading,
 )
-from attention_sieve.core.coreference.accuracy import (
-    BASELINES,
-    GROUPS,
-    Candidates,
-    CoreferenceScores,
-    coreference_scores,
-)
+from attention_sieve.core.coreference.accuracy import BASELINES, CoreferenceScores
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import KINDS, read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, windows
-from attention_sieve.core.coreference.question import choice_question
-from attention_sieve.core.options import add_checkpoint_options, add_output_option, add_random_weights_option
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_settings_options,
+    description,
+    settings_of,
+)
 from attention_sieve.core.statistics.documents import documents_note
 
 Part = TypeVar("Part")
@@ -42,19 +39,14 @@ Part = TypeVar("Part")
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     parser = commands.add_parser(
-        "coreference", help="measure how well each head finds antecedents", description=coreference.__doc__
+        "coreference",
+        help="measure how well each head finds antecedents",
+        description=description(coreference, COREFERENCE_ANALYSIS.columns),
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     parser.add_argument("--texts", required=True, type=Path, help=f"file of texts with annotated coreference: {KINDS}")
     add_output_option(parser)
-    parser.add_argument(
-        "--candidates",
-        default="mentions",
-        choices=get_args(Candidates),
-        help="words among which an antecedent is chosen: the head words of earlier mentions, or all words; default: "
-        "%(default)s",
-    )
     parser.add_argument(
         "--window",
         type=int,
@@ -62,13 +54,7 @@ def add_command(commands: Any) -> None:
         help="longer documents are split at sentence ends into windows of at most this many tokens; default: "
         "%(default)s",
     )
-    parser.add_argument(
-        "--from-word",
-        default="mean",
-        choices=("mean", "first"),
-        help="attention from a word of several tokens: mean over its tokens, or that of the first; default: "
-        "%(default)s",
-    )
+    add_settings_options(parser, COREFERENCE_ANALYSIS.settings)
     parser.set_defaults(run=coreference)
 
 
@@ -77,83 +63,19 @@ def coreference(arguments: argparse.Namespace) -> None:
 
     Documents are the units of intervals and tests, because cases of one text are not independent; with a single
     document there are no intervals or tests. A summary is printed to standard error.
-
-    Columns:
-        group: type of mention: all, pronoun, proper or nominal
-        layer, head: index of the layer and of the head, from 0
-        cases: number of mentions that refer back to an earlier mention
-        documents: number of documents with cases; texts of the same name are one document
-        accuracy: share of the cases whose head word attends most to the head word of an antecedent
-        low, high: 95% confidence interval of the accuracy
-        design_effect: variance of the accuracy with documents as units, divided by that with independent cases
-        nearest mention, same head word, random mention: accuracy of these baselines; same head word falls back on the
-            nearest mention
-        p_nearest, p_same_head: one-sided p-values of the accuracy being above the first two, multiplied by the number
-            of heads
-
-    Columns of a control, which compares the attention to the antecedents with the attention that they get from later
-    words that do not mention the same entity:
-        compared: number of cases that can be compared
-        attention_to_right, attention_of_others, times_others: the two means, and their ratio
-        p_others: one-sided p-value of the first being larger, multiplied by the number of heads
-        beats_others: whether it is significant at .05, and at least twice as large
-        from_everywhere: whether it is less than twice as large, so that the head attends to these words from everywhere
     """
+    settings = settings_of(arguments, COREFERENCE_ANALYSIS.settings)
     check_output(arguments.output, TABLES, [arguments.texts])
     content = read_bytes(arguments.texts)
     texts = read_mentions(content, partial(_watched, "parsing"))
-    checkpoint, settings = loaded(arguments)
-    question = choice_question(arguments.from_word)
-    question.check(settings.kind)
-    text_windows = windows(checkpoint, texts, arguments.window, partial(_watched, "cutting"))
-    prepared = prepared_texts(checkpoint, [text.text for text in text_windows.texts], settings, "truncate")
-    choices = answers(checkpoint, question, text_windows.texts, prepared, settings)
-    scores = coreference_scores(text_windows.texts, list(choices.values()), arguments.candidates)
-    facts = {
-        **checkpoint_facts(checkpoint, settings),
-        "texts": str(len(text_windows.texts)),
-        "all documents": str(scores.n_documents[0]),
-        "texts sha256": hashlib.sha256(content).hexdigest(),
-        "candidates": arguments.candidates,
-        "window": str(arguments.window),
-        "from word": arguments.from_word,
-    }
-    write_table(arguments.output, coreference_table(scores), facts)
-    print(_summary(scores, text_windows.n_apart), documents_note(int(scores.n_documents[0])), file=sys.stderr)
-
-
-def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
-    """One row per group of mentions, layer and head.
-
-    Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
-    design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
-    p_nearest, p_same_head (see attention_sieve.core.statistics.cases.Judgement), and those of
-    attention_sieve.core.statistics.key_matched.KeyMatched.columns.
-    """
-    judged = scores.judgement
-    group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
-    nearest, same_head = BASELINES
-    of_groups = [control.columns() for control in judged.key_matched]
-    by_group = {name: [columns[name] for columns in of_groups] for name in of_groups[0]}
-    return pd.DataFrame(
-        {
-            "group": np.array(GROUPS)[group],
-            "layer": layer,
-            "head": head,
-            "cases": judged.n_cases[group],
-            "documents": scores.n_documents[group],
-            "accuracy": judged.accuracy.ravel(),
-            "low": judged.low.ravel(),
-            "high": judged.high.ravel(),
-            "design_effect": judged.design_effect.ravel(),
-            nearest: judged.baselines[0][group],
-            same_head: judged.baselines[1][group],
-            "random mention": scores.chance[group],
-            "p_nearest": judged.p_values[0].ravel(),
-            "p_same_head": judged.p_values[1].ravel(),
-            **{name: np.concatenate(columns) for name, columns in by_group.items()},
-        }
-    )
+    checkpoint, of_pass = loaded(arguments)
+    COREFERENCE_ANALYSIS.question(settings).check(of_pass.kind)
+    cut = windows(checkpoint, texts, arguments.window, partial(_watched, "cutting"))
+    prepared = prepared_texts(checkpoint, [text.text for text in cut.texts], of_pass, "truncate")
+    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=cut.texts, prepared=prepared)
+    of_texts = {"texts sha256": hashlib.sha256(content).hexdigest(), "window": str(arguments.window)}
+    finding = write_reading(arguments.output, COREFERENCE_ANALYSIS, reading, settings, of_texts)
+    print(_summary(finding.scores, cut.n_apart), documents_note(finding.n_documents), file=sys.stderr)
 
 
 def _watched(doing: str, items: Iterable[Part], n_texts: int) -> Iterable[Part]:

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.texts.words import FromWord
 
 Direction = Literal["dependent-to-head", "head-to-dependent"]
@@ -60,8 +61,7 @@ class RelationSettings:
 
     def __post_init__(self) -> None:
         first, last = self.offsets
-        if not 0 < self.alpha < 1:
-            raise AnalysisError(f"alpha is {self.alpha}. Choose a number between 0 and 1, for example 0.05.")
+        check_alpha(self.alpha)
         if not 0 <= self.by < math.inf:
             raise AnalysisError(f"by is {self.by}. Choose a share of 0 or more, for example 0.1.")
         if not -FARTHEST <= first <= last <= FARTHEST or first == last == 0:

@@ -10,7 +10,15 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.roles import BY_NAME, LACKS
-from attention_sieve.core.statistics.means import Correction, adjusted, half_interval, moments, ratio, rejects
+from attention_sieve.core.statistics.means import (
+    Correction,
+    adjusted,
+    check_alpha,
+    half_interval,
+    moments,
+    ratio,
+    rejects,
+)
 
 Method = Literal["test", "mean"]
 Rule = Literal["role", "paper"]
@@ -54,8 +62,7 @@ class Criterion:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tau) and self.tau > 0):
             raise AnalysisError(f"tau is {self.tau}. Choose a number above 0.")
-        if not 0 < self.alpha < 1:
-            raise AnalysisError(f"alpha is {self.alpha}. Choose a number between 0 and 1, for example 0.05.")
+        check_alpha(self.alpha)
         known_values = {
             "correction": Correction,
             "family": Family,

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.statistics.means import moments, ratio, refuse_infinite
+from attention_sieve.core.statistics.means import check_alpha, moments, ratio, refuse_infinite
 
 # Below 1, because a single score of 0 would take all the wealth of a stake of 1, for good.
 STAKES: Final = tuple(np.linspace(0.01, 0.95, 13).tolist())
@@ -90,7 +90,7 @@ def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[
         AnalysisError: for a negative or infinite score, and for alpha outside 0 to 1.
     Source: Waudby-Smith and Ramdas 2024, a confidence bound by betting.
     """
-    _refuse_level(alpha)
+    check_alpha(alpha)
     _refuse_negative(scores)
     texts, mean, _ = moments(scores)
     shares = ratio(scores, mean)
@@ -118,7 +118,7 @@ def e_bh(log_e: Float[np.ndarray, "*cell"], alpha: float) -> Bool[np.ndarray, "*
     Raises: AnalysisError for alpha outside 0 to 1.
     Source: Wang and Ramdas 2022, e-BH: Benjamini-Hochberg on 1 / E.
     """
-    _refuse_level(alpha)
+    check_alpha(alpha)
     # Heads without a score are left out of the count, or they would raise the bar for the others.
     descending = -np.sort(-log_e[~np.isnan(log_e)])
     thresholds = -np.log(alpha * np.arange(1, len(descending) + 1) / len(descending))
@@ -184,8 +184,3 @@ def _refuse_negative(scores: np.ndarray) -> None:
             "that stays valid while texts are added needs scores of at least 0: test these with the t-test, at a "
             "number of texts that is fixed beforehand."
         )
-
-
-def _refuse_level(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise AnalysisError(f"alpha is {alpha}. Choose a number between 0 and 1, for example 0.05.")

@@ -10,6 +10,12 @@ from attention_sieve.core.errors import AnalysisError
 Correction = Literal["bh", "holm", "none"]
 
 
+def check_alpha(alpha: float) -> None:
+    """Raise AnalysisError for a level of tests and intervals that is none."""
+    if not 0 < alpha < 1:
+        raise AnalysisError(f"alpha is {alpha}. Choose a number between 0 and 1, for example 0.05.")
+
+
 def refuse_infinite(*scores: Float[np.ndarray, "..."]) -> None:
     """Raise AnalysisError if any score is infinite."""
     if any(np.isinf(values).any() for values in scores):

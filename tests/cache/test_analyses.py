@@ -12,11 +12,15 @@ from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
+from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
+from attention_sieve.core.word_links.pattern import Pattern
 
 TEXTS = (
     *read_typed("The black cat sat on the red mat.\nA dog ran where it sat ||| She eats red apples."),
@@ -24,7 +28,16 @@ TEXTS = (
 )
 LONG = Text(("she ate apples " * 30,))
 ALL_CASES = RelationSettings(least_cases=1)
-CASES = {RELATION_ANALYSIS: (TEXTS, ALL_CASES), SIMILARITY_ANALYSIS: (TEXTS, SIMILARITY_ANALYSIS.settings)}
+MENTIONS = read_mentions(
+    b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
+    {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
+)
+CASES = {
+    RELATION_ANALYSIS: (TEXTS, ALL_CASES),
+    COREFERENCE_ANALYSIS: (MENTIONS, COREFERENCE_ANALYSIS.settings),
+    SIMILARITY_ANALYSIS: (TEXTS, SIMILARITY_ANALYSIS.settings),
+    WORD_LINK_ANALYSIS: (TEXTS, WORD_LINK_ANALYSIS.settings),
+}
 """Inputs of each analysis, and settings under which so few have a table."""
 each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 
@@ -111,3 +124,14 @@ def test_an_attention_without_trees_is_refused(request_of, inference):
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
             work(request)
+
+
+def test_texts_without_an_item_are_not_asked_and_the_others_keep_their_places(request_of, inference):
+    eats = WordLinkSettings(pattern=Pattern("she", "eats"))
+    found = inference.find(request_of(WORD_LINK_ANALYSIS, (TEXTS[0], LONG, TEXTS[1]), eats))
+    assert (found.positions, found.finding.links.n_texts, inference.n_passed) == ((2,), 1, 1)
+    assert found.too_long == ()
+    nowhere = request_of(WORD_LINK_ANALYSIS, settings=WordLinkSettings(pattern=Pattern("who", "eats")))
+    for work in (inference.find, inference.kept_finding):
+        with pytest.raises(AnalysisError, match="In no text with this pattern can the first word attend"):
+            work(nowhere)

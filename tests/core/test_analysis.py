@@ -1,7 +1,5 @@
 """The calls of the table of contents, each against the rooms that it names."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ from attention_sieve.core import analysis
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.relations.question import prediction_question
 from attention_sieve.core.roles.roles import ROLES
@@ -53,12 +50,6 @@ def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_s
 def test_surface_statistics_are_of_every_head_and_gradients_of_every_layer(checkpoint):
     assert analysis.surface(checkpoint, TEXTS).mean.shape[1:] == (2, 3)
     assert analysis.gradients(checkpoint, TEXTS).mean.shape[1:] == (2,)
-
-
-def test_coreference_counts_mentions_with_an_antecedent(checkpoint):
-    words = {"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
-    scores = analysis.coreference(checkpoint, read_mentions(json.dumps([words]).encode()))
-    assert scores.judgement.n_cases[0] == 1
 
 
 def test_ablations_are_of_every_head_and_the_mean_is_another_replacement_than_zero(checkpoint):

@@ -1,9 +1,7 @@
-"""Links between the words of a pattern over a corpus, head by head: the map and the table of all heads."""
+"""Links between the words of a pattern over a corpus, head by head."""
 
 import numpy as np
-import pandas as pd
 
-from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.word_links.on_corpus import PatternLinks
 from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_bound
 
@@ -35,24 +33,3 @@ def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, be
             ("p", links.p),
         ),
     )
-
-
-def pattern_table(links: PatternLinks, alpha: float) -> pd.DataFrame:
-    """Table of all heads, with shares from 0 to 1, largest first."""
-    n_heads = links.shares.shape[1]
-    table = pd.DataFrame(
-        {
-            "head": [head_name(*head) for head in np.ndindex(links.shares.shape)],
-            "texts": links.n_texts,
-            "pairs": links.n_pairs,
-            "attention": links.shares.ravel(),
-            "low": links.low.ravel(),
-            "high": links.high.ravel(),
-            "even": np.repeat(links.even, n_heads),
-            "compared": links.compared.ravel(),
-            "others": links.others.ravel(),
-            "p": links.p.ravel(),
-            "beats": links.beats(alpha).ravel(),
-        }
-    )
-    return table.sort_values("attention", ascending=False, kind="stable", ignore_index=True)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.cache.answers import Answers
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
 from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.descriptions.mentions import ReadMentions
@@ -94,11 +95,12 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     mentions = known_mentions(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
     finding = None if found is None else found.finding
-    predictions = None if found is None else found.finding.predictions
-    read_mentions = None if mentions is None else mentions.read_mentions
-    key = (surface.number, finding, None if mentions is None else mentions.answers.number, alpha)
+    predictions = None if finding is None else finding.predictions
+    read_mentions = None if mentions is None else _read(*mentions)
     described = memory().get_or_put(
-        "described", key, lambda: _describe(visit, surface, predictions, read_mentions, alpha)
+        "described",
+        (surface.number, finding, mentions, alpha),
+        lambda: _describe(visit, surface, predictions, read_mentions, alpha),
     )
     base, complete = _with_roles.get(tests, (None, None))
     if base is not described or complete is None:
@@ -106,6 +108,10 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
         complete = replace(described, heads=with_roles(described.heads, coarse.holds, coarse.roles))
         _with_roles[tests] = (described, complete)
     return complete
+
+
+def _read(name: str, finding: CoreferenceFinding) -> ReadMentions:
+    return ReadMentions(name=name, texts=finding.texts, choices=finding.choices)
 
 
 def _describe(

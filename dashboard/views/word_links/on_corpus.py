@@ -8,19 +8,18 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.prepare import queries_text
-from attention_sieve.core.statistics.documents import documents_fact, documents_note
+from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
-from attention_sieve.core.texts.text import Text
-from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings, word_link_table
+from attention_sieve.core.word_links.on_corpus import PatternLinks
 from attention_sieve.core.word_links.on_text import TextWord
-from attention_sieve.core.word_links.pattern import Pattern, PatternText
-from attention_sieve.core.word_links.question import WORD_LINKS
+from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
+from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.asking import ask, trees_of
+from attention_sieve.dashboard.views.asking import find, trees_of
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import show_head_map
@@ -47,7 +46,7 @@ def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) ->
 
 
 def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
-    WORD_LINKS.check(visit.settings.kind)
+    WORD_LINK_ANALYSIS.question(WORD_LINK_ANALYSIS.settings).check(visit.settings.kind)
     texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
     trees = trees_of(visit, texts)
     if trees is None:
@@ -56,33 +55,37 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
     if pattern is None:
         st.caption(wording.TWO_OR_RELATION)
         return
-    links = _links(visit, texts, trees, pattern)
-    if links is None:
+    criterion = visit.chosen.criterion
+    settings = WordLinkSettings(pattern=pattern, alpha=criterion.alpha, correction=criterion.correction)
+    found = find(visit, WORD_LINK_ANALYSIS, settings)
+    if found is None:
         return
+    links = found.finding.links
     title = wording.pattern(pattern.query, pattern.key, pattern.relation, pattern.from_dependent)
     _best(links, title)
-    alpha, name = visit.chosen.criterion.alpha, visit.engine.files.name
-    facts = provenance.engine_facts(visit.chosen, visit.engine) | {
-        "texts": str(links.n_texts),
-        "documents": documents_fact(links.n_documents),
-        "pattern": title,
-        "alpha": f"{alpha:g}",
-        "correction": visit.chosen.criterion.correction,
+    name = visit.engine.files.name
+    facts = {
+        **provenance.engine_facts(visit.chosen, visit.engine),
+        **WORD_LINK_ANALYSIS.facts(found.finding, settings),
     }
     show_head_map(
         pattern_map(
-            links, alpha, title=f"% of attention {title}", label=f"Links {title} in {name}", beats=wording.BEATS
+            links,
+            settings.alpha,
+            title=f"% of attention {title}",
+            label=f"Links {title} in {name}",
+            beats=wording.BEATS,
         ),
         key="pattern map",
         file="map of links over the corpus",
         heads=heads,
         reset=(visit.engine.files.fingerprint, links.shares.shape, tuple(heads)),
-        facts=facts,
+        facts={**facts, "texts": str(links.n_texts)},
         on_change=state.push_heads,
     )
     st.caption(f"{wording.OVER_NOTE} {documents_note(links.n_documents)}")
-    table = with_sentences(pattern_table(links, alpha), kept_sentences(visit))
-    table_downloads("links over the corpus", table, facts)
+    table = word_link_table(found.finding).sort_values("share", ascending=False, kind="stable", ignore_index=True)
+    table_downloads("links over the corpus", with_sentences(table, kept_sentences(visit)), facts)
 
 
 def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | None:
@@ -107,19 +110,6 @@ def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | No
 def _only(words: dict[str, TextWord]) -> str | None:
     """The chosen word, wherever it occurs; None for any."""
     return next(iter(words.values())).text if len(words) == 1 else None
-
-
-def _links(visit: Visit, texts: Sequence[Text], trees: Sequence[Dependencies], pattern: Pattern) -> PatternLinks | None:
-    matches = (PatternText.of(text, tree, pattern) for text, tree in zip(texts, trees, strict=True))
-    items = [item for item in matches if item is not None]
-    criterion = visit.chosen.criterion
-    if not items:
-        return pattern_links([])
-    answers = ask(visit, WORD_LINKS, items)
-    if answers is None:
-        return None
-    documents = [items[position].text.document for position in answers.positions]
-    return pattern_links(answers.results, documents, alpha=criterion.alpha, correction=criterion.correction)
 
 
 def _best(links: PatternLinks, title: str) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import transformers
-from command_help import columns_in_help
 from hypothesis import given
 from hypothesis import strategies as st
 from made_attention import to_no_antecedent
@@ -20,17 +19,18 @@ from scipy.stats import t as student
 from statsmodels.api import OLS
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.coreference.accuracy import (
-    BASELINES,
     GROUPS,
     NO_CHOICE,
     MentionChoices,
     cases_of,
     coreference_scores,
 )
-from attention_sieve.core.coreference.command import coreference_table
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, coreference_table
 from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
 from attention_sieve.core.coreference.observer import mention_choices
 from attention_sieve.core.errors import AnalysisError
@@ -246,8 +246,8 @@ def test_mentions_beyond_a_cut_are_counted_and_no_cases():
 
 
 def test_the_table_has_a_row_for_every_group_and_head():
-    scores = coreference_scores([BIRDS, ANN], [chosen(BIRDS, [1] * 6, [6] * 6), chosen(ANN, [0] * 3, [2] * 3)])
-    table = coreference_table(scores)
+    choices = (chosen(BIRDS, [1] * 6, [6] * 6), chosen(ANN, [0] * 3, [2] * 3))
+    table = coreference_table(CoreferenceFinding((BIRDS, ANN), choices, COREFERENCE_ANALYSIS.settings))
     assert len(table) == len(GROUPS) * 2
     row = table[(table["group"] == "proper") & (table["head"] == 1)].iloc[0]
     assert (row["cases"], row["accuracy"], row["same head word"], row["layer"]) == (1, 0.0, 1.0, 0)
@@ -401,14 +401,9 @@ def test_the_command_writes_the_scores(folders, loaded, clusters_file, tmp_path,
     output = tmp_path / "scores.parquet"
     assert command(folders("bert"), clusters_file, output) == 0
     table = pd.read_parquet(output)
-    first = ["group", "layer", "head", "cases", "documents", "accuracy", "low", "high", "design_effect", BASELINES[0]]
-    assert list(table.columns[: len(first)]) == first
-    assert list(table.columns) == columns_in_help("coreference", "Columns:", "Columns of a control")
     assert table.attrs["candidates"] == "mentions"
     texts = windows(loaded("bert"), read_mentions(clusters_file.read_bytes())).texts
-    prepared = [prepare(loaded("bert"), text.text, SELF) for text in texts]
-    found = dict(one for batch in mention_choices(loaded("bert"), texts, prepared, SELF) for one in batch)
-    expected = coreference_table(coreference_scores(texts, [found[0], found[1]]))
+    expected = coreference_table(find(COREFERENCE_ANALYSIS, loaded("bert"), texts))
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
     assert capsys.readouterr().err.splitlines()[-1].startswith("L")
 

@@ -7,13 +7,14 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 from statsmodels.api import OLS
 
-from attention_sieve.core import analysis
+from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
 from attention_sieve.core.word_links.on_corpus import pattern_links
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 
@@ -163,9 +164,13 @@ def planted(tmp_path_factory):
     return load_checkpoint(find_checkpoint(save_planted(tmp_path_factory.mktemp("planted"), "she", "cat", (1, 2))))
 
 
+def links(checkpoint, texts, pattern, of_pass=None):
+    return find(WORD_LINK_ANALYSIS, checkpoint, texts, WordLinkSettings(pattern=pattern), of_pass).links
+
+
 def test_the_planted_head_links_its_words_over_the_texts(planted):
     texts = [Text((sentence,)) for sentence in SENTENCES]
-    found = analysis.word_links(planted, texts, Pattern("she", "cat"))
+    found = links(planted, texts, Pattern("she", "cat"))
     assert (found.n_texts, found.n_pairs, found.n_compared) == (3, 3, 3)
     assert found.shares[1, 2] == pytest.approx(1, abs=1e-4)
     assert found.held_out.heads == ((1, 2), (1, 2))
@@ -175,14 +180,14 @@ def test_the_planted_head_links_its_words_over_the_texts(planted):
     rest = np.delete(found.shares.ravel(), 5)
     assert rest == pytest.approx(np.full(5, even), abs=1e-5)
     assert np.argwhere(found.beats(0.05)).tolist() == [[1, 2]]
-    back = analysis.word_links(planted, texts, Pattern("cat", "she"))
+    back = links(planted, texts, Pattern("cat", "she"))
     assert not back.beats(0.05).any()
 
 
 def test_a_later_word_is_no_pair_of_a_causal_checkpoint(loaded):
     checkpoint = loaded("gpt2")
     texts = [Text((sentence.replace(" .", ""),)) for sentence in SENTENCES]
-    found = analysis.word_links(checkpoint, texts, Pattern("she", "cat"))
+    found = links(checkpoint, texts, Pattern("she", "cat"))
     assert (found.n_texts, found.n_pairs) == (1, 1)  # in the others the cat comes later
     with pytest.raises(AnalysisError, match="A pattern is of words of one text"):
-        analysis.word_links(loaded("t5"), texts, Pattern("she", "cat"), PassSettings("cross"))
+        links(loaded("t5"), texts, Pattern("she", "cat"), PassSettings("cross"))

@@ -1,24 +1,23 @@
-"""Texts with gold mentions: read, cut to windows, run through the checkpoint, and scored."""
+"""Texts with gold mentions: read, and cut to windows."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 import streamlit as st
 
-from attention_sieve.cache.answers import Answers
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import MentionText, Windows, windows
-from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.texts.relations import Dependencies
-from attention_sieve.core.texts.words import FromWord
 from attention_sieve.dashboard import public, samples
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.asking import kept_finding
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.parsers.coreference import wording
 
@@ -37,27 +36,6 @@ class Gold:
     texts: tuple[MentionText, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CoreferenceSettings:
-    """Settings of the section, besides those that pages share."""
-
-    candidates: Candidates
-    from_word: FromWord
-    """Which pieces of a mention's head word attend."""
-    window: int
-    """Maximum tokens of a window that longer texts are cut to."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CoreferenceResults:
-    """What every head chooses, and how often that is right."""
-
-    windows: Windows
-    choices: tuple[MentionChoices, ...]
-    scores: CoreferenceScores
-    """Among the candidates of the settings."""
-    among_others: CoreferenceScores
-    """Among the other candidates."""
 
 
 def gold_mentions(*, is_example: bool) -> Gold | None:
@@ -109,61 +87,30 @@ def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold | None:
 
 
 @in_its_place
-def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings) -> CoreferenceResults | None:
-    """What every head chooses and how often that is right; None where the reader has stopped the work.
+def windows_of(visit: Visit, gold: Gold, window: int) -> Windows | None:
+    """The texts, cut with the checkpoint's tokenizer; None where the reader has stopped the work.
 
     Raises: AnalysisError of any stage.
     """
-    key = (visit.engine, visit.settings, gold.sha256, settings, visit.chosen.criterion.alpha)
-    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold.name, gold.sha256, settings)
-    return memory().get_or_put("coreference", key, lambda: _computed(visit, gold, settings))
-
-
-def _computed(visit: Visit, gold: Gold, settings: CoreferenceSettings) -> CoreferenceResults | None:
-    cut = _windows(visit, gold, settings.window)
-    if cut is None:
-        return None
-    answers = _answers(visit, gold, cut, settings)
-    if answers is None:
-        return None
-    others = next(candidates for candidates in get_args(Candidates) if candidates != settings.candidates)
-    scores, among_others = (
-        coreference_scores(cut.texts, answers.results, candidates, visit.chosen.criterion.alpha)
-        for candidates in (settings.candidates, others)
-    )
-    return CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
-
-
-def kept_own_mentions(visit: Visit) -> tuple[str, Sequence[MentionText], Answers[MentionChoices]] | None:
-    """Name and windows of the reader's own file, and what every head chooses; None where there is none or that needs a
-    pass.
-    """
-    own: tuple[str, str, CoreferenceSettings] | None = st.session_state.get(_OWN)
-    if own is None:
-        return None
-    name, sha256, settings = own
-    cut: Windows | None = memory().get("windows", (visit.engine, sha256, settings.window))
-    if cut is None:
-        return None
-    question = choice_question(settings.from_word)
-    answers = visit.inference.kept(visit.engine, question, cut.texts, visit.settings, too_long="truncate")
-    return None if answers is None else (name, cut.texts, answers)
-
-
-def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettings) -> Answers[MentionChoices] | None:
-    """What every head chooses in each window; windows that the checkpoint cannot take whole are cut."""
-    inference, engine, question = visit.inference, visit.engine, choice_question(settings.from_word)
-    return inference.kept(engine, question, cut.texts, visit.settings, too_long="truncate") or with_progress(
-        ("coreference", engine, visit.settings, gold.sha256, settings.window, settings.from_word),
-        lambda report: inference.ask(engine, question, cut.texts, visit.settings, too_long="truncate", report=report),
-    )
-
-
-def _windows(visit: Visit, gold: Gold, window: int) -> Windows | None:
-    """The texts, cut with the checkpoint's tokenizer."""
     key = (visit.engine, gold.sha256, window)
 
     def cut(report: Report) -> Windows:
         return visit.inference.run(visit.engine, lambda checkpoint: windows(checkpoint, gold.texts, window), report)
 
     return memory().get_or_put("windows", key, lambda: with_progress(("windows", *key), cut))
+
+
+def remember_own(gold: Gold, window: int, settings: CoreferenceSettings) -> None:
+    """Remember for `kept_own_mentions` what the reader has asked last; the example texts are not the reader's own."""
+    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold.name, gold.sha256, window, settings)
+
+
+def kept_own_mentions(visit: Visit) -> tuple[str, CoreferenceFinding] | None:
+    """Name of the reader's own file, and what is found in it; None where there is none or that needs a pass."""
+    own: tuple[str, str, int, CoreferenceSettings] | None = st.session_state.get(_OWN)
+    if own is None:
+        return None
+    name, sha256, window, settings = own
+    cut: Windows | None = memory().get("windows", (visit.engine, sha256, window))
+    found = None if cut is None else kept_finding(visit, COREFERENCE_ANALYSIS, settings, cut.texts)
+    return None if found is None else (name, found.finding)

@@ -9,7 +9,9 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
-from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
+from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
+from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.coreference.table import (
@@ -23,6 +25,7 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import show_head_map
@@ -31,11 +34,10 @@ from attention_sieve.dashboard.views.parsers.control import control_details
 from attention_sieve.dashboard.views.parsers.coreference import wording
 from attention_sieve.dashboard.views.parsers.coreference.choices import (
     EXAMPLE,
-    CoreferenceResults,
-    CoreferenceSettings,
     Gold,
-    coreference_results,
     gold_mentions,
+    remember_own,
+    windows_of,
 )
 from attention_sieve.dashboard.views.parsers.coreference.text import choices_in_a_text
 from attention_sieve.dashboard.views.pickers import one_of
@@ -63,33 +65,43 @@ def _coreference() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         is_example = one_of(wording.SOURCE, {wording.EXAMPLE: True, wording.UPLOAD: False}, key="mentions from")
-        settings = _settings()
+        settings, window = _settings(visit.chosen.criterion.alpha)
     gold = gold_mentions(is_example=is_example)
     if gold is None:
         return
-    results = coreference_results(visit, gold, settings)
-    if results is None:
+    remember_own(gold, window, settings)
+    cut = windows_of(visit, gold, window)
+    found = None if cut is None else find(visit, COREFERENCE_ANALYSIS, settings, cut.texts)
+    if cut is None or found is None:
         return
+    finding, scores = found.finding, found.finding.scores
     state.remember_off(visit.chosen)
-    scores, alpha = results.scores, visit.chosen.criterion.alpha
     _, n_layers, n_heads = scores.judgement.accuracy.shape
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
-    facts = _facts(visit, gold, results, settings)
-    _headline(results, alpha)
-    _warn_of_few_cases(gold, results)
+    facts = {
+        **provenance.engine_facts(visit.chosen, visit.engine),
+        "mentions of": gold.name,
+        "texts sha256": gold.sha256,
+        "texts": str(len(cut.texts)),
+        "cases": str(scores.judgement.n_cases[0]),
+        "window": str(window),
+        **COREFERENCE_ANALYSIS.facts(finding, settings),
+    }
+    _headline(finding)
+    _warn_of_few_cases(gold, scores)
     left, right = halves()
     with left:
         _map(visit, scores, heads, facts)
     with right:
-        choices_in_a_text(results, heads, facts)
+        choices_in_a_text(finding, heads, facts)
         frame.link_to_inspect(heads)
-        _show_source(gold, results)
+        _show_source(gold, cut, scores)
     state.put_in_link(heads)
     _table(scores, heads, facts)
 
 
-def _settings() -> CoreferenceSettings:
-    """The settings that the reader chose."""
+def _settings(alpha: float) -> tuple[CoreferenceSettings, int]:
+    """The settings that the reader chose, and the maximum tokens of a window that longer texts are cut to."""
     candidates = one_of(wording.CANDIDATES, CANDIDATES, key="candidates", help=wording.CANDIDATES_HELP)
     from_word = one_of(
         shared_wording.FROM_WORD,
@@ -108,43 +120,26 @@ def _settings() -> CoreferenceSettings:
         persist_state="session",
         width=180,
     )
-    return CoreferenceSettings(candidates=candidates, from_word=from_word, window=int(window))
+    return CoreferenceSettings(candidates=candidates, from_word=from_word, alpha=alpha), int(window)
 
 
-def _facts(visit: Visit, gold: Gold, results: CoreferenceResults, settings: CoreferenceSettings) -> dict[str, str]:
-    """Metadata of a file."""
-    return {
-        **provenance.engine_facts(visit.chosen, visit.engine),
-        "mentions of": gold.name,
-        "texts sha256": gold.sha256,
-        "texts": str(len(results.windows.texts)),
-        "documents": str(results.scores.n_documents[0]),
-        "cases": str(results.scores.judgement.n_cases[0]),
-        "candidates": settings.candidates,
-        "from word": settings.from_word,
-        "window": str(settings.window),
-        "alpha": f"{visit.chosen.criterion.alpha:g}",
-    }
-
-
-def _show_source(gold: Gold, results: CoreferenceResults) -> None:
+def _show_source(gold: Gold, cut: Windows, scores: CoreferenceScores) -> None:
     """What was read, and what was left out."""
-    texts, n_cases = results.windows.texts, int(results.scores.judgement.n_cases[0])
-    n_mentions = sum(len(text.mentions) for text in texts)
-    read = wording.read(plain(gold.name), len(texts), n_cases, n_mentions)
-    left_out = wording.left_out(results.windows.n_without, results.windows.n_apart, results.scores.n_unread)
-    documents = documents_note(int(results.scores.n_documents[0]))
+    n_cases, n_mentions = int(scores.judgement.n_cases[0]), sum(len(text.mentions) for text in cut.texts)
+    read = wording.read(plain(gold.name), len(cut.texts), n_cases, n_mentions)
+    left_out = wording.left_out(cut.n_without, cut.n_apart, scores.n_unread)
+    documents = documents_note(int(scores.n_documents[0]))
     st.caption(" ".join(sentence for sentence in (read, left_out, documents) if sentence))
 
 
-def _warn_of_few_cases(gold: Gold, results: CoreferenceResults) -> None:
-    n_cases = int(results.scores.judgement.n_cases[0])
+def _warn_of_few_cases(gold: Gold, scores: CoreferenceScores) -> None:
+    n_cases = int(scores.judgement.n_cases[0])
     if n_cases < wording.FEW_CASES:
         st.info(wording.few(n_cases, is_example=gold.name == EXAMPLE))
 
 
-def _headline(results: CoreferenceResults, alpha: float) -> None:
-    scores = results.scores
+def _headline(finding: CoreferenceFinding) -> None:
+    scores = finding.scores
     judged, held_out = scores.judgement, scores.judgement.held_out
     if held_out is None:
         layer, head = scores.best
@@ -158,10 +153,10 @@ def _headline(results: CoreferenceResults, alpha: float) -> None:
         wording.headline(names, float(accuracy), int(judged.n_cases[0]), baselines, is_held_out=held_out is not None),
     ]
     if np.isfinite(p_values).all():
-        sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha))
+        sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), finding.settings.alpha))
     if beside := shared_wording.beside(judged.best_key_matched, "The antecedents get"):
         sentences.append(beside)
-    others = results.among_others
+    others = finding.among_others
     sentences.append(wording.among_others(others.candidates, others.best_accuracy))
     st.markdown(" ".join(sentences))
 

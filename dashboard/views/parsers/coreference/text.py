@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
+from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
@@ -14,7 +15,6 @@ from attention_sieve.dashboard.figures.coreference.table import choices_table
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.parsers.coreference import wording
-from attention_sieve.dashboard.views.parsers.coreference.choices import CoreferenceResults
 
 PICKED: Final = "coreference text"
 """Query parameter of the text that is shown, by its number in the file."""
@@ -24,14 +24,14 @@ RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 CHECK, CROSS, ARROW = "✓", "✗", "→"
 
 
-def choices_in_a_text(results: CoreferenceResults, heads: list[Head], facts: dict[str, str]) -> None:
+def choices_in_a_text(finding: CoreferenceFinding, heads: list[Head], facts: dict[str, str]) -> None:
     """What the head that was chosen last chooses, in a text that the reader picks."""
     if not heads:
         st.info(wording.NO_HEAD)
         return
-    head, texts, candidates = heads[-1], results.windows.texts, results.scores.candidates
+    head, texts, candidates = heads[-1], finding.texts, finding.settings.candidates
     position = _picked(texts)
-    text, choices = texts[position], results.choices[position]
+    text, choices = texts[position], finding.choices[position]
     table = choices_table([text], [choices], head, candidates)
     is_right = table["right"].dropna()
     st.markdown(f"{wording.in_text(head_name(*head), int(is_right.sum()), len(is_right))} {wording.LEGEND}")
@@ -40,7 +40,7 @@ def choices_in_a_text(results: CoreferenceResults, heads: list[Head], facts: dic
     with st.expander(wording.AS_TABLE):
         st.dataframe(table.drop(columns="text"), hide_index=True, key="choices", placeholder="–")
     table_downloads(
-        "choices", choices_table(texts, results.choices, head, candidates), {**facts, "head": head_name(*head)}
+        "choices", choices_table(texts, finding.choices, head, candidates), {**facts, "head": head_name(*head)}
     )
 
 

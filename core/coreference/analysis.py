@@ -1,0 +1,97 @@
+"""The analysis of coreference: how often each head attends most from a mention to an antecedent, as one value."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Analysis
+from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, MentionChoices
+from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings, coreference_finding
+from attention_sieve.core.coreference.mentions import MentionText
+from attention_sieve.core.coreference.question import choice_question
+from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NEAREST, SAME_HEAD = BASELINES
+COLUMNS: Final = {
+    "group": "type of mention: all, pronoun, proper or nominal",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "cases": "number of mentions that refer back to an earlier mention",
+    "documents": "number of documents with cases; texts of the same name are one document",
+    "accuracy": "share of the cases whose head word attends most to the head word of an antecedent",
+    "low": "lower end of the confidence interval of the accuracy",
+    "high": "upper end of this interval",
+    "design_effect": "variance of the accuracy with documents as units, divided by that with independent cases",
+    NEAREST: "accuracy of the baseline that chooses the nearest earlier mention",
+    SAME_HEAD: "accuracy of the baseline that chooses the nearest earlier mention with the same head word, or else the "
+    "nearest",
+    "random mention": "accuracy of a random choice among the earlier mentions",
+    "p_nearest": "one-sided p-value of the accuracy being above that of the nearest mention, multiplied by the number "
+    "of heads",
+    "p_same_head": "the same against the nearest mention with the same head word",
+    "compared": "number of cases that can be compared with a control: the attention that the antecedents get from "
+    "later words that do not mention the same entity",
+    "attention_to_right": "mean attention from the mention to its antecedents",
+    "attention_of_others": "mean attention to the same antecedents from those later words",
+    "times_others": "how many times as much attention the antecedents get from the mention as from those words",
+    "p_others": "one-sided p-value of attention_to_right being above attention_of_others, multiplied by the number of "
+    "heads",
+    "beats_others": f"whether p_others is significant, and times_others at least {LEAST_TIMES:g}",
+    "from_everywhere": f"whether times_others is less than {LEAST_TIMES:g}: the head attends to these words from "
+    "everywhere",
+}
+"""What each column of the table holds."""
+
+
+def coreference_table(finding: CoreferenceFinding) -> "pd.DataFrame":
+    """A row per group of mentions, layer and head, with COLUMNS.
+
+    Raises: AnalysisError where no mention with an antecedent was read.
+    """
+    import pandas as pd  # which the first page does without
+
+    scores, judged = finding.scores, finding.scores.judgement
+    group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
+    of_groups = [control.columns() for control in judged.key_matched]
+    return pd.DataFrame(
+        {
+            "group": np.array(GROUPS)[group],
+            "layer": layer,
+            "head": head,
+            "cases": judged.n_cases[group],
+            "documents": scores.n_documents[group],
+            "accuracy": judged.accuracy.ravel(),
+            "low": judged.low.ravel(),
+            "high": judged.high.ravel(),
+            "design_effect": judged.design_effect.ravel(),
+            NEAREST: judged.baselines[0][group],
+            SAME_HEAD: judged.baselines[1][group],
+            "random mention": scores.chance[group],
+            "p_nearest": judged.p_values[0].ravel(),
+            "p_same_head": judged.p_values[1].ravel(),
+            **{name: np.concatenate([columns[name] for columns in of_groups]) for name in of_groups[0]},
+        }
+    )
+
+
+COREFERENCE_ANALYSIS: Final[
+    Analysis[MentionText, MentionText, MentionChoices, CoreferenceSettings, CoreferenceFinding]
+] = Analysis(
+    name="coreference",
+    settings=CoreferenceSettings(),
+    text_of=lambda text: text.text,
+    items=lambda texts, *_: texts,
+    question=lambda settings: choice_question(settings.from_word),
+    judge=coreference_finding,
+    table=coreference_table,
+    columns=COLUMNS,
+    facts=lambda finding, settings: {"all documents": str(finding.n_documents), **settings.facts},
+)
+"""The words that the mentions of each text attend to most; `attention_sieve.core.coreference.mentions.windows` cuts
+texts that are longer than a checkpoint reads.
+
+Source: Clark et al. 2019, section 4.3.
+"""
