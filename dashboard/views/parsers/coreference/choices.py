@@ -36,8 +36,6 @@ class Gold:
     texts: tuple[MentionText, ...]
 
 
-
-
 def gold_mentions(*, is_example: bool) -> Gold | None:
     """The example texts, or those of the reader's file; None while there is none, or where reading was stopped.
 
