@@ -3,6 +3,7 @@
 import gc
 import sys
 import time
+import tracemalloc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -177,6 +178,17 @@ def test_the_size_of_a_finding_is_that_of_its_arrays_each_counted_once():
     finding = Finding(scores, {"both": (other, scores)})
     arrays = scores.nbytes + other.nbytes
     assert arrays < size_of(finding) < arrays + 2000
+
+
+def test_a_size_is_what_python_allocates():
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        findings = [Finding(np.ones((n, 7)), {f"part {n}": (np.zeros(n, np.float32),)}) for n in range(1, 300)]
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size_of(findings) == pytest.approx(after - before, rel=0.05)
 
 
 def test_a_view_counts_with_all_that_it_holds():
