@@ -51,12 +51,12 @@ def test_the_least_recently_used_goes_when_the_bytes_are_passed():
     assert [readers.has(None, "x", key) for key in "abc"] == [True, False, True]
 
 
-READERS, NAMES, KEYS = range(3), "xy", range(6)
+READERS, NAMES, KEYS = range(2), "xy", range(12)
 STEP = st.tuples(st.sampled_from(READERS), st.sampled_from(NAMES), st.sampled_from(KEYS), st.integers(0, 50))
 
 
 @settings(max_examples=200, deadline=None)
-@given(limit=st.integers(0, 200), steps=st.lists(STEP, min_size=1, max_size=60))
+@given(limit=st.integers(0, 200), steps=st.lists(STEP, min_size=20, max_size=60))
 def test_no_more_than_the_limit_is_held_beside_the_last_values_of_each_session(limit, steps):
     """Against the rule written another way: the last uses of each reader and name are looked up in a list of all."""
     readers, sessions = Readers(limit * KB), [Session() for _ in READERS]
