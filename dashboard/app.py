@@ -18,7 +18,7 @@ from attention_sieve.dashboard.components.copy_link import copy_link
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from attention_sieve.dashboard.figures.figure import import_altair
 from attention_sieve.dashboard.files import downloads
-from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.pages import PAGES, offered_pages
 
 STYLES = ("page.css", "print.css")
 # As a data URL, which Streamlit sends unchanged; it would encode a picture again on each run.
@@ -34,19 +34,11 @@ def page_of(folder: str) -> Callable[[], None]:
 
 
 pages = {
-    "inspect": st.Page(page_of("inspect"), title="Inspect", url_path="inspect", icon=":material/search:", default=True),
-    "roles": st.Page(page_of("roles"), title="Roles", url_path="roles", icon=":material/grid_view:"),
-    "surface": st.Page(page_of("surface"), title="Where heads look", url_path="surface", icon=":material/bar_chart:"),
-    "parsing": st.Page(page_of("parsers"), title="Grammar", url_path="parsing", icon=":material/account_tree:"),
-    "similar": st.Page(page_of("similar"), title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
-    "importance": st.Page(page_of("importance"), title="Importance", url_path="importance", icon=":material/weight:"),
-    "knowledge": st.Page(page_of("knowledge"), title="Knowledge", url_path="knowledge", icon=":material/psychology:"),
-    "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
-    "lessons": st.Page(page_of("lessons"), title="Lessons", url_path="lessons", icon=":material/school:"),
-    "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
+    page.name: st.Page(
+        page_of(page.folder), title=page.title, url_path=page.address, icon=page.icon, default=page is PAGES[0]
+    )
+    for page in offered_pages()
 }
-if is_public():
-    del pages["finetune"]
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
 st.session_state["page"] = page.url_path

@@ -42,38 +42,13 @@ if (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
 from attention_sieve.cache.serving.memory import few_arenas
+from attention_sieve.dashboard.pages import offered_pages
 from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
 from attention_sieve.dashboard.web.addresses import KnownAddresses
 from attention_sieve.dashboard.web.few_uploads import FewUploads
 from attention_sieve.dashboard.web.own_site import OwnSiteOnly
 from attention_sieve.dashboard.web.scripts import Scripts
 
-ADDRESSES: Final = (
-    "",
-    "roles",
-    "surface",
-    "parsing",
-    "similar",
-    "importance",
-    "knowledge",
-    "compare",
-    "lessons",
-    "fine-tune",
-)
-"""Addresses of the pages."""
-FIRST_PAGE: Final = "inspect"
-"""The name of the first page, for which Streamlit has no address."""
-PAGES: Final = {
-    **{
-        address or FIRST_PAGE: address or FIRST_PAGE
-        for address in ADDRESSES
-        if address != "fine-tune" or not is_public()
-    },
-    "Where heads look": "surface",
-    "Grammar": "parsing",
-    "Similar heads": "similar",
-}
-"""Address of each page that this server has, by that address and by a title that differs from it."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """Widgets of the first page, by the names of their scripts in Streamlit."""
 ROOM: Final = ("room.css", "phone.css", "lesson.css")
@@ -155,8 +130,11 @@ sys.setswitchinterval(0.001)
 # What Streamlit has imported stays until the end. A search for garbage in it would hold the first visit back for 50 ms.
 gc.freeze()
 few_arenas()
-routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
-middleware = [Middleware(OwnSiteOnly), Middleware(Scripts), Middleware(KnownAddresses, pages=PAGES)]
+first, *others = offered_pages()
+routes = [Route(f"/{address}", _send) for address in ("", *(page.address for page in others))]
+routes.append(Route(f"/{first.address}", _send_on))
+names = {name: page.address for page in offered_pages() for name in (page.address, page.title)}
+middleware = [Middleware(OwnSiteOnly), Middleware(Scripts), Middleware(KnownAddresses, pages=names)]
 if is_public():
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)

@@ -12,17 +12,22 @@ from starlette.requests import Request
 from attention_sieve.dashboard import server
 from attention_sieve.dashboard.figures.appearance import LOOKS
 
-APP = Path(server.__file__).with_name("app.py").read_text("utf-8")
+ADDRESSES = [
+    *("inspect", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "lessons"),
+    "fine-tune",
+]
 
 
-def test_every_page_of_the_app_begins_with_what_is_needed_first():
-    addresses = re.findall(r'url_path="([^"]+)"', APP)
-    default = re.search(r'url_path="([^"]+)".*default=True', APP)[1]
-    assert sorted(server.ADDRESSES) == sorted("" if address == default else address for address in addresses)
+def test_the_app_and_the_server_have_the_same_pages_and_begin_with_what_is_needed_first(app):
+    drawn = app().session_state["pages"]
+    assert [page.url_path for page in drawn.values()] == ["", *ADDRESSES[1:]]
+    sent = {route.path for route in server.routes if route.endpoint is server._send}
+    assert sent == {f"/{page.url_path}" for page in drawn.values()}
+    assert {page.title for page in drawn.values()} | set(ADDRESSES) == set(server.names)
 
 
 def test_the_name_of_the_first_page_leads_to_its_address_and_keeps_what_the_link_asks_for():
-    assert re.search(r'url_path="([^"]+)".*default=True', APP)[1] == server.FIRST_PAGE
+    assert [route.path for route in server.routes if route.endpoint is server._send_on] == ["/inspect"]
     request = Request({"type": "http", "method": "GET", "path": "/inspect", "query_string": b"text=a+b", "headers": []})
     answer = asyncio.run(server._send_on(request))
     assert (answer.status_code, answer.headers["location"]) == (307, "./?text=a+b")

@@ -1,8 +1,5 @@
 """Addresses that no page has. tests/browser/across/test_links.py opens some in a browser."""
 
-import re
-from pathlib import Path
-
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,6 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from attention_sieve.dashboard import server
+from attention_sieve.dashboard.pages import PAGES
 from attention_sieve.dashboard.web.addresses import KnownAddresses
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9"}
@@ -25,12 +23,12 @@ def answer():
     """answer(path, **headers): what a browser is answered, which does not follow where it is sent."""
     routes = [Route("/{path:path}", _app, methods=["GET", "POST"])]
     client = TestClient(
-        Starlette(routes=routes, middleware=[Middleware(KnownAddresses, pages=server.PAGES)]), follow_redirects=False
+        Starlette(routes=routes, middleware=[Middleware(KnownAddresses, pages=server.names)]), follow_redirects=False
     )
     return lambda path, headers=BROWSER, method="GET": client.request(method, path, headers=headers)
 
 
-@pytest.mark.parametrize("address", [*server.ADDRESSES, server.FIRST_PAGE])
+@pytest.mark.parametrize("address", [page.address for page in PAGES])
 def test_a_page_is_answered_at_its_own_address(answer, address):
     assert answer(f"/{address}?tau=2").text == f"the app at /{address}"
 
@@ -67,9 +65,7 @@ def test_files_and_what_is_not_asked_for_by_a_browser_as_a_page_are_left_alone(a
     assert answer("/nowhere", method="POST").text == "the app at /nowhere"
 
 
-def test_the_titles_of_the_pages_are_names_too():
-    app = Path(server.__file__).with_name("app.py").read_text("utf-8")
-    titles = dict(re.findall(r'title="([^"]+)", url_path="([^"]+)"', app))
-    assert len(titles) == len(server.ADDRESSES)
-    letters = {re.sub(r"\W", "", name).lower(): address for name, address in server.PAGES.items()}
-    assert {title: letters[re.sub(r"\W", "", title).lower()] for title in titles} == titles
+def test_the_titles_of_the_pages_are_names_too(answer):
+    for page in PAGES:
+        sent = answer(f"/{page.title.replace(' ', '%20')}")
+        assert sent.text == f"the app at /{page.title}" or sent.headers["location"] == f"./{page.address}"
