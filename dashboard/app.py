@@ -20,12 +20,13 @@ from attention_sieve.dashboard.figures.figure import import_altair
 from attention_sieve.dashboard.files import downloads
 from attention_sieve.dashboard.pages import PAGES, offered_pages
 
+WEB = Path(__file__).with_name("web")
 STYLES = ("page.css", "print.css")
 # As a data URL, which Streamlit sends unchanged; it would encode a picture again on each run.
 ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 
 st.set_page_config(page_title=wording.TITLE, page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")
-st.html(f"<style>{''.join(Path(__file__).with_name(name).read_text('utf-8') for name in STYLES)}</style>")
+st.html(f"<style>{''.join((WEB / name).read_text('utf-8') for name in STYLES)}</style>")
 
 
 def page_of(folder: str) -> Callable[[], None]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
@@ -28,6 +27,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import KINDS, Choice
+from attention_sieve.dashboard.web.session import session_id
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -53,10 +53,10 @@ def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
     store, kept = Store(), Memory(session=_reader)
     if not public.is_public():
-        return Inference(store, session=_session, memory=kept)
+        return Inference(store, session=session_id, memory=kept)
     forget_from_now_on(store)
-    shares = Shares(public.share(store.limit_bytes), _session)
-    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=_session, memory=kept)
+    shares = Shares(public.share(store.limit_bytes), session_id)
+    return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=session_id, memory=kept)
 
 
 def memory() -> Memory:
@@ -70,19 +70,13 @@ def give_way() -> None:
     inference().give_way()
 
 
-def _session() -> str | None:
-    """Id of the Streamlit session whose script runs in this thread."""
-    context = get_script_run_ctx()
-    return None if context is None else context.session_id
-
-
 class _Reader:
     """The reader of a session, which is gone when the session is."""
 
 
 def _reader() -> _Reader | None:
     """The reader of the Streamlit session whose script runs in this thread."""
-    return None if get_script_run_ctx() is None else st.session_state.setdefault("reader", _Reader())
+    return None if session_id() is None else st.session_state.setdefault("reader", _Reader())
 
 
 def _mark_out_of_reach() -> None:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.web.addresses import NO_PAGE
+from attention_sieve.dashboard.web.session import has_stepped_back, restore_parameters
 
 LONGEST_QUOTED: Final = 60
 """Maximum length of a quoted value, in characters."""
@@ -48,11 +46,10 @@ def begin(page: str) -> None:
     Args:
         page: address of the page that is opened.
     """
-    context = get_script_run_ctx()
-    stepped_back = context is not None and context.is_history_navigation
+    stepped_back = has_stepped_back()
     values = st.session_state
-    if context is not None and stepped_back:
-        _restore_all(context)
+    if stepped_back:
+        restore_parameters()
     if _PAGE not in values or stepped_back:
         values[_ASKED] = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
         _forget()
@@ -65,19 +62,6 @@ def begin(page: str) -> None:
         _forget()
     values[_PAGE] = page
     values[_LEFT_OUT] = values[_UPLOAD_LEFT_OUT] = False
-
-
-def _restore_all(context: ScriptRunContext) -> None:
-    """Restore all parameters of the page that Back leads to.
-
-    Streamlit drops those bound to a widget of the previous page, such as the test settings, which both pages have.
-    """
-    query = context.query_string
-    missing = {name: values for name, values in parse_qs(query).items() if name not in st.query_params}
-    if missing:
-        st.query_params.update(missing)
-        with context.session_state.query_params() as parameters:
-            parameters.set_initial_query_params(query)
 
 
 def asks_for(names: Iterable[str]) -> bool:
@@ -103,14 +87,6 @@ def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
     for name in names:
         if name not in parameters and name in st.query_params:
             del st.query_params[name]
-
-
-def unbound() -> dict[str, list[str]]:
-    """The parameters in the address bar that no widget holds; Streamlit lets nothing else set those of a widget."""
-    context = get_script_run_ctx()
-    assert context is not None, "pages run in a session"
-    with context.session_state.query_params() as parameters:
-        return {name: parameters.get_all(name) for name in parameters if not parameters.is_bound(name)}
 
 
 def say(sentence: str) -> None:

@@ -12,10 +12,9 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
-from streamlit.web.server.starlette.starlette_server_config import STATIC_ASSET_CACHE_MAX_AGE_SECONDS
 
 FOLDER: Final = Path(get_static_dir(), "static", "js")
-CACHE: Final = f"public, immutable, max-age={STATIC_ASSET_CACHE_MAX_AGE_SECONDS}"
+CACHE: Final = "public, immutable, max-age=31536000"
 """Cache policy of Streamlit for these files: their names change with their contents."""
 
 

@@ -1,11 +1,9 @@
 """The page that the server sends before anything is drawn."""
 
 import asyncio
-import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image, ImageColor
 from starlette.requests import Request
 
@@ -31,22 +29,6 @@ def test_the_name_of_the_first_page_leads_to_its_address_and_keeps_what_the_link
     request = Request({"type": "http", "method": "GET", "path": "/inspect", "query_string": b"text=a+b", "headers": []})
     answer = asyncio.run(server._send_on(request))
     assert (answer.status_code, answer.headers["location"]) == (307, "./?text=a+b")
-
-
-@pytest.mark.parametrize("widget", server.FIRST_WIDGETS)
-def test_streamlit_has_a_script_of_this_name_for_each_first_widget(widget):
-    assert any(name.startswith(f"{widget}.") for name in server.scripts_of((widget,)))
-
-
-def test_the_head_keeps_room_and_names_each_script_once():
-    page = server.first_page()
-    head = page[: page.index("</head>")]
-    for name in server.ROOM:
-        assert (Path(server.__file__).parent / "web" / name).read_text("utf-8") in head
-    links = re.findall(r'href="\./static/js/([^"]+)"', head)
-    assert len(links) == len(set(links))
-    scripts = {*links, re.search(r'src="\./static/js/([^"]+)"', head)[1]}
-    assert scripts >= set(server.scripts_of(server.FIRST_WIDGETS))
 
 
 def test_the_icon_is_a_cell_of_the_grid_that_holds_all_coarse_roles():

@@ -16,6 +16,7 @@ from attention_sieve.dashboard.views.lessons.sentences import FIRST_EVIDENCE
 from attention_sieve.dashboard.views.lessons.tally import HOURS, count_own, join_linked_class
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
 from attention_sieve.dashboard.views.word_links.choice import TABS
+from attention_sieve.dashboard.web.session import unbound_parameters
 
 LANGUAGE: Final = "language"
 """Key and query parameter of the language of the lessons."""
@@ -72,7 +73,7 @@ def begin(page: str) -> None:
         {state.LESSON: str(lesson), STEP: str(index + 1), **_guess_parameter(lesson, index)},
     )
     if st.session_state.pop(_ENTERED, False) and (target_page := step_now().page) != (page or "inspect"):
-        st.switch_page(st.session_state["pages"][target_page], query_params=link.unbound())
+        st.switch_page(st.session_state["pages"][target_page], query_params=unbound_parameters())
     if message := st.session_state.pop(_MESSAGE, ""):
         link.say(message)
 

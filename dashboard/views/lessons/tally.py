@@ -9,11 +9,11 @@ from threading import Lock
 from typing import Final
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard.state import CLASS
+from attention_sieve.dashboard.web.session import session_id
 
 HOURS: Final = 24
 """Lifetime of a class, in hours."""
@@ -164,8 +164,7 @@ def tally() -> Tally:
 
 def visitor() -> Visitor:
     """The visitor whose page runs in this thread."""
-    context = get_script_run_ctx()
-    return Visitor(None if context is None else context.session_id, st.context.ip_address)
+    return Visitor(session_id(), st.context.ip_address)
 
 
 def join_linked_class(unknown: Callable[[str], str]) -> None:

@@ -1,0 +1,75 @@
+"""Streamlit's page with everything that the first screen needs at the end of its head.
+
+These have to be there before anything is drawn:
+
+- Style sheets that lay out the first screen and the panel of a lesson, and reserve space in them. Streamlit lets each
+  widget grow once its code has arrived, which would move everything below it.
+- The style sheet of Present, and a script that applies it as long as the address asks for it.
+- The names of the scripts that the first grid waits for. Chromium would otherwise request them only after it has been
+  told which widgets there are; this way it fetches them meanwhile.
+- A script that keeps one entry per page in the browser's history. Streamlit makes a new one whenever the app writes a
+  query parameter, so that Back would step through every click.
+- A script that lets Enter apply a typed sentence.
+- A script that closes the list of checkpoints to compare with after a choice.
+- The address of the server, for which Streamlit would otherwise search below the address of the page.
+"""
+
+import logging
+import re
+from pathlib import Path
+from typing import Final
+
+from streamlit.file_util import get_static_dir
+
+from attention_sieve.dashboard.web import MADE_FOR
+
+FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
+"""Widgets of the first page, by the names of their scripts in Streamlit."""
+ROOM: Final = ("room.css", "phone.css", "lesson.css")
+"""Style sheets that lay out the first screen and the panel of a lesson, in this order."""
+SCRIPTS: Final = ("backend.js", "history.js", "enter.js", "choice.js", "present.js", "visited.js")
+"""Scripts of the page around everything that Streamlit draws."""
+
+_WEB: Final = Path(__file__).parent
+_STATIC: Final = Path(get_static_dir())
+_IMPORT: Final = re.compile(r'"(?<=from"|port")\./([^"/]+\.js)"')
+"""The name after `from` or `import` in a script; the quote stands first, for a search that is several times faster."""
+
+
+def first_page(static: Path = _STATIC) -> str:
+    """The page; that of Streamlit itself, with a line in the log, if it has no head to which this can be added.
+
+    Args:
+        static: folder of the files that Streamlit sends to browsers.
+    """
+    page = (static / "index.html").read_text("utf-8")
+    if page.count("</head>") != 1:
+        logging.getLogger(__name__).warning(
+            "%s has not the one head that it had in Streamlit %s, so it is sent as it is, and moves while it is drawn.",
+            static / "index.html",
+            MADE_FOR,
+        )
+        return page
+    room = "\n".join((_WEB / name).read_text("utf-8") for name in ROOM)
+    links = [
+        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
+        for name in scripts_of(FIRST_WIDGETS, static)
+        if name not in page
+    ]
+    scripts = [f"<script>\n{(_WEB / name).read_text('utf-8')}</script>" for name in SCRIPTS]
+    present = f'<style id="present" media="not all">\n{(_WEB / "present.css").read_text("utf-8")}</style>'
+    added = (*links, f"<style>\n{room}</style>", present, *scripts, "</head>")
+    return page.replace("</head>", "\n".join(added))
+
+
+def scripts_of(widgets: tuple[str, ...], static: Path = _STATIC) -> list[str]:
+    """File names of the widgets' scripts and of all scripts that these import; nothing of a widget that has none."""
+    folder = static / "static" / "js"
+    to_read = [path.name for widget in widgets for path in folder.glob(f"{widget}.*.js")]
+    names: set[str] = set()
+    while to_read:
+        name = to_read.pop()
+        if name not in names:
+            names.add(name)
+            to_read += _IMPORT.findall((folder / name).read_text("utf-8"))
+    return sorted(names)

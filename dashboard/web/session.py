@@ -1,0 +1,40 @@
+"""What Streamlit knows of a session and of its link, but tells in no public way."""
+
+from urllib.parse import parse_qs
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+
+def session_id() -> str | None:
+    """Id of the session whose script runs in this thread; None outside of one."""
+    context = get_script_run_ctx()
+    return None if context is None else context.session_id
+
+
+def has_stepped_back() -> bool:
+    """Whether the browser's Back or Forward led to this run; False where Streamlit does not tell."""
+    return getattr(get_script_run_ctx(), "is_history_navigation", False)
+
+
+def restore_parameters() -> None:
+    """Restore all parameters of the page that Back leads to.
+
+    Streamlit drops those bound to a widget of the previous page, such as the test settings, which both pages have.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    missing = {name: values for name, values in parse_qs(context.query_string).items() if name not in st.query_params}
+    if missing:
+        st.query_params.update(missing)
+        with context.session_state.query_params() as parameters:
+            parameters.set_initial_query_params(context.query_string)
+
+
+def unbound_parameters() -> dict[str, list[str]]:
+    """The parameters in the address bar that no widget holds; Streamlit lets nothing else set those of a widget."""
+    context = get_script_run_ctx()
+    assert context is not None, "pages run in a session"
+    with context.session_state.query_params() as parameters:
+        return {name: parameters.get_all(name) for name in parameters if not parameters.is_bound(name)}
