@@ -31,18 +31,18 @@ from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import ROLES, known_roles
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings
-from attention_sieve.core.surface.question import GRADIENTS, surface_question
-from attention_sieve.core.surface.statistics import (
-    HeadStatistics,
-    LayerStatistics,
-    gradient_statistics,
-    head_statistics,
-)
+from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 
-ANALYSES: Final = (RELATION_ANALYSIS, COREFERENCE_ANALYSIS, SIMILARITY_ANALYSIS, WORD_LINK_ANALYSIS)
+ANALYSES: Final = (
+    SURFACE_ANALYSIS,
+    GRADIENT_ANALYSIS,
+    RELATION_ANALYSIS,
+    COREFERENCE_ANALYSIS,
+    WORD_LINK_ANALYSIS,
+    SIMILARITY_ANALYSIS,
+)
 """Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
@@ -102,27 +102,6 @@ def comparison(
 ) -> PairedTests:
     """How the mean scores of a second checkpoint differ from those of the first on the same texts."""
     return paired_tests(a, b, ROLES, alpha=criterion.alpha, correction=criterion.correction, family=criterion.family)
-
-
-def surface(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    settings: PassSettings | None = None,
-    of_surface: SurfaceSettings = USUAL_SURFACE,
-) -> HeadStatistics:
-    """Surface statistics of each head's attention: shares by kind of key, entropy, confidence, distance.
-
-    Source: Clark et al. 2019, section 3; Voita et al. 2019, section 4.
-    """
-    return head_statistics(results(checkpoint, surface_question(of_surface), texts, settings))
-
-
-def gradients(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings | None = None) -> LayerStatistics:
-    """How much the loss of a masked-language model depends on attention to each kind of key, by layer.
-
-    Source: Clark et al. 2019, section 3.2.
-    """
-    return gradient_statistics(results(checkpoint, GRADIENTS, texts, settings))
 
 
 def ablations(

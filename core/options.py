@@ -4,10 +4,10 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
@@ -42,10 +42,20 @@ def _filled(entry: str, width: int) -> str:
     return textwrap.fill(" ".join(entry.split()), width, initial_indent=first, subsequent_indent=others)
 
 
-def description(command: Callable[..., None], columns: Mapping[str, str]) -> str:
-    """What a command does, from its docstring, and what the columns of its table hold."""
-    entries = "".join(f"\n    {name}: {sentence}" for name, sentence in columns.items())
-    return f"{inspect.cleandoc(command.__doc__ or '')}\n\nColumns:{entries}"
+def description(
+    command: Callable[..., None],
+    columns: Mapping[str, str],
+    of_others: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> str:
+    """What a command does, from its docstring, and what the columns of its table hold, and those of other files by
+    their option."""
+    tables = {"Columns": columns, **{f"Columns of {option}": others for option, others in of_others.items()}}
+    lists = ("".join([f"{name}:", *_entries(table)]) for name, table in tables.items())
+    return "\n\n".join([inspect.cleandoc(command.__doc__ or ""), *lists])
+
+
+def _entries(columns: Mapping[str, str]) -> Iterator[str]:
+    return (f"\n    {name}: {sentence}" for name, sentence in columns.items())
 
 
 def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:

@@ -21,8 +21,7 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.controls import ControlPass, control_passes
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
-from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard.packages import check_packages
@@ -39,12 +38,11 @@ def prepare() -> None:
     inference = Inference(store)
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
-    surface = surface_question(SurfaceSettings())
     _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
-    _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
+    _find("Surface", inference, engine, SURFACE_ANALYSIS, texts)
     _find("Relations", inference, engine, RELATION_ANALYSIS, texts)
     _find("Mentions", inference, engine, COREFERENCE_ANALYSIS, mention_sample())
     _find("Distances", inference, engine, SIMILARITY_ANALYSIS, texts)

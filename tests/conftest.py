@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import pytest
 from kept_loads import load_bundled_once
-from small_checkpoints import save
+from small_checkpoints import TOKENIZERS, config, save
 from type_checks import check_shapes_of_arrays_only, compile_only_what_is_checked
 
 # A slow machine is no failure.
@@ -59,6 +59,19 @@ def folders(tmp_path_factory):
             made[family] = save(family, tmp_path_factory.mktemp(family) / family)
         return made[family]
 
+    return folder
+
+
+@pytest.fixture(scope="session")
+def guessing(tmp_path_factory):
+    """Folder of a small random checkpoint that guesses masked tokens, so that every analysis makes sense for it."""
+    import torch
+    import transformers
+
+    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
+    torch.manual_seed(4)
+    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from attention_sieve.core.analysis import results
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -25,9 +24,8 @@ from attention_sieve.core.descriptions.mentions import ReadMentions
 from attention_sieve.core.relations.accuracy import RelationAccuracy, TextPredictions, relation_accuracies
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.per_text import TextSurface
-from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.surface.statistics import HeadStatistics, head_statistics
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.dashboard.samples import mention_sample, read_sample
@@ -106,8 +104,7 @@ def texts_of(files: Sequence[str]) -> list[Text]:
 
 
 def passed(checkpoint: Checkpoint, texts: Sequence[Text]) -> tuple[list[TextSurface], tuple[TextPredictions, ...]]:
-    surface = results(checkpoint, surface_question(USUAL_SURFACE), texts)
-    return surface, find(RELATION_ANALYSIS, checkpoint, texts).predictions
+    return list(find(SURFACE_ANALYSIS, checkpoint, texts).texts), find(RELATION_ANALYSIS, checkpoint, texts).predictions
 
 
 def measured(checkpoint: Checkpoint, texts: Sequence[Text]) -> Measured:

@@ -73,7 +73,7 @@ from attention_sieve.core.importance.question import ablation_question, slopes_q
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
 from attention_sieve.core.similarity.question import distance_question
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.key_kinds import RowSettings
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
 inference, engine = Inference(Store(Path(sys.argv[1]))), Engine(find_checkpoint("bundled"), "cpu")
@@ -86,7 +86,7 @@ for name, question, items in (
     ("slopes", slopes_question("output"), [LabelledText(text) for text in texts[:150]]),
     ("distances", distance_question(USUAL_DISTANCES), long),
     ("scores", SCORES, texts),
-    ("surface", surface_question(SurfaceSettings()), texts),
+    ("surface", surface_question(RowSettings()), texts),
 ):
     inference.ask(engine, question, [items[0]])
     began = time.process_time()

@@ -45,7 +45,7 @@ from attention_sieve.core.importance.question import (
 )
 from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.question import Item, Question, Result
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
 
@@ -140,7 +140,7 @@ def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> lis
 
     slopes = reviews.asked(slopes_question("labels"), places)
     outputs = reviews.asked(HEAD_OUTPUTS, places)
-    surfaces = reviews.asked(surface_question(USUAL_SURFACE), places)
+    surfaces = reviews.asked(surface_question(USUAL_ROWS), places)
     checkpoint = reviews.inference.checkpoint(reviews.engine)
     shortest = prepare(checkpoint, min(reviews.texts, key=lambda text: len(text.segments[0])), PassSettings())
     return [

@@ -24,7 +24,7 @@ from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS
 from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.labels import NEAR, RARE, offset_counts, rare_chance, rare_values
 from attention_sieve.core.surface.labels import OFFSETS as NEAR_OFFSETS
 from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextSurface
@@ -137,7 +137,7 @@ def _surface(_: CorpusSettings) -> CorpusQuestion:
         return {name: Series(values=array, bins=bins.get(name)) for name, array in values.items()}
 
     return CorpusQuestion(
-        question=surface_question(USUAL_SURFACE),
+        question=surface_question(USUAL_ROWS),
         values=lambda _, texts: _surface_values(texts, _english()),
         series=series,
         columns={SURFACE: SURFACE_NAMES},

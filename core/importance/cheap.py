@@ -21,7 +21,7 @@ from attention_sieve.core.importance.measures import (
 )
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.question import surface_question
 
 Ask = Callable[..., Sequence[Any]]
@@ -82,7 +82,7 @@ def ways_to_measures(
         return output_measures(ask(HEAD_OUTPUTS, "outputs of heads"), projections())
 
     def by_confidence() -> list[Measure]:
-        surfaces = ask(surface_question(USUAL_SURFACE), "confidence")
+        surfaces = ask(surface_question(USUAL_ROWS), "confidence")
         return [confidence(np.stack([surface.confidence for surface in surfaces]))]
 
     def by_relevance() -> list[Measure]:

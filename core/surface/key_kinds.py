@@ -28,8 +28,8 @@ SMOOTHED: Final = 1e-4
 
 
 @dataclass(frozen=True)
-class SurfaceSettings:
-    """How surface statistics are computed.
+class RowSettings:
+    """How the rows of attention of a text are averaged.
 
     Source: Clark et al. 2019, section 3. Their denominators and the smoothing of rows are documented in their code
         only; the default differs from it deliberately.
@@ -44,7 +44,7 @@ class SurfaceSettings:
     else is the same in both."""
 
 
-USUAL_SURFACE: Final = SurfaceSettings()
+USUAL_ROWS: Final = RowSettings()
 
 
 def key_kinds(tokens: TokenizedText, punctuation: Collection[str] = PUNCTUATION) -> Bool[np.ndarray, "key kind"]:
@@ -64,7 +64,7 @@ def row_weights(
         text: prepared.
         kinds: kind of each key.
         causal: whether queries cannot attend to later keys.
-        as_in_code: divide as SurfaceSettings says.
+        as_in_code: divide as RowSettings says.
     """
     queries, n_queries = text.queries, len(text.queries.ids)
     all_queries, position = np.ones(n_queries, dtype=bool), np.arange(n_queries)

@@ -19,8 +19,8 @@ from attention_sieve.core.surface.key_kinds import (
     MEASURES,
     NEIGHBOURS,
     SMOOTHED,
-    USUAL_SURFACE,
-    SurfaceSettings,
+    USUAL_ROWS,
+    RowSettings,
     key_kinds,
     row_weights,
     uniform_entropies,
@@ -37,7 +37,7 @@ NOWHERE: Final = 1 << 40
 
 def surface_collector(
     checkpoint: Checkpoint,
-    settings: SurfaceSettings = USUAL_SURFACE,
+    settings: RowSettings = USUAL_ROWS,
 ) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
     """Factory of observers, for attention_sieve.core.passes.collect.collect.
 
@@ -59,7 +59,7 @@ class SurfaceObserver:
     a float32 pass is below 1e-6 for the same maps in float64; maps computed in another way in float32 differ
     themselves, and their statistics by up to 4e-6.
     Source: Clark et al. 2019, section 3; where their code divides by fixed numbers and smoothes rows before it takes
-        their entropy, that is `SurfaceSettings.as_in_code`. Confidence: Voita et al. 2019, section 4, who leave out the
+        their entropy, that is `RowSettings.as_in_code`. Confidence: Voita et al. 2019, section 4, who leave out the
         end mark as a key; here all special tokens, as keys and as queries. Distance, and agreement within a layer:
         Michel et al. 2019, their code.
     """
@@ -68,7 +68,7 @@ class SurfaceObserver:
         self,
         checkpoint: Checkpoint,
         texts: Sequence[PassText],
-        settings: SurfaceSettings = USUAL_SURFACE,
+        settings: RowSettings = USUAL_ROWS,
     ) -> None:
         """Prepare the kinds of keys and the weights of queries.
 
@@ -92,7 +92,7 @@ class SurfaceObserver:
         self._top = torch.zeros((*shape, n_queries), device=checkpoint.device, dtype=torch.int32)
         self._scratch = zeros(0)
 
-    def _set_keys(self, checkpoint: Checkpoint, settings: SurfaceSettings) -> None:
+    def _set_keys(self, checkpoint: Checkpoint, settings: RowSettings) -> None:
         """Prepare the kinds and weights of the tokens of a batch as tensors."""
 
         def tensor(rows: Sequence[np.ndarray], fill: float | int = 0, dtype: torch.dtype | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
 from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.surface.key_kinds import PUNCTUATION, SurfaceSettings
+from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
 from attention_sieve.core.surface.per_text import TextGradients, TextSurface
 from attention_sieve.core.texts.text import Text
 
@@ -22,7 +22,7 @@ _ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name
 
 
 @cache
-def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
+def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
     """Surface statistics of the attention of each head on each text."""
 
     def compute(
@@ -34,9 +34,8 @@ def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
         return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))
 
     code = ", as in code" if settings.as_in_code else ""
-    signs = "" if settings.punctuation == PUNCTUATION else f", punctuation {json.dumps(settings.punctuation)}"
     return Question(
-        name=f"surface{code}{signs}",
+        name=f"surface{code}{_signs(settings.punctuation)}",
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,
@@ -57,23 +56,30 @@ def _unpack_surface(arrays: Arrays) -> TextSurface:
     return TextSurface(**{name: arrays[name] for name in _ARRAYS}, key_words=words)
 
 
-def _gradients(
-    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, TextGradients]]]:
-    from attention_sieve.core.surface.gradients import attention_gradients
+@cache
+def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradients]:
+    """How much the loss of a masked-language model depends on attention in each text."""
 
-    return attention_gradients(checkpoint, prepared, settings)
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextGradients]]]:
+        from attention_sieve.core.surface.gradients import attention_gradients
+
+        return attention_gradients(checkpoint, prepared, pass_settings, punctuation=punctuation)
+
+    return Question(
+        name=f"gradients of attention, masked keys as others{_signs(punctuation)}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {
+            "importance": result.importance.astype(np.float32),
+            "n_masked": np.array(result.n_masked),
+        },
+        unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
+    )
 
 
-GRADIENTS: Final[Question[Text, TextGradients]] = Question(
-    name="gradients of attention, masked keys as others",
-    text_of=text_itself,
-    depends_on=text_alone,
-    compute=_gradients,
-    pack=lambda result: {
-        "importance": result.importance.astype(np.float32),
-        "n_masked": np.array(result.n_masked),
-    },
-    unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
-)
-"""How much the loss of a masked-language model depends on attention in each text."""
+def _signs(punctuation: tuple[str, ...]) -> str:
+    """What the name of a question says of the tokens that count as punctuation."""
+    return "" if punctuation == PUNCTUATION else f", punctuation {json.dumps(punctuation)}"

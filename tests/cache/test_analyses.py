@@ -12,12 +12,14 @@ from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
+from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
 from attention_sieve.core.word_links.pattern import Pattern
@@ -33,6 +35,8 @@ MENTIONS = read_mentions(
     {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
 )
 CASES = {
+    SURFACE_ANALYSIS: (TEXTS, SURFACE_ANALYSIS.settings),
+    GRADIENT_ANALYSIS: (TEXTS, GRADIENT_ANALYSIS.settings),
     RELATION_ANALYSIS: (TEXTS, ALL_CASES),
     COREFERENCE_ANALYSIS: (MENTIONS, COREFERENCE_ANALYSIS.settings),
     SIMILARITY_ANALYSIS: (TEXTS, SIMILARITY_ANALYSIS.settings),
@@ -43,12 +47,10 @@ each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysi
 
 
 @pytest.fixture
-def request_of(folders):
-    from attention_sieve.core.checkpoints.find import find_checkpoint
-
-    def made(analysis, inputs=None, settings=None, of_pass=None, family="bert"):
+def request_of(guessing):
+    def made(analysis, inputs=None, settings=None, of_pass=None, folder=guessing):
         usual_inputs, usual_settings = CASES[analysis]
-        engine = Engine(find_checkpoint(str(folders(family))), "cpu")
+        engine = Engine(find_checkpoint(str(folder)), "cpu")
         return FindingRequest(
             engine, analysis, inputs or usual_inputs, settings or usual_settings, of_pass or engine.settings(None)
         )
@@ -58,10 +60,11 @@ def request_of(folders):
 
 @each_analysis
 def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
-    analysis, request_of, loaded, tmp_path, monkeypatch
+    analysis, request_of, guessing, tmp_path, monkeypatch
 ):
     inputs, settings = CASES[analysis]
-    request, expected = request_of(analysis), find(analysis, loaded("bert"), inputs, settings)
+    checkpoint = load_checkpoint(find_checkpoint(str(guessing)), device="cpu")
+    request, expected = request_of(analysis), find(analysis, checkpoint, inputs, settings)
     first = Inference(Store(tmp_path / "store"))
     assert first.kept_finding(request) is None
     found = first.find(request)
@@ -119,8 +122,8 @@ def test_other_settings_of_the_judgement_pass_no_text_again(request_of, inferenc
     assert np.nanmean(widths[0]) < np.nanmean(widths[1])
 
 
-def test_an_attention_without_trees_is_refused(request_of, inference):
-    request = request_of(RELATION_ANALYSIS, TEXTS[1:2], of_pass=PassSettings("cross"), family="t5")
+def test_an_attention_without_trees_is_refused(request_of, inference, folders):
+    request = request_of(RELATION_ANALYSIS, TEXTS[1:2], of_pass=PassSettings("cross"), folder=folders("t5"))
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
             work(request)

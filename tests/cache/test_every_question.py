@@ -6,10 +6,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-import torch
-import transformers
 from passing import SELF
-from small_checkpoints import TOKENIZERS, config
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
@@ -37,8 +34,8 @@ from attention_sieve.core.relations.question import ParsedText, prediction_quest
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
 from attention_sieve.core.similarity.distances import DistanceSettings
 from attention_sieve.core.similarity.question import distance_question
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
-from attention_sieve.core.surface.question import GRADIENTS, surface_question
+from attention_sieve.core.surface.key_kinds import RowSettings
+from attention_sieve.core.surface.question import gradient_question, surface_question
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.pattern import Pattern, PatternText
@@ -85,10 +82,11 @@ CASES = {
     "permuted keys": Case(permuted_keys_question(0), TEXTS, 1e-4),
     "permuted keys, another seed": Case(permuted_keys_question(1), TEXTS, 1e-4),
     "matched pairs": Case(MATCHED_PAIRS, TEXTS),
-    "surface": Case(surface_question(SurfaceSettings()), TEXTS),
-    "surface as in code": Case(surface_question(SurfaceSettings(as_in_code=True)), TEXTS),
-    "surface, other signs": Case(surface_question(SurfaceSettings(punctuation=("?",))), TEXTS),
-    "gradients": Case(GRADIENTS, TEXTS, 1e-4),
+    "surface": Case(surface_question(RowSettings()), TEXTS),
+    "surface as in code": Case(surface_question(RowSettings(as_in_code=True)), TEXTS),
+    "surface, other signs": Case(surface_question(RowSettings(punctuation=("?",))), TEXTS),
+    "gradients": Case(gradient_question((".", ",")), TEXTS, 1e-4),
+    "gradients, other signs": Case(gradient_question(("?",)), TEXTS, 1e-4),
     "predictions": Case(prediction_question("mean"), parsed()),
     "predictions, first piece": Case(prediction_question("first"), parsed()),
     "coreference": Case(choice_question("mean"), MENTIONS),
@@ -113,13 +111,8 @@ def case(request):
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    """A small random checkpoint that guesses masked tokens, so that every question makes sense for it."""
-    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
-    torch.manual_seed(4)
-    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+def checkpoint(guessing):
+    return load_checkpoint(find_checkpoint(str(guessing)), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +201,7 @@ def test_heads_off_and_every_other_question_are_other_answers(inference, engine,
 
 def test_a_checkpoint_that_guesses_no_tokens_has_no_gradients(inference, folders):
     with pytest.raises(AnalysisError, match="has no masked-language-model head"):
-        inference.ask(Engine(find_checkpoint(str(folders("bert")))), GRADIENTS, TEXTS)
+        inference.ask(Engine(find_checkpoint(str(folders("bert")))), gradient_question((".", ",")), TEXTS)
 
 
 def test_what_entities_are_called_needs_no_new_pass_and_who_refers_to_whom_does(engine, inference):

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-import transformers
-from small_checkpoints import TOKENIZERS, config
 
 from attention_sieve.core import analysis
 from attention_sieve.core.answering import find
@@ -20,13 +17,8 @@ TEXTS = read_typed("The black cat quickly chased two birds on the mat.\nShe ran.
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    """A small random checkpoint that guesses masked tokens."""
-    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
-    torch.manual_seed(4)
-    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+def checkpoint(guessing):
+    return load_checkpoint(find_checkpoint(str(guessing)), device="cpu")
 
 
 def test_scores_come_in_the_order_of_the_texts_and_make_roles(checkpoint):
@@ -45,11 +37,6 @@ def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_s
     off = analysis.scores(checkpoint, TEXTS, PassSettings(off=((0, 1),))).scores
     tests = analysis.comparison(scores, off)
     assert np.nanmax(np.abs(tests.mean_b - tests.mean_a)[:, 1]) > 0
-
-
-def test_surface_statistics_are_of_every_head_and_gradients_of_every_layer(checkpoint):
-    assert analysis.surface(checkpoint, TEXTS).mean.shape[1:] == (2, 3)
-    assert analysis.gradients(checkpoint, TEXTS).mean.shape[1:] == (2,)
 
 
 def test_ablations_are_of_every_head_and_the_mean_is_another_replacement_than_zero(checkpoint):

@@ -22,7 +22,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.roles import coarse_roles
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
@@ -87,7 +87,7 @@ def _requested() -> set[Hashable]:
 
 
 def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | None:
-    surface = (ask if may_ask else kept)(visit, surface_question(USUAL_SURFACE), visit.texts)
+    surface = (ask if may_ask else kept)(visit, surface_question(USUAL_ROWS), visit.texts)
     if surface is None:
         return None
     find_or_read = find if may_ask else kept_finding

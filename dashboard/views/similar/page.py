@@ -14,17 +14,15 @@ from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
 from attention_sieve.core.similarity.layout import groups
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.behaviours import behaviours
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
-from attention_sieve.core.surface.question import surface_question
-from attention_sieve.core.surface.statistics import head_statistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, find
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -127,11 +125,11 @@ def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
     if st.session_state[COLOUR_KEY] == wording.ROLE:
         return _roles(visit, shape)
     kind_indices = np.full(shape, -1)
-    answers = ask(compared, surface_question(SurfaceSettings()), compared.texts)
-    if answers is None:
+    found = find(compared, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
+    if found is None:
         st.info(wording.NO_BEHAVIOUR)
     else:
-        kind_indices = behaviours(head_statistics(answers.results))
+        kind_indices = behaviours(found.finding.heads)
     return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=kind_indices)
 
 

@@ -15,11 +15,9 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.surface.frequencies import (
     FrequencyList,
     english_frequencies,
-    frequencies_of,
     read_frequencies,
 )
 from attention_sieve.core.texts.relations import RELATIONS
-from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
@@ -31,13 +29,13 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.parsers.relations.focus import relation_finding
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.numbers import Surface
+from attention_sieve.dashboard.views.surface.focus import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
 
 
-def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
-    """The chosen frequency list; until a file is uploaded, that of the texts.
+def frequency_list() -> FrequencyList | None:
+    """The chosen frequency list; None for that of the texts, also until a file is uploaded.
 
     Raises: TextError for a file that is not a frequency list.
     """
@@ -57,14 +55,14 @@ def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
                 "frequency list", upload.file_id, lambda: read_frequencies(upload.name, upload.getvalue())
             )
         st.info(wording.WAIT_LIST)
-    return memory().get_or_put("frequencies", texts, lambda: frequencies_of(texts))
+    return None
 
 
 def functions(surface: Surface) -> None:
     """Draw the grid of functions, with each head in its column or in order of confidence."""
     st.markdown(wording.LABELS)
-    rare = surface.numbers.rare
-    st.markdown(plain(wording.rare_texts(rare.n_texts, surface.numbers.n_texts, surface.facts["word frequencies"])))
+    rare = surface.finding.rare
+    st.markdown(plain(wording.rare_texts(rare.n_texts, surface.finding.n_texts, surface.finding.frequencies.source)))
     tested = corpus(surface.visit)
     if tested is None:
         st.info(wording.NO_RELATIONS)
@@ -74,7 +72,7 @@ def functions(surface: Surface) -> None:
     by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
     is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
-    confidence = surface.numbers.heads.of("confidence")
+    confidence = surface.finding.heads.of("confidence")
     figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
     chart("functions", figure, surface.facts, wording.VOITA_1C, selects=True)
 
@@ -116,7 +114,7 @@ def head_functions(
         argmax: heads by Voita's rule; None leaves them out.
     """
     by_head: defaultdict[Head, list[Function]] = defaultdict(list)
-    labels, rare = surface.numbers.labels, surface.numbers.rare
+    labels, rare = surface.finding.labels, surface.finding.rare
     positional = labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         evidence = wording.by_offset(float(positional.share[layer, head]))

@@ -7,14 +7,9 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.answers import Answers
 from attention_sieve.core.attention.settings import highest_head
-from attention_sieve.core.surface.frequencies import FrequencyList
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
-from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
-from attention_sieve.core.surface.per_text import TextSurface
-from attention_sieve.core.surface.question import surface_question
-from attention_sieve.core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
@@ -22,15 +17,15 @@ from attention_sieve.dashboard.figures.surface.scatter import PANELS, share_scat
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask, ask_about_long_texts, policy
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.layout import halves, thirds
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.surface import results, wording
+from attention_sieve.dashboard.views.surface.focus import Surface
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
 from attention_sieve.dashboard.views.surface.gradients import gradients
-from attention_sieve.dashboard.views.surface.numbers import Numbers, Surface, remembered
 from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
@@ -52,33 +47,31 @@ def _surface() -> None:
     for container in (headline, details):
         container.empty()  # without an element the container would take up no space
     with settings_slot, st.expander(wording.SETTINGS):
-        frequencies, settings = frequency_list(visit.texts), _settings()
-    alpha = visit.chosen.criterion.alpha
-    question = (visit.engine, visit.texts, visit.settings, policy(), alpha, frequencies, settings)
-    with headline:
-        numbers = remembered(
-            question,
-            lambda: _numbers(ask(visit, surface_question(settings), visit.texts), frequencies, alpha),
+        settings = SurfaceSettings(
+            frequencies=frequency_list(),
+            as_in_code=toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP),
+            alpha=visit.chosen.criterion.alpha,
         )
-    if numbers is None:
+    with headline:
+        found = find(visit, SURFACE_ANALYSIS, settings)
+    if found is None:
         return
     state.remember_off(visit.chosen)
-    n_layers, n_heads = numbers.heads.mean.shape[1:]
+    finding = found.finding
+    n_layers, n_heads = finding.heads.mean.shape[1:]
     surface = Surface(
         visit=visit,
-        numbers=numbers,
-        heads=state.chosen_heads(n_layers, n_heads, highest_head(numbers.heads.of("confidence"))),
-        as_in_code=settings.as_in_code,
+        finding=finding,
+        heads=state.chosen_heads(n_layers, n_heads, highest_head(finding.heads.of("confidence"))),
         facts={
-            **provenance.corpus_facts(visit.chosen, visit.engine, numbers.n_texts),
-            "word frequencies": frequencies.source,
-            "as in code": "yes" if settings.as_in_code else "no",
+            **provenance.corpus_facts(visit.chosen, visit.engine, finding.n_texts),
+            **SURFACE_ANALYSIS.facts(finding, settings),
         },
     )
     with headline:
-        ask_about_long_texts(numbers.too_long)
+        ask_about_long_texts(found.too_long)
         _headline(surface)
-        if surface.as_in_code:
+        if settings.as_in_code:
             st.caption(wording.BY_CODE)
     with details:
         _details(surface)
@@ -86,44 +79,21 @@ def _surface() -> None:
         frame.link_to_inspect(surface.heads)
 
 
-def _settings() -> SurfaceSettings:
-    """Ask how the statistics are computed."""
-    as_in_code = toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP)
-    return SurfaceSettings(as_in_code=as_in_code)
-
-
-def _numbers(answers: Answers[TextSurface] | None, frequencies: FrequencyList, alpha: float) -> Numbers | None:
-    if answers is None:
-        return None
-    texts = answers.results
-    ranks = [frequencies.ranks(of_text.key_words) for of_text in texts]
-    rare = rare_shares(texts, ranks)
-    return Numbers(
-        heads=head_statistics(texts, alpha, ranks),
-        layers=layer_statistics(texts, alpha),
-        uniform=dict(zip(TITLES, uniform_entropy(texts), strict=True)),
-        labels=head_labels(positional(texts), rare),
-        rare=rare,
-        n_texts=len(texts),
-        too_long=answers.too_long,
-    )
-
-
 def _headline(surface: Surface) -> None:
-    numbers = surface.numbers
-    shares = {MOSTLY[name]: numbers.heads.of(name) for name in MOSTLY}
+    finding = surface.finding
+    shares = {MOSTLY[name]: finding.heads.of(name) for name in MOSTLY}
     finite_shares = {name: share for name, share in shares.items() if np.isfinite(share).any()}
-    has_offsets = np.isfinite(numbers.heads.of("distance")).any()
-    positional = numbers.labels.positional
+    has_offsets = np.isfinite(finding.heads.of("distance")).any()
+    positional = finding.labels.positional
     offsets = Counter(positional.offset[positional.holds].tolist())
     summary = wording.summary(
-        numbers.n_texts,
+        finding.n_texts,
         positional.holds.size - len(surface.visit.removed),
         {name: int((share > wording.MOST).sum()) for name, share in finite_shares.items()},
         dict(sorted(offsets.items())) if has_offsets else None,
-        int(numbers.labels.rare.sum()) if numbers.rare.n_texts else None,
+        int(finding.labels.rare.sum()) if finding.rare.n_texts else None,
     )
-    st.markdown(summary if numbers.n_texts >= wording.FEW_TEXTS else f"{summary} {wording.FEW}")
+    st.markdown(summary if finding.n_texts >= wording.FEW_TEXTS else f"{summary} {wording.FEW}")
     layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in finite_shares.items()}
     if any(layers.values()):
         st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
@@ -151,19 +121,19 @@ def _details(surface: Surface) -> None:
 def _shares(surface: Surface) -> None:
     for column, (name, panel) in zip(thirds("top"), PANELS.items()):
         with column:
-            figure = share_scatter(surface.numbers.heads, panel, surface.heads)
+            figure = share_scatter(surface.finding.heads, panel, surface.heads)
             chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
     say_denominators(surface)
 
 
 def _entropy(surface: Surface) -> None:
     st.markdown(wording.ENTROPY_SEE)
-    numbers = surface.numbers
-    values = [*(numbers.heads.of(name) for name in TITLES), *numbers.uniform.values()]
+    finding = surface.finding
+    values = [*(finding.heads.of(name) for name in TITLES), *finding.uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
     for column, name in zip(halves(), TITLES):
         with column:
-            figure = entropy_panel(numbers.heads, name, numbers.uniform[name], most, surface.heads)
+            figure = entropy_panel(finding.heads, name, finding.uniform[name], most, surface.heads)
             chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
 
 
@@ -171,7 +141,7 @@ def _layers(surface: Surface) -> None:
     left, right = halves()
     with left:
         st.markdown(wording.AGREEMENT)
-        attention, outputs = surface.numbers.layers.mean
+        attention, outputs = surface.finding.layers.mean
         figure = agreement_lines({"attention": attention, "outputs": outputs})
         chart("agreement", figure, surface.facts, wording.MICHEL)
     with right:

@@ -18,7 +18,7 @@ from attention_sieve.dashboard.views.descriptions.sentences import kept_sentence
 from attention_sieve.dashboard.views.maps import show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
-from attention_sieve.dashboard.views.surface.numbers import Surface
+from attention_sieve.dashboard.views.surface.focus import Surface
 
 DEFAULT_STATISTIC: Final = "sep"
 """Default statistic of the grid, if it applies to the texts."""
@@ -32,7 +32,7 @@ OF_PAPER: Final = {
 
 def head_grid(surface: Surface) -> None:
     """Draw a chosen statistic of every head."""
-    statistics = surface.numbers.heads
+    statistics = surface.finding.heads
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
     applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
     default = wording.STATISTICS[DEFAULT_STATISTIC]
@@ -88,7 +88,7 @@ def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
 
 def table(surface: Surface) -> None:
     """Draw the table of all statistics and heads, with filters and downloads."""
-    statistics = surface.numbers.heads
+    statistics = surface.finding.heads
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         labels = [wording.STATISTICS[name] for name in statistics.names]
@@ -108,7 +108,7 @@ def table(surface: Surface) -> None:
 
 def chosen_heads_table(surface: Surface) -> None:
     """Draw the statistics of the chosen heads side by side."""
-    statistics = surface.numbers.heads
+    statistics = surface.finding.heads
     columns = {head_name(*head): [_written(value) for value in statistics.mean[:, *head]] for head in surface.heads}
     labels = [wording.STATISTICS[name] for name in statistics.names]
     st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True, height="content")
@@ -117,7 +117,7 @@ def chosen_heads_table(surface: Surface) -> None:
 
 def say_denominators(surface: Surface) -> None:
     """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
-    if not surface.as_in_code:
+    if not surface.finding.settings.as_in_code:
         st.caption(wording.DENOMINATORS)
 
 

@@ -46,7 +46,7 @@ from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.histogram import quantile
 from attention_sieve.core.surface.frequencies import english_frequencies
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.surface.statistics import head_statistics, layer_statistics
@@ -159,7 +159,7 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
     ) == 0  # fmt: skip
     typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS)))
     part = open_results(folder).part()
-    direct = analysis.results(bundled, surface_question(USUAL_SURFACE), typed)
+    direct = analysis.results(bundled, surface_question(USUAL_ROWS), typed)
     ranks = [english_frequencies().ranks(text.key_words) for text in direct]
     for name in ("mean", "low", "high"):
         expected = getattr(head_statistics(direct, 0.05, ranks), name)

@@ -1,20 +1,20 @@
 import argparse
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-import transformers
 from command_help import columns_in_help, own_columns
 from passing import SELF
-from small_checkpoints import TOKENIZERS, config
 
+from attention_sieve.core.answering import find
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.collect import collect
 from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.surface.command import COLUMNS, add_command
-from attention_sieve.core.surface.frequencies import read_frequencies
-from attention_sieve.core.surface.key_kinds import SurfaceSettings
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.surface.command import add_command
+from attention_sieve.core.surface.frequencies import english_frequencies, read_frequencies
+from attention_sieve.core.surface.key_kinds import RowSettings
 from attention_sieve.core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
 from attention_sieve.core.surface.observer import surface_collector
 from attention_sieve.core.surface.per_text import KEY_KINDS
@@ -52,7 +52,7 @@ def read(output):
 
 def by_library(checkpoint, **how):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    batches = list(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, SurfaceSettings(**how))))
+    batches = list(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, RowSettings(**how))))
     return [found for _, found in sorted((one for batch in batches for one in batch), key=lambda one: one[0])]
 
 
@@ -66,7 +66,6 @@ def by_head(rows, column="mean"):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_every_statistic_of_every_head_is_a_row(run, tmp_path, suffix, loaded):
     table = run(tmp_path / f"surface{suffix}")
-    assert tuple(table.columns)[: len(COLUMNS)] == COLUMNS
     assert own_columns(table) == columns_in_help("surface", "Columns:")
     texts = by_library(loaded("bert"))
     frequencies = read_frequencies("words.txt", WORDS.encode())
@@ -104,6 +103,14 @@ def test_the_file_says_what_it_comes_from(run, tmp_path):
     assert facts["punctuation"] == ".,"
 
 
+def test_without_a_list_the_words_of_few_texts_are_ranked_as_in_english(loaded):
+    settings = replace(SURFACE_ANALYSIS.settings, frequencies=english_frequencies())
+    of_english = find(SURFACE_ANALYSIS, loaded("bert"), TEXTS, settings)
+    usual = find(SURFACE_ANALYSIS, loaded("bert"), TEXTS)
+    assert usual.facts == of_english.facts
+    np.testing.assert_array_equal(usual.heads.mean, of_english.heads.mean)
+
+
 def test_punctuation_can_be_named(run, tmp_path, loaded):
     table = run(tmp_path / "surface.csv", "--punctuation", ",")
     expected = head_statistics(by_library(loaded("bert"), punctuation=(",",)))
@@ -134,12 +141,8 @@ def test_the_formulas_of_the_code_can_be_asked_for(run, tmp_path, loaded):
     assert (usual.attrs["as in code"], table.attrs["as in code"]) == ("no", "yes")
 
 
-def test_gradients_go_to_a_file_of_their_own(run, tmp_path):
-    tokenizer, folder = TOKENIZERS["bert"](), tmp_path / "guessing"
-    torch.manual_seed(4)
-    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    run(tmp_path / "surface.csv", "--gradients", str(tmp_path / "gradients.parquet"), checkpoint=folder)
+def test_gradients_go_to_a_file_of_their_own(run, tmp_path, guessing):
+    run(tmp_path / "surface.csv", "--gradients", str(tmp_path / "gradients.parquet"), checkpoint=guessing)
     table = read(tmp_path / "gradients.parquet")
     assert list(table.columns) == ["kind", "layer", "mean", "low", "high", "texts"]
     assert list(table.columns) == columns_in_help("surface", "Columns of --gradients")

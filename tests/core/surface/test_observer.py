@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.collect import collect
 from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.surface.key_kinds import SurfaceSettings, key_kinds, uniform_entropies
+from attention_sieve.core.surface.key_kinds import RowSettings, key_kinds, uniform_entropies
 from attention_sieve.core.surface.observer import SurfaceObserver, surface_collector
 from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES
 from attention_sieve.core.surface.statistics import head_statistics
@@ -43,7 +43,7 @@ def tiles(request, monkeypatch):
 
 def found_of(checkpoint, prepared, settings=SELF, **options):
     """What was found of each text, passed in one batch."""
-    collector = surface_collector(checkpoint, SurfaceSettings(**options))
+    collector = surface_collector(checkpoint, RowSettings(**options))
     batches = list(collect(checkpoint, prepared, settings, collector, batch_tokens=10_000))
     assert len(batches) == 1
     return [found for _, found in sorted(batches[0], key=lambda one: one[0])]
@@ -191,7 +191,7 @@ def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
 def test_entropy_as_in_code_is_that_of_rows_that_are_smoothed(loaded):
     checkpoint = loaded("bert", "float64")
     text = prepare(checkpoint, TEXTS[0], SELF)
-    observer = SurfaceObserver(checkpoint, [text], SurfaceSettings(as_in_code=True))
+    observer = SurfaceObserver(checkpoint, [text], RowSettings(as_in_code=True))
     assert not observer.wants_entropy
     n = text.n_tokens
     previous = np.broadcast_to(np.eye(n, k=-1) + np.eye(1, n).T @ np.eye(1, n), (3, n, n))

@@ -9,11 +9,13 @@ import pytest
 from reading import button, said, sent
 from small_checkpoints import save
 
-from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.answering import find
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.surface import wording as words
-from attention_sieve.dashboard.views.surface.numbers import KEPT
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
 DRAWER = [wording.MORE_SETTINGS, wording.DEVICE]
@@ -118,7 +120,7 @@ def test_the_grid_names_its_figure_or_says_that_there_is_none(opened, statistic,
 
 def test_the_headline_counts_what_the_statistics_say(opened):
     at = opened(corpus_text=TEXTS)
-    numbers = at.session_state[KEPT][1]
+    numbers = find(SURFACE_ANALYSIS, load_checkpoint(find_checkpoint("bundled"), device="cpu"), read_typed(TEXTS))
     mostly = int((numbers.heads.of("cls") > 0.5).sum())
     positional = int(numbers.labels.positional.holds.sum())
     (headline,) = (each for each in sentences(at) if each.startswith(f"Over {N_TEXTS}"))

@@ -10,14 +10,11 @@ from jaxtyping import Bool
 from attention_sieve.core.importance.pruning.functions import KeptFunction, kept_functions
 from attention_sieve.core.importance.pruning.orders import Pruning, Removed
 from attention_sieve.core.roles.roles import coarse_roles
-from attention_sieve.core.surface.frequencies import frequencies_of
-from attention_sieve.core.surface.key_kinds import USUAL_SURFACE
-from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
-from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.importance.functions import functions_kept
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.frame import Visit
@@ -67,12 +64,10 @@ def _by_sieve(visit: Visit) -> Functions | None:
 
 def _by_argmax(visit: Visit) -> Functions | None:
     """Heads with each label by their most attended word, as in Voita et al."""
-    answers = ask(visit, surface_question(USUAL_SURFACE), visit.texts)
-    if answers is None:
+    found = find(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
+    if found is None:
         return None
-    frequencies = frequencies_of(visit.texts)
-    rare = rare_shares(answers.results, [frequencies.ranks(of_text.key_words) for of_text in answers.results])
-    labels = head_labels(positional(answers.results), rare)
+    labels = found.finding.labels
     by_label = {wording.POSITIONAL: labels.positional.holds, wording.RARE: labels.rare}
     syntactic = None if visit.settings.kind == "cross" else argmax_heads(visit)
     return by_label if syntactic is None else {**by_label, wording.SYNTACTIC: syntactic.heads}
