@@ -483,7 +483,7 @@ class Inference:
         places = list(items)
         positions = tuple(places[position] for position in answers.positions)
         found = CorpusFinding(
-            request.analysis.judge([items[place] for place in positions], answers.results, request.settings),
+            request.analysis.judge(tuple(items[place] for place in positions), answers.results, request.settings),
             positions,
             tuple((places[position], n_tokens) for position, n_tokens in answers.too_long),
         )

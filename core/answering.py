@@ -44,7 +44,7 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     """The item of each input, or None for an input that has none; from the inputs, and the text of the queries of each
     with its tree, which is parsed as it is read."""
     question: Callable[[Settings], Question[Item, Result]]
-    judge: Callable[[Sequence[Item], Sequence[Result], Settings], Finding]
+    judge: Callable[[tuple[Item, ...], tuple[Result, ...], Settings], Finding]
     """The finding, from items and their answers."""
     table: "Callable[[Finding], pd.DataFrame]"
     """Raises AnalysisError where there is nothing to write."""
@@ -142,8 +142,8 @@ def find_in(
 
     read = [reading.inputs[index] for index in reading.prepared]
     by_place = analysis.items_of(read, reading.of_pass.kind, settings, parse)
-    items, tokens = list(by_place.values()), list(reading.prepared.values())
+    items, tokens = tuple(by_place.values()), list(reading.prepared.values())
     prepared = {row: tokens[place] for row, place in enumerate(by_place)}
     work = answer(reading.checkpoint, analysis.question(settings), items, prepared, reading.of_pass)
     results = dict(watch(work, len(items)))
-    return analysis.judge(items, [results[row] for row in range(len(items))], settings)
+    return analysis.judge(items, tuple(results[row] for row in range(len(items))), settings)

@@ -4,12 +4,13 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, NoneType
+from types import NoneType
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
@@ -42,20 +43,37 @@ def _filled(entry: str, width: int) -> str:
     return textwrap.fill(" ".join(entry.split()), width, initial_indent=first, subsequent_indent=others)
 
 
-def description(
-    command: Callable[..., None],
-    columns: Mapping[str, str],
-    of_others: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-) -> str:
-    """What a command does, from its docstring, and what the columns of its table hold, and those of other files by
-    their option."""
-    tables = {"Columns": columns, **{f"Columns of {option}": others for option, others in of_others.items()}}
-    lists = ("".join([f"{name}:", *_entries(table)]) for name, table in tables.items())
-    return "\n\n".join([inspect.cleandoc(command.__doc__ or ""), *lists])
+def add_analysis_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    sentence: str,
+    analysis: Analysis[Any, Any, Any, Any, Any],
+) -> argparse.ArgumentParser:
+    """Add a command that writes what an analysis finds, with the options of checkpoint, output and settings.
+
+    Args:
+        commands: the command line's subparsers.
+        name: of the command.
+        run: runs it; its docstring is the help, followed by what the columns of the table hold.
+        sentence: what it does, in the list of commands.
+        analysis: what it asks.
+
+    Returns: its parser, which lacks the options of the texts.
+    """
+    described = f"{inspect.cleandoc(run.__doc__ or '')}{column_list('Columns', analysis.columns)}"
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=sentence, description=described)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_output_option(parser)
+    add_settings_options(parser, analysis.settings)
+    parser.set_defaults(run=run)
+    return parser
 
 
-def _entries(columns: Mapping[str, str]) -> Iterator[str]:
-    return (f"\n    {name}: {sentence}" for name, sentence in columns.items())
+def column_list(heading: str, columns: Mapping[str, str]) -> str:
+    """A paragraph of help on the columns of a table."""
+    return "".join([f"\n\n{heading}:", *(f"\n    {name}: {sentence}" for name, sentence in columns.items())])
 
 
 def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:

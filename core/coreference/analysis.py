@@ -6,7 +6,7 @@ import numpy as np
 
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, MentionChoices
-from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings, coreference_finding
+from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.statistics.key_matched import LEAST_TIMES
@@ -85,7 +85,7 @@ COREFERENCE_ANALYSIS: Final[
     text_of=lambda text: text.text,
     items=lambda texts, *_: texts,
     question=lambda settings: choice_question(settings.from_word),
-    judge=coreference_finding,
+    judge=CoreferenceFinding,
     table=coreference_table,
     columns=COLUMNS,
     facts=lambda finding, settings: {"all documents": str(finding.n_documents), **settings.facts},

@@ -23,14 +23,7 @@ from attention_sieve.core.coreference.accuracy import BASELINES, CoreferenceScor
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import KINDS, read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, windows
-from attention_sieve.core.options import (
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_settings_options,
-    description,
-    settings_of,
-)
+from attention_sieve.core.options import add_analysis_command, settings_of
 from attention_sieve.core.statistics.documents import documents_note
 
 Part = TypeVar("Part")
@@ -38,15 +31,9 @@ Part = TypeVar("Part")
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser(
-        "coreference",
-        help="measure how well each head finds antecedents",
-        description=description(coreference, COREFERENCE_ANALYSIS.columns),
-    )
-    add_checkpoint_options(parser)
-    add_random_weights_option(parser)
+    sentence = "measure how well each head finds antecedents"
+    parser = add_analysis_command(commands, "coreference", coreference, sentence, COREFERENCE_ANALYSIS)
     parser.add_argument("--texts", required=True, type=Path, help=f"file of texts with annotated coreference: {KINDS}")
-    add_output_option(parser)
     parser.add_argument(
         "--window",
         type=int,
@@ -54,8 +41,6 @@ def add_command(commands: Any) -> None:
         help="longer documents are split at sentence ends into windows of at most this many tokens; default: "
         "%(default)s",
     )
-    add_settings_options(parser, COREFERENCE_ANALYSIS.settings)
-    parser.set_defaults(run=coreference)
 
 
 def coreference(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,5 @@
 """What choices say of the heads: how often each is right, among the candidates of the settings and among the others."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, get_args
@@ -68,10 +67,3 @@ class CoreferenceFinding:
     def n_bytes(self) -> int:
         """Size of the choices in memory."""
         return sum(array.nbytes for choices in self.choices for array in vars(choices).values())
-
-
-def coreference_finding(
-    texts: Sequence[MentionText], choices: Sequence[MentionChoices], settings: CoreferenceSettings
-) -> CoreferenceFinding:
-    """The finding of some texts, from the choices."""
-    return CoreferenceFinding(tuple(texts), tuple(choices), settings)

@@ -5,15 +5,7 @@ import sys
 from typing import Any
 
 from attention_sieve.core.commands import read_texts, write_finding
-from attention_sieve.core.options import (
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_settings_options,
-    add_texts_options,
-    description,
-    settings_of,
-)
+from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER
 from attention_sieve.core.statistics.documents import documents_note
@@ -21,23 +13,15 @@ from attention_sieve.core.statistics.documents import documents_note
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser(
-        "parse-heads",
-        help="measure how well each head predicts syntactic relations",
-        description=description(parse_heads, RELATION_ANALYSIS.columns),
-    )
-    add_checkpoint_options(parser)
-    add_random_weights_option(parser)
+    sentence = "measure how well each head predicts syntactic relations"
+    parser = add_analysis_command(commands, "parse-heads", parse_heads, sentence, RELATION_ANALYSIS)
     add_texts_options(parser)
-    add_output_option(parser)
-    add_settings_options(parser, RELATION_ANALYSIS.settings)
     parser.add_argument(
         "--as-in-code",
         action="store_true",
         help="evaluate as the code of Clark et al. does; the same as --from-word first --at-clitic --every-word "
         "--offsets {} {}".format(*AS_IN_CODE.offsets),
     )
-    parser.set_defaults(run=parse_heads)
 
 
 def parse_heads(arguments: argparse.Namespace) -> None:

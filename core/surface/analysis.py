@@ -12,8 +12,6 @@ from attention_sieve.core.surface.finding import (
     GradientSettings,
     SurfaceFinding,
     SurfaceSettings,
-    gradient_finding,
-    surface_finding,
 )
 from attention_sieve.core.surface.labels import OFFSETS, offset_shares
 from attention_sieve.core.surface.question import gradient_question, surface_question
@@ -111,7 +109,7 @@ SURFACE_ANALYSIS: Final = Analysis(
     text_of=text_itself,
     items=lambda texts, *_: texts,
     question=lambda settings: surface_question(settings.rows),
-    judge=surface_finding,
+    judge=SurfaceFinding,
     table=surface_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
@@ -126,7 +124,7 @@ GRADIENT_ANALYSIS: Final = Analysis(
     text_of=text_itself,
     items=lambda texts, *_: texts,
     question=lambda settings: gradient_question(settings.punctuation),
-    judge=gradient_finding,
+    judge=GradientFinding,
     table=gradient_table,
     columns=GRADIENT_COLUMNS,
     facts=lambda _, settings: settings.facts,

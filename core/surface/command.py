@@ -15,15 +15,7 @@ from attention_sieve.core.commands import (
     read_texts,
     write_reading,
 )
-from attention_sieve.core.options import (
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_settings_options,
-    add_texts_options,
-    description,
-    settings_of,
-)
+from attention_sieve.core.options import add_analysis_command, add_texts_options, column_list, settings_of
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.surface.finding import GradientSettings
 from attention_sieve.core.surface.frequencies import FREQUENCY_SUFFIXES, read_frequencies
@@ -32,16 +24,10 @@ from attention_sieve.core.texts.text import texts_sha256
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser(
-        "surface",
-        help="measure where each head looks: tokens, distances, entropy",
-        description=description(surface, SURFACE_ANALYSIS.columns, {"--gradients": GRADIENT_ANALYSIS.columns}),
-    )
-    add_checkpoint_options(parser)
-    add_random_weights_option(parser)
+    sentence = "measure where each head looks: tokens, distances, entropy"
+    parser = add_analysis_command(commands, "surface", surface, sentence, SURFACE_ANALYSIS)
+    parser.description = f"{parser.description}{column_list('Columns of --gradients', GRADIENT_ANALYSIS.columns)}"
     add_texts_options(parser)
-    add_output_option(parser)
-    add_settings_options(parser, SURFACE_ANALYSIS.settings)
     parser.add_argument(
         "--frequencies",
         type=Path,
@@ -53,7 +39,6 @@ def add_command(commands: Any) -> None:
         type=Path,
         help="second file to write, for a masked language model: gradient of the loss with respect to the attention",
     )
-    parser.set_defaults(run=surface)
 
 
 def surface(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,5 @@
 """What the statistics of single texts say of the heads, and what gradients say of the layers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -109,13 +108,6 @@ class SurfaceFinding:
         }
 
 
-def surface_finding(
-    texts: Sequence[Text], surfaces: Sequence[TextSurface], settings: SurfaceSettings
-) -> SurfaceFinding:
-    """The finding of some texts, from their statistics."""
-    return SurfaceFinding(tuple(texts), tuple(surfaces), settings)
-
-
 @dataclass(frozen=True, kw_only=True)
 class GradientSettings:
     """How gradients are computed.
@@ -141,15 +133,13 @@ class GradientSettings:
 class GradientFinding:
     """How much the loss of a masked-language model depends on attention to each kind of key, by layer."""
 
-    statistics: LayerStatistics
-    n_texts: int
-    n_masked: int
-    """Number of masked tokens in all texts."""
+    read: tuple[Text, ...]
+    """The texts."""
+    texts: tuple[TextGradients, ...]
+    """Gradients of each."""
+    settings: GradientSettings
 
-
-def gradient_finding(
-    _: Sequence[Text], gradients: Sequence[TextGradients], settings: GradientSettings
-) -> GradientFinding:
-    """The finding of some texts, from their gradients."""
-    n_masked = sum(of_text.n_masked for of_text in gradients)
-    return GradientFinding(gradient_statistics(gradients, settings.alpha), len(gradients), n_masked)
+    @cached_property
+    def statistics(self) -> LayerStatistics:
+        """Means over the texts, with intervals."""
+        return gradient_statistics(self.texts, self.settings.alpha)

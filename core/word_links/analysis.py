@@ -1,7 +1,7 @@
 """The analysis of word links: how much each head attends from one word of a pattern to the other, as one value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
@@ -41,8 +41,18 @@ class WordLinkFinding:
     """How much every head links the words of a pattern, over the texts that have it."""
 
     items: tuple[PatternText, ...]
-    links: PatternLinks
+    answers: tuple[PatternAttention, ...]
     settings: WordLinkSettings
+
+    @cached_property
+    def links(self) -> PatternLinks:
+        """Means over the texts, with intervals and tests.
+
+        Raises: AnalysisError if no text has a pair whose first word can attend to the second.
+        """
+        documents = [item.text.document for item in self.items]
+        alpha, correction = self.settings.alpha, self.settings.correction
+        return pattern_links(self.answers, documents, alpha=alpha, correction=correction)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -58,18 +68,6 @@ class WordLinkFinding:
             "alpha": str(self.settings.alpha),
             "correction": self.settings.correction,
         }
-
-
-def word_link_finding(
-    items: Sequence[PatternText], answers: Sequence[PatternAttention], settings: WordLinkSettings
-) -> WordLinkFinding:
-    """The finding of the texts with a pattern, from the attention between its words.
-
-    Raises: AnalysisError if no text has a pair whose first word can attend to the second.
-    """
-    documents = [item.text.document for item in items]
-    links = pattern_links(answers, documents, alpha=settings.alpha, correction=settings.correction)
-    return WordLinkFinding(tuple(items), links, settings)
 
 
 COLUMNS: Final = {
@@ -121,7 +119,7 @@ WORD_LINK_ANALYSIS: Final = Analysis(
     text_of=text_itself,
     items=lambda _, trees, settings: [PatternText.of(text, tree, settings.pattern) for text, tree in trees],
     question=lambda _: WORD_LINKS,
-    judge=word_link_finding,
+    judge=WordLinkFinding,
     table=word_link_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,

@@ -7,15 +7,7 @@ from typing import Any
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.commands import read_texts, write_finding
-from attention_sieve.core.options import (
-    add_checkpoint_options,
-    add_output_option,
-    add_random_weights_option,
-    add_settings_options,
-    add_texts_options,
-    description,
-    settings_of,
-)
+from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 from attention_sieve.core.word_links.on_corpus import PatternLinks
@@ -24,15 +16,9 @@ from attention_sieve.core.word_links.pattern import Pattern
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser(
-        "word-links",
-        help="measure which heads attend from one word to another",
-        description=description(word_links, WORD_LINK_ANALYSIS.columns),
-    )
-    add_checkpoint_options(parser)
-    add_random_weights_option(parser)
+    sentence = "measure which heads attend from one word to another"
+    parser = add_analysis_command(commands, "word-links", word_links, sentence, WORD_LINK_ANALYSIS)
     add_texts_options(parser)
-    add_output_option(parser)
     parser.add_argument("--from", dest="query", metavar="WORD", help="the word that attends (query); default: any word")
     parser.add_argument(
         "--to", dest="key", metavar="WORD", help="the word that is attended to (key); default: any word"
@@ -45,8 +31,6 @@ def add_command(commands: Any) -> None:
         action="store_true",
         help="attention from the head of the --relation to its dependent, instead of from the dependent to its head",
     )
-    add_settings_options(parser, WORD_LINK_ANALYSIS.settings)
-    parser.set_defaults(run=word_links)
 
 
 def word_links(arguments: argparse.Namespace) -> None:

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import spacy
+from command_help import columns_in_help, own_columns
 
+from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
@@ -30,10 +32,9 @@ TEXTS = (
 )
 LONG = Text(("she ate apples " * 30,))
 ALL_CASES = RelationSettings(least_cases=1)
-MENTIONS = read_mentions(
-    b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
-    {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
-)
+MARKED = b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
+{"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
+MENTIONS = read_mentions(MARKED)
 CASES = {
     SURFACE_ANALYSIS: (TEXTS, SURFACE_ANALYSIS.settings),
     GRADIENT_ANALYSIS: (TEXTS, GRADIENT_ANALYSIS.settings),
@@ -43,6 +44,15 @@ CASES = {
     WORD_LINK_ANALYSIS: (TEXTS, WORD_LINK_ANALYSIS.settings),
 }
 """Inputs of each analysis, and settings under which so few have a table."""
+COMMANDS = {
+    SURFACE_ANALYSIS: ["surface"],
+    GRADIENT_ANALYSIS: ["surface"],
+    RELATION_ANALYSIS: ["parse-heads", "--least-cases", "1"],
+    COREFERENCE_ANALYSIS: ["coreference"],
+    SIMILARITY_ANALYSIS: ["distances"],
+    WORD_LINK_ANALYSIS: ["word-links", "--relation", "nsubj"],
+}
+"""The command of each analysis, with options for the same settings; gradients are a second file of its command."""
 each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
 
 
@@ -137,4 +147,26 @@ def test_texts_without_an_item_are_not_asked_and_the_others_keep_their_places(re
     nowhere = request_of(WORD_LINK_ANALYSIS, settings=WordLinkSettings(pattern=Pattern("who", "eats")))
     for work in (inference.find, inference.kept_finding):
         with pytest.raises(AnalysisError, match="In no text with this pattern can the first word attend"):
-            work(nowhere)
+            assert work(nowhere).finding.links
+
+
+@each_analysis
+def test_the_command_writes_what_core_finds_and_says_what_each_column_holds(analysis, guessing, tmp_path):
+    content = MARKED if analysis is COREFERENCE_ANALYSIS else b"The black cat sat.\nA dog ran ||| She eats red apples."
+    inputs = MENTIONS if analysis is COREFERENCE_ANALYSIS else read_typed(content.decode())
+    (tmp_path / "texts.txt").write_bytes(content)
+    settings, (command, *options) = CASES[analysis][1], COMMANDS[analysis]
+    expected = find(analysis, load_checkpoint(find_checkpoint(str(guessing)), device="cpu"), inputs, settings)
+    facts, heading = analysis.facts(expected, settings), "Columns:"
+    for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
+        output = tmp_path / f"table{suffix}"
+        files = ["--texts", str(tmp_path / "texts.txt"), "--output", str(output)]
+        if analysis is GRADIENT_ANALYSIS:
+            output, heading = tmp_path / f"gradients{suffix}", "Columns of --gradients"
+            options = ["--gradients", str(output)]
+        assert main([command, "--checkpoint", str(guessing), "--device", "cpu", *files, *options]) == 0
+        table = read(output)
+        assert own_columns(table) == columns_in_help(command, heading) == list(analysis.columns)
+        assert (set(table.columns) if suffix == ".csv" else table.attrs.keys()) >= facts.keys()
+    assert table.attrs.items() >= facts.items()
+    pd.testing.assert_frame_equal(table, analysis.table(expected), check_dtype=False, rtol=1e-5)

@@ -29,9 +29,9 @@ def gradients(surface: Surface) -> None:
         return
     if found is None:
         return
-    finding, statistics = found.finding, found.finding.statistics
+    texts, statistics = found.finding.texts, found.finding.statistics
     by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
-    st.markdown(wording.on_gradients(finding.n_texts, finding.n_masked))
+    st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
     chart("gradients", gradient_lines(by_key), surface.facts, wording.CLARK_3)
 
 

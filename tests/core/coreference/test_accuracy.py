@@ -19,7 +19,6 @@ from scipy.stats import t as student
 from statsmodels.api import OLS
 
 from attention_sieve.__main__ import main
-from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.coreference.accuracy import (
     GROUPS,
@@ -29,7 +28,6 @@ from attention_sieve.core.coreference.accuracy import (
     coreference_scores,
 )
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, coreference_table
-from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
 from attention_sieve.core.coreference.observer import mention_choices
@@ -397,17 +395,6 @@ def command(folder, texts, output, *more):
     return main(["coreference", "--checkpoint", str(folder), "--texts", str(texts), "--output", str(output), *more])
 
 
-def test_the_command_writes_the_scores(folders, loaded, clusters_file, tmp_path, capsys):
-    output = tmp_path / "scores.parquet"
-    assert command(folders("bert"), clusters_file, output) == 0
-    table = pd.read_parquet(output)
-    assert table.attrs["candidates"] == "mentions"
-    texts = windows(loaded("bert"), read_mentions(clusters_file.read_bytes())).texts
-    expected = coreference_table(find(COREFERENCE_ANALYSIS, loaded("bert"), texts))
-    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
-    assert capsys.readouterr().err.splitlines()[-1].startswith("L")
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -434,8 +421,9 @@ def test_the_command_says_what_it_cannot_do(folders, clusters_file, tmp_path, ca
     assert ".parquet, .csv" in capsys.readouterr().err
 
 
-def test_an_encoder_s_mentions_are_scored(folders, clusters_file, tmp_path):
+def test_an_encoder_s_mentions_are_scored_and_the_best_head_is_said(folders, clusters_file, tmp_path, capsys):
     assert command(folders("t5"), clusters_file, tmp_path / "a.csv", "--attention", "encoder") == 0
+    assert capsys.readouterr().err.splitlines()[-1].startswith("L")
     table = pd.read_csv(tmp_path / "a.csv")
     assert set(table["attention"]) == {"encoder"}
     assert table["cases"].max() == 3

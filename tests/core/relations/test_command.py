@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from command_help import columns_in_help, own_columns
 from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
@@ -19,17 +18,11 @@ from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.texts.relations import dependencies, parser_name
 from attention_sieve.core.texts.text import read_file, read_typed
 
-COLUMNS = [
-    *("relation", "direction", "layer", "head", "cases", "left_out", "documents", "accuracy", "low", "high"),
-    *("design_effect", "baseline", "offset", "p", "beats_baseline", "best"),
-    *("held_out", "held_out_low", "held_out_high", "held_out_design_effect"),
-]
 TYPED = "the black cat sat on the red mat\nwho ran ||| a dog quickly ran where it sat\nshe eats apples"
 GOLD = [
     {"words": ["the", "cat", "sat"], "heads": [2, 3, 0], "relns": ["det", "nsubj", "root"]},
     {"words": ["a", "black", "dog", "ran"], "heads": [3, 3, 4, 0], "relns": ["det", "amod", "nsubj", "root"]},
 ]
-N_LAYERS, N_HEADS = 2, 3
 
 
 @pytest.fixture
@@ -76,16 +69,6 @@ def assert_same(table, accuracies):
         assert rows["documents"].isna().all() if one.n_documents is None else {*rows["documents"]} == {one.n_documents}
         (best,) = rows[rows["best"]].itertuples()
         assert (best.direction, best.layer, best.head) == one.best
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_every_relation_direction_and_head_is_a_row(run, suffix, loaded):
-    table = run("found" + suffix)
-    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
-    assert own_columns(table) == columns_in_help("parse-heads", "Columns:")
-    assert table["relation"].iloc[0] == ALL
-    assert len(table) == table["relation"].nunique() * 2 * N_LAYERS * N_HEADS
-    assert_same(table, by_library(loaded("bert"), read_typed(TYPED)))
 
 
 def test_settings_reach_the_accuracies(run, loaded):
@@ -168,7 +151,6 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, su
     assert (
         "The texts are from 3 documents, which are the units of halves, intervals and tests" in capsys.readouterr().err
     )
-    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
     assert_same(table, by_library(loaded("bert"), read_file("docs.conllu", DOCUMENTS.encode())))
     assert table["design_effect"].notna().any()
     assert table["held_out_design_effect"].notna().any()

@@ -3,7 +3,6 @@ import argparse
 import numpy as np
 import pandas as pd
 import pytest
-from command_help import columns_in_help, own_columns
 from passing import SELF, prepare
 from scipy.spatial.distance import squareform
 
@@ -13,7 +12,6 @@ from attention_sieve.core.similarity.distances import DistanceSettings, head_dis
 from attention_sieve.core.similarity.observer import text_distances
 from attention_sieve.core.texts.text import Text
 
-COLUMNS = ["layer_a", "head_a", "layer_b", "head_b", "divergence", "sum", "relative_a_b", "relative_b_a"]
 TYPED = ("the black cat sat on the mat", "who ran ||| a dog ran where it sat", "it is")
 TEXTS = (Text((TYPED[0],)), Text(("who ran", "a dog ran where it sat")), Text((TYPED[2],)))
 N_LAYERS, N_HEADS = 2, 3
@@ -41,10 +39,8 @@ def by_library(checkpoint, how):
     return head_distances([found for batch in text_distances(checkpoint, prepared, SELF, how) for _, found in batch])
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_every_pair_of_heads_is_a_row(run, tmp_path, suffix, loaded):
-    table = run(tmp_path / f"distances{suffix}")
-    assert own_columns(table) == COLUMNS == columns_in_help("distances", "Columns:")
+def test_every_pair_of_heads_is_a_row(run, tmp_path, loaded):
+    table = run(tmp_path / "distances.csv")
     assert len(table) == 6 * 5 // 2
     expected = by_library(loaded("bert"), DistanceSettings())
     for row in table.itertuples():

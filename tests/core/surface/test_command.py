@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from command_help import columns_in_help, own_columns
 from passing import SELF
 
 from attention_sieve.core.answering import find
@@ -63,10 +62,8 @@ def by_head(rows, column="mean"):
     return values
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_every_statistic_of_every_head_is_a_row(run, tmp_path, suffix, loaded):
-    table = run(tmp_path / f"surface{suffix}")
-    assert own_columns(table) == columns_in_help("surface", "Columns:")
+def test_every_statistic_of_every_head_is_a_row(run, tmp_path, loaded):
+    table = run(tmp_path / "surface.csv")
     texts = by_library(loaded("bert"))
     frequencies = read_frequencies("words.txt", WORDS.encode())
     ranks = [frequencies.ranks(text.key_words) for text in texts]
@@ -144,8 +141,6 @@ def test_the_formulas_of_the_code_can_be_asked_for(run, tmp_path, loaded):
 def test_gradients_go_to_a_file_of_their_own(run, tmp_path, guessing):
     run(tmp_path / "surface.csv", "--gradients", str(tmp_path / "gradients.parquet"), checkpoint=guessing)
     table = read(tmp_path / "gradients.parquet")
-    assert list(table.columns) == ["kind", "layer", "mean", "low", "high", "texts"]
-    assert list(table.columns) == columns_in_help("surface", "Columns of --gradients")
     assert set(zip(table["kind"], table["layer"])) == {(kind, layer) for kind in KEY_KINDS for layer in range(N_LAYERS)}
     assert (table["mean"] > 0).all()
     assert dict(zip(table["kind"], table["texts"])) == {"cls": 3, "sep": 3, "punctuation": 2, "other": 3}

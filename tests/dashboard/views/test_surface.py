@@ -10,11 +10,12 @@ from reading import button, said, sent
 from small_checkpoints import save
 
 from attention_sieve.core.answering import find
-from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.surface import wording as words
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
@@ -118,9 +119,9 @@ def test_the_grid_names_its_figure_or_says_that_there_is_none(opened, statistic,
     assert expected in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
 
 
-def test_the_headline_counts_what_the_statistics_say(opened):
+def test_the_headline_counts_what_the_statistics_say(opened, bundled):
     at = opened(corpus_text=TEXTS)
-    numbers = find(SURFACE_ANALYSIS, load_checkpoint(find_checkpoint("bundled"), device="cpu"), read_typed(TEXTS))
+    numbers = find(SURFACE_ANALYSIS, bundled, read_typed(TEXTS))
     mostly = int((numbers.heads.of("cls") > 0.5).sum())
     positional = int(numbers.labels.positional.holds.sum())
     (headline,) = (each for each in sentences(at) if each.startswith(f"Over {N_TEXTS}"))
@@ -173,10 +174,10 @@ def test_chosen_heads_come_from_the_link_and_stand_side_by_side(opened):
         assert set(drawn.loc[drawn["kind"] == "chosen", "name"]) == {"L1 H4", "L2 H7"}
 
 
-def test_functions_name_the_offset_and_the_relations(opened):
+def test_functions_name_the_offset_and_the_relations(opened, bundled):
     at = opened(words.FUNCTIONS)
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
-    positional = at.session_state[KEPT][1].labels.positional
+    positional = find(SURFACE_ANALYSIS, bundled, read_sample("both")).labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
     assert words.LABELS in [each.value for each in at.markdown]
