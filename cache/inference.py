@@ -181,15 +181,8 @@ class Inference:
         Raises: as `ask`.
         """
         items = request.items(lambda texts: self.trees.of(texts, report))
-        answers = self.ask(
-            request.engine,
-            request.question,
-            list(items.values()),
-            request.of_pass,
-            too_long=request.too_long,
-            report=report,
-        )
-        return self._judged(request, items, answers)
+        arguments = (request.engine, request.question, tuple(items.values()), request.of_pass)
+        return self._judged(request, items, self.ask(*arguments, too_long=request.too_long, report=report))
 
     def kept_finding(self, request: FindingRequest[Any, Item, Result, Any, Finding]) -> CorpusFinding[Finding] | None:
         """The result of `find` if neither a text has to be parsed nor passed for it, else None.
@@ -202,9 +195,8 @@ class Inference:
             items = request.items(self.trees.kept)
         except NotKept:
             return None
-        answers = self.kept(
-            request.engine, request.question, list(items.values()), request.of_pass, too_long=request.too_long
-        )
+        arguments = (request.engine, request.question, tuple(items.values()), request.of_pass)
+        answers = self.kept(*arguments, too_long=request.too_long)
         return None if answers is None else self._judged(request, items, answers)
 
     def comparison(

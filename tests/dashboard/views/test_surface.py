@@ -15,7 +15,6 @@ from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.plain import WORD_JOINER
-from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.surface import wording as words
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
@@ -175,9 +174,9 @@ def test_chosen_heads_come_from_the_link_and_stand_side_by_side(opened):
 
 
 def test_functions_name_the_offset_and_the_relations(opened, bundled):
-    at = opened(words.FUNCTIONS)
+    at = opened(words.FUNCTIONS, corpus_text=TEXTS)
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
-    positional = find(SURFACE_ANALYSIS, bundled, read_sample("both")).labels.positional
+    positional = find(SURFACE_ANALYSIS, bundled, read_typed(TEXTS)).labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
     assert words.LABELS in [each.value for each in at.markdown]
