@@ -1,5 +1,6 @@
 import gc
 import os
+from importlib import import_module
 from pathlib import Path
 
 # Checkpoints that tests make are loaded without a trial, which takes seconds each; tests of trials unset it.
@@ -13,13 +14,15 @@ import hypothesis
 import pytest
 from kept_loads import load_bundled_once
 from small_checkpoints import TOKENIZERS, config, save
-from type_checks import check_shapes_of_arrays_only, compile_only_what_is_checked
 
-# A slow machine is no failure.
-hypothesis.settings.register_profile("no deadline", deadline=None)
-hypothesis.settings.load_profile("no deadline")
-check_shapes_of_arrays_only()
-compile_only_what_is_checked()
+# A slow machine is no failure. What these tests have found broke in the first dozen examples; HYPOTHESIS_PROFILE=long
+# tries ten times as many.
+hypothesis.settings.register_profile("usual", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=250)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+# Before the first module of core: whatever a module imports that jaxtyping's hook checks is compiled a second time.
+for library in ("torch", "transformers", "scipy.stats", "statsmodels.api", "sklearn.linear_model", "altair"):
+    import_module(library)
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
 # begins again once all tests are collected, and leaves those out.
 gc.disable()

@@ -14,7 +14,7 @@ from attention_sieve.core.roles.measures import RoleScores, RoleSet, ScoreSettin
 from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
 from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.scores import score_batch
-from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
+from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (
@@ -79,21 +79,6 @@ def test_scores_shares_and_references_equal_a_plain_loop(role, family, loaded, f
             np.testing.assert_allclose(measured.greatest[row, 0], greatest)
             np.testing.assert_array_equal(measured.uniform[row, 0], 1)
     assert n_with_scores >= 2
-
-
-@pytest.mark.parametrize("role", FURTHER_ROLES)
-def test_the_drawn_sieve_is_that_of_the_definition(role, loaded):
-    for of_text in pass_texts(loaded("bert"), TEXTS):
-        cells = sieve_cells(role, of_text, causal=False)
-        assert [np.flatnonzero(row).tolist() for row in cells] == DEFINITIONS[role](of_text.source)
-
-
-def test_special_tokens_are_no_copies_of_each_other():
-    source = text(2, 2)
-    same = np.where(source.segments < 0, 7, [0, 3, 4, 0, 3, 4, 0])
-    made = of_source(type(source)(**{**vars(source), "ids": same}))
-    cells = sieve_cells("duplicate", made, causal=False)
-    assert np.argwhere(cells).tolist() == [[4, 1], [5, 2]]
 
 
 def test_uniform_attention_over_a_repeat_scores_one_and_perfect_attention_the_greatest():

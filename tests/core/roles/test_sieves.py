@@ -1,16 +1,13 @@
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_texts import pair, text
-from naive import Layout
 from passing import of_source
 
-from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import SYNTACTIC_MEASURES, USUAL
-from attention_sieve.core.roles.roles import LOCAL_RADIUS, ROLES, Band, query_sides
+from attention_sieve.core.roles.roles import LOCAL_RADIUS, ROLES, Band
 from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
 from attention_sieve.core.texts.relations import RELATIONS
 
@@ -18,83 +15,12 @@ LOCAL = Band(-LOCAL_RADIUS, LOCAL_RADIUS)
 ROLES_WITHOUT_PAIRS = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block")
 
 
-def drawn(role, source, causal=False, pairs=(), **chosen):
-    return as_rows(sieve_cells(role, of_source(source, pairs), causal, **chosen))
-
-
 def as_rows(cells):
     return ["".join(".#"[int(cell)] for cell in row) for row in cells]
 
 
-def test_local_sieve_is_a_band_of_two_clipped_to_the_text():
-    assert LOCAL.keys(6).tolist() == [[0, 3], [0, 4], [0, 5], [1, 6], [2, 6], [3, 6]]
-
-
 def test_local_sieve_of_a_causal_model_ends_at_the_query():
     assert LOCAL.keys(5, causal=True).tolist() == [[0, 1], [0, 2], [0, 3], [1, 4], [2, 5]]
-
-
-def test_local_sieve_of_one_token_is_that_token():
-    assert LOCAL.keys(1).tolist() == [[0, 1]]
-
-
-def test_cls_sides_with_the_first_segment_and_separators_with_the_second():
-    assert query_sides(text(2, 3)).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
-
-
-def test_a_drawn_block_sieve_holds_no_special_token():
-    assert drawn("block", text(2, 1)) == [
-        ".##...",
-        ".##...",
-        ".##...",
-        "....#.",
-        "....#.",
-        "....#.",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("role", "row"), [("delimiter", "#..#.#"), ("delimiter:cls", "#....."), ("delimiter:sep", "...#.#")]
-)
-def test_a_drawn_delimiter_sieve_is_the_same_for_every_query(role, row):
-    assert drawn(role, text(2, 1)) == [row] * 6
-
-
-def test_a_drawn_syntactic_sieve_holds_every_piece_of_both_words():
-    pairs = [pair("nsubj", (1, 2), (3,)), pair("amod", (4,), (1,))]
-    assert drawn("syntactic:nsubj", text(3), pairs=pairs) == [".....", "...#.", "...#.", ".....", "....."]
-    both_ways = drawn("syntactic:nsubj", text(3), pairs=pairs, directions=("dependent-to-head", "head-to-dependent"))
-    assert both_ways == [".....", "...#.", "...#.", ".##..", "....."]
-    assert drawn("syntactic", text(3), pairs=pairs) == [".....", "...#.", "...#.", ".....", ".#..."]
-
-
-def test_a_drawn_sieve_of_a_causal_model_is_cut_to_live_keys():
-    assert drawn("local", text(2), causal=True) == ["#...", "##..", "###.", ".###"]
-
-
-def test_a_drawn_sink_is_the_first_token_and_only_causal_models_have_one():
-    assert drawn("sink", text(3, marks=False), causal=True) == ["#..", "#..", "#.."]
-    assert drawn("sink", text(3, marks=False)) == ["...", "...", "..."]
-
-
-def test_a_single_segment_has_no_block_sieve():
-    assert "#" not in "".join(drawn("block", text(3)))
-
-
-@pytest.mark.parametrize("role", ["delimiter", "delimiter:cls", "delimiter:sep"])
-def test_a_text_without_delimiters_has_no_delimiter_sieve(role):
-    assert "#" not in "".join(drawn(role, text(3, 2, marks=False), causal=True))
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("role", ROLES)
-def test_a_sieve_drawn_in_a_window_is_cut_from_the_whole(role, causal):
-    of_text = of_source(text(4, 3), [pair("nsubj", (3, 4), (1,)), pair("amod", (2,), (7, 8)), pair("dobj", (6,), (7,))])
-    ways = ("dependent-to-head", "head-to-dependent")
-    whole = sieve_cells(role, of_text, causal, ways)
-    for queries, keys in (((0, 10), (0, 10)), ((2, 7), (4, 6)), ((5, 10), (0, 3)), ((0, 1), (9, 10))):
-        part = sieve_cells(role, of_text, causal, ways, Window(queries, keys))
-        np.testing.assert_array_equal(part, whole[slice(*queries), slice(*keys)])
 
 
 # Only numbers are drawn: the type checker picks items at random, which Hypothesis forbids while it draws.
@@ -244,14 +170,3 @@ def test_a_decoder_is_scored_like_any_causal_model():
             np.testing.assert_array_equal(made_of, getattr(alone, name))
     encoder = batch_sieves([crossing(text(2), target, kind="encoder")], causal=False)
     np.testing.assert_array_equal(encoder.row_weights, batch_sieves([of_source(text(2))], causal=False).row_weights)
-
-
-@given(sizes=SIZES, seed=st.integers(0, 99))
-def test_sink_scores_equal_their_definition(sizes, seed):
-    n_tokens = len(made(sizes).ids)
-    attention = np.tril(np.random.default_rng(seed).random((n_tokens, n_tokens)) + 0.1)
-    attention /= attention.sum(1, keepdims=True)
-    layout = Layout(n_tokens, (), (), tuple(range(n_tokens)), (), causal=True)
-    found = row_scores(batch_sieves([of_source(made(sizes))], causal=True), 0, attention, causal=True)
-    expected = naive.measures(attention[None, None], layout, [])["sink"]
-    assert found[USUAL.row_measures.index("sink")] == pytest.approx(expected.item())
