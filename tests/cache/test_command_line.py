@@ -1,10 +1,8 @@
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from attention_sieve.__main__ import main
 from attention_sieve.cache.store.results_file import FORMAT
 from attention_sieve.cache.store.store import Store
 
-ROOT = Path(__file__).parents[2]
 MEASURES = {"measures": np.zeros((16, 6, 12), np.float32), "n_tokens": np.array(7)}
 ATTENTION = {"attention": np.zeros((6, 12, 7, 7), np.float16), "n_cut": np.array(0)}
 
@@ -288,9 +285,3 @@ def test_a_bound_that_is_no_number_is_told(store, capsys, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE_MB", "many")
     assert run(store, "stats") == 2
     assert "ATTENTION_SIEVE_CACHE_MB is 'many', which is not a whole number" in capsys.readouterr().err
-
-
-def test_it_runs_as_a_program(store):
-    command = [sys.executable, "-m", "attention_sieve", "store", "--folder", str(store.folder), "verify"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "3 of 3 results are sound.\n", "")

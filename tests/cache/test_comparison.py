@@ -1,10 +1,7 @@
 """Comparisons through the worker and the store: what is computed once, joined, left out, and said."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,15 +13,11 @@ from small_checkpoints import edit_json, save
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.comparison.differences import paired_tests
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.errors import AnalysisError, CheckpointError, EveryTextTooLong
 from attention_sieve.core.passes.prepare import prepare, with_relations
-from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.samples import read_sample
 
 SECONDS = 120
 TEXTS = (
@@ -78,12 +71,6 @@ def test_scores_alone_do_not_spare_the_passes_that_the_divergence_needs(inferenc
     assert inference.comparison(engines, TEXTS).divergence.shape == (4, 2, 3)
 
 
-def test_equal_checkpoints_differ_in_nothing(inference, engines):
-    found = inference.comparison((engines[0], engines[0]), TEXTS)
-    np.testing.assert_array_equal(measures_in(found.a), measures_in(found.b))
-    assert (found.divergence == 0).all()
-
-
 def test_sessions_that_ask_for_the_same_comparison_share_the_passes(inference, engines):
     barrier = threading.Barrier(8)
 
@@ -118,14 +105,6 @@ def test_a_text_too_long_for_one_of_two_is_left_out_of_both_and_that_is_kept(inf
         later.comparison(pair, TEXTS, too_long="error")
     assert later.comparison(pair, TEXTS).positions == (1, 2, 3)
     later.close()
-
-
-def test_checkpoints_of_another_shape_are_compared_without_divergence(inference, engines, tmp_path):
-    deep = Engine(find_checkpoint(str(save("bert", tmp_path / "deep", num_hidden_layers=3))), "cpu")
-    found = inference.comparison((engines[0], deep), TEXTS)
-    assert found.divergence is None
-    assert (measures_in(found.a).shape[2:], measures_in(found.b).shape[2:]) == ((2, 3), (3, 3))
-    assert anew(inference).kept_comparison((engines[0], deep), TEXTS).divergence is None
 
 
 def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference, engines, tmp_path):
@@ -166,26 +145,6 @@ def test_progress_counts_texts_and_a_closed_tab_stops_the_comparison(inference, 
     assert seen[-1] == (3, 3)
 
 
-def test_a_kept_comparison_is_served_without_importing_torch(inference, engines):
-    inference.comparison(engines, TEXTS)
-    inference.close()
-    script = (
-        "import sys\n"
-        "from attention_sieve.cache.inference import Inference\n"
-        "from attention_sieve.cache.engine import Engine\n"
-        "from attention_sieve.cache.store.store import Store\n"
-        "from attention_sieve.core.checkpoints.find import find_checkpoint\n"
-        "from attention_sieve.core.texts.text import Text\n"
-        "from pathlib import Path\n"
-        f"kept = Inference(Store(Path({str(inference.store.folder)!r})))\n"
-        f"names = {[engine.files.name for engine in engines]!r}\n"
-        "engines = tuple(Engine(find_checkpoint(name), 'cpu') for name in names)\n"
-        f"assert kept.kept_comparison(engines, {TEXTS!r}).divergence.shape == (4, 2, 3)\n"
-        "assert not {'torch', 'transformers', 'spacy'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2])
-
-
 def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(inference, engines, tmp_path, monkeypatch):
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
@@ -206,34 +165,3 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     assert inference.prediction(engines[0], TEXTS[0]) is None
     monkeypatch.setattr("attention_sieve.core.passes.outputs.prediction", None)
     assert inference.prediction(engine, TEXTS[0]) is found
-
-
-def test_a_planted_change_is_found_in_its_head_its_roles_and_no_earlier_layer(inference, tmp_path):
-    """One head's query weights of the bundled checkpoint are replaced."""
-    from transformers import AutoModel, AutoTokenizer
-
-    layer, head, size = 2, 5, 32
-    source = find_checkpoint("bundled")
-    model = AutoModel.from_pretrained(source.folder)
-    rows = slice(head * size, (head + 1) * size)
-    with torch.no_grad():
-        weights = model.encoder.layer[layer].attention.self.query.weight
-        weights[rows] = 0.1 * torch.randn((size, weights.shape[1]), generator=torch.Generator().manual_seed(0))
-    model.save_pretrained(tmp_path / "planted")
-    AutoTokenizer.from_pretrained(source.folder).save_pretrained(tmp_path / "planted")
-    pair = Engine(source, "cpu"), Engine(find_checkpoint(str(tmp_path / "planted")), "cpu")
-    # Measured alone first, in batches of their own: what differs by rounding only must not count.
-    inference.ask(pair[0], SCORES, read_sample("texts")[:10])
-    found = inference.comparison(pair, read_sample("both")[::2])
-    tests = paired_tests(*(role_scores(side, ScoreSettings()).scores for side in (found.a, found.b)), ROLES)
-    planted = np.zeros((6, 12), bool)
-    planted[layer, head] = True
-    assert not tests.differs[:, :layer].any()
-    assert (tests.difference[:, :layer][tests.texts[:, :layer] > 0] == 0).all()
-    np.testing.assert_array_equal(tests.differs[:, layer].any(0), planted[layer])
-    for role in ("local", "syntactic", "delimiter", "block"):
-        assert tests.differs[ROLES.index(role), layer, head], role
-    divergence = found.divergence.mean(0)
-    assert divergence[: layer + 1].argmax() == layer * 12 + head
-    assert divergence[layer, head] > 0.01
-    assert divergence[: layer + 1][~planted[: layer + 1]].max() < 1e-6

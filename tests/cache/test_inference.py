@@ -26,10 +26,7 @@ from attention_sieve.core.errors import (
 )
 from attention_sieve.core.passes.outputs import output_change
 from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
-from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (
@@ -89,16 +86,6 @@ def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
     assert second.n_passed == 0
     second.store.close()
-
-
-def test_moving_tau_alpha_or_the_correction_runs_no_model(inference, engine):
-    inference.ask(engine, SCORES, TEXTS)
-    passed = inference.n_passed
-    for criterion in (Criterion(), Criterion(tau=1.5), Criterion(alpha=0.01), Criterion(correction="holm")):
-        for settings in (ScoreSettings(), ScoreSettings(direction="both", block_entropy=False)):
-            scored = role_scores(inference.ask(engine, SCORES, TEXTS).results, settings)
-            role_tests(scored.scores, ROLES, criterion, scored.uniform)
-    assert inference.n_passed == passed == len(TEXTS)
 
 
 def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine):
@@ -225,11 +212,6 @@ def test_the_number_format_is_part_of_the_question(inference, engine):
     double = inference.ask(Engine(engine.files, dtype="float64"), SCORES, TEXTS[:1])
     assert inference.n_passed == 2
     assert (single.results[0].measures.dtype, double.results[0].measures.dtype) == (np.float32, np.float64)
-
-
-def test_a_head_that_the_checkpoint_has_not_gives_a_sentence(inference, engine):
-    with pytest.raises(AnalysisError, match=r"^Head L6 H0 cannot be switched off: bundled has 6 layers x 12 heads"):
-        inference.ask(engine, SCORES, TEXTS, PassSettings(off=((6, 0),)))
 
 
 def test_what_switching_heads_off_changes_is_computed_once(inference, engine, monkeypatch):

@@ -7,15 +7,12 @@ from small_checkpoints import save
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
-from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.probing import run as probing
 from attention_sieve.core.probing.probe import ProbeSettings
 from attention_sieve.core.probing.run import ProbeKind, ProbeQuestion, train_probes
-from attention_sieve.core.probing.word_vectors import vectors_from_lines
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
-
-WAIT = 60.0
 
 
 def tree(words, heads, relations):
@@ -92,12 +89,6 @@ def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engi
     )
 
 
-def test_word_vectors_may_come_from_a_file(inference, engine):
-    vectors = vectors_from_lines("glove.txt", [b"the 1 0\n", b"cat 0 1\n"], [text.words[0] for text in TEXTS])
-    found = trained(inference, engine, question(kinds=(WITH_WORDS,), vectors=vectors))[0].probes[WITH_WORDS]
-    assert found.training.probe.by_word.shape[-1] == 2
-
-
 def test_a_stopped_training_is_tested_with_what_it_has_learned(inference, engine):
     def tell(stand):
         if stand.training is not None and len(stand.training.epochs) == 3:
@@ -111,17 +102,6 @@ def test_a_stopped_training_is_tested_with_what_it_has_learned(inference, engine
     assert not results.probes[ALONE].training.is_finished
     assert results.probes[ALONE].score.n_texts == 4
     assert trained(inference, engine, question(kinds=(ALONE,)))  # the next may train
-
-
-def test_a_text_that_is_too_long_is_left_out_and_named(inference, engine):
-    texts = [*TEXTS, tree(["cat"] * 60, [0] * 60, ["root"] * 60)]
-    asked = question(texts=texts, trees=list(dependencies(texts)), train=[*range(10), 14], kinds=(ALONE,))
-    (results,) = trained(inference, engine, asked)
-    assert results.too_long == ((14, 62),)
-    training = results.probes[ALONE].training
-    assert training.n_texts + training.n_held_out == 10
-    with pytest.raises(EveryTextTooLong):
-        trained(inference, engine, question(texts=texts[14:], trees=asked.trees[14:], train=[0], test=[]))
 
 
 @pytest.mark.parametrize("kinds", [(ALONE,), (WITH_WORDS,)])

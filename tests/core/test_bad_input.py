@@ -236,7 +236,7 @@ def test_a_line_of_ten_million_characters_gets_a_sentence_wherever_it_stands():
 
 @pytest.mark.parametrize(
     ("value", "n_tokens"),
-    [("x", 3), (FAMILY, 3), ("e\u0301", 3), ("猫", MAX_CHARACTERS + 2), (".", MAX_CHARACTERS + 2), ("a ", 250_002)],
+    [("x", 3), ("e\u0301", 3), (".", MAX_CHARACTERS + 2), ("a ", 250_002)],
 )
 def test_the_longest_line_has_its_tokens_counted(value, n_tokens, bundled):
     """Letters and signs without a blank are one unknown token once there are more than a hundred."""

@@ -89,13 +89,6 @@ def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, 
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_does_not_apply_is_written_as_missing(texts_file, tmp_path):
-    table = scored(texts_file, tmp_path)
-    missing = table[table["score"].isna()].groupby("text")["role"].unique().to_dict()
-    assert "block" in missing[0]
-    assert "block" not in missing.get(1, [])
-
-
 def test_a_table_of_pairs_is_read_by_its_header(tmp_path, bundled):
     file = tmp_path / "pairs.tsv"
     file.write_text("index\tquestion\tsentence\n0\tWho sat?\tA cat sat.\n1\tWho ran?\tTwo dogs ran.\n")
@@ -154,13 +147,6 @@ def test_a_role_that_is_not_there_gets_a_sentence(texts_file, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("--pairs compares the syntactic roles. Add syntactic, syntactic:nsubj")
 
 
-def test_blocks_can_be_scored_without_entropy(texts_file, tmp_path):
-    block = array(scored(texts_file, tmp_path))[1, ROLES.index("block")]
-    plain = array(scored(texts_file, tmp_path, "--no-block-entropy"))[1, ROLES.index("block")]
-    assert (plain < 4).all()
-    assert (block / plain).max() > 2
-
-
 LONG = "She eats.\n" + "cat " * 60 + "\nTwo black dogs ran.\n"
 
 
@@ -183,23 +169,11 @@ def test_a_long_text_can_be_left_out_and_is_counted(long_file, tmp_path, folders
     assert one_sentence(capsys) == "1 of 3 texts have more than 40 tokens and were left out."
 
 
-def test_a_long_text_can_be_cut(long_file, tmp_path, folders):
-    table = scored(long_file, tmp_path, "--too-long", "truncate", checkpoint=folders("bert"))
-    assert table["text"].unique().tolist() == [0, 1, 2]
-
-
 def test_leaving_out_every_text_is_an_error(tmp_path, folders, capsys):
     file = tmp_path / "long.txt"
     file.write_text("cat " * 60)
     assert score(file, tmp_path / "s.parquet", "--too-long", "skip", checkpoint=folders("bert")) == 2
     assert one_sentence(capsys).startswith("1 of 1 texts have more than 40 tokens. Give shorter texts")
-
-
-def test_the_number_format_can_be_chosen(texts_file, tmp_path, folders):
-    one = scored(texts_file, tmp_path, checkpoint=folders("bert"))
-    other = scored(texts_file, tmp_path, "--dtype", "float64", "--device", "cpu", checkpoint=folders("bert"))
-    np.testing.assert_allclose(one["score"], other["score"], rtol=1e-3)
-    assert not np.array_equal(one["score"], other["score"], equal_nan=True)
 
 
 def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_path, bundled):
@@ -261,18 +235,6 @@ def test_the_rule_reads_what_uniform_attention_scores_from_the_file(tmp_path):
     assert holds["role"].to_dict() == {role: role != "block" for role in ROLES}
 
 
-def test_shares_above_chance_are_tested_at_a_threshold_of_their_own(texts_file, tmp_path, bundled):
-    table = scored(texts_file, tmp_path, "--scale", "share")
-    _, shares = by_library(bundled, read_typed(TYPED), ScoreSettings(scale="share"))
-    np.testing.assert_allclose(array(table), shares.scores, rtol=1e-4, atol=1e-6)
-    of_local = table[table["role"] == "local"]
-    assert (of_local["uniform"].unique().tolist(), of_local["greatest"].unique().tolist()) == ([0.0], [1.0])
-    assert table.attrs["scale"] == "share"
-    assert main(["roles", str(tmp_path / "scores.parquet"), "--output", str(tmp_path / "r.csv")]) == 0
-    tests = role_tests(array(table), ROLES, Criterion(tau=0.5), 0.0)
-    np.testing.assert_array_equal(pd.read_csv(tmp_path / "r.csv")["holds"], tests.holds.ravel())
-
-
 def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundled, capsys):
     output, pairs_file = tmp_path / "controls.csv", tmp_path / "pairs.csv"
     files = ["--texts", str(texts_file), "--output", str(output), "--pairs", str(pairs_file)]
@@ -302,15 +264,6 @@ def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundle
     assert said.startswith("Heads that hold a role at tau 2:")
     assert "random weights" in said.splitlines()[1]
     assert [line.split()[0] for line in said.splitlines()[2:]] == list(COARSE_ROLES)
-
-
-def test_scores_of_random_weights_say_so_and_repeat_with_their_seed(sentences, checkpoints, tmp_path):
-    one, again, other = (
-        scored(sentences, tmp_path, "--random-weights", seed, checkpoint=checkpoints[0]) for seed in ("1", "1", "2")
-    )
-    assert one.attrs["checkpoint"].endswith("(random weights, seed 1)")
-    np.testing.assert_array_equal(one["score"], again["score"])
-    assert not np.array_equal(one["score"], other["score"], equal_nan=True)
 
 
 def test_scores_stand_beside_their_references_and_lengths(texts_file, tmp_path, bundled):
@@ -495,11 +448,6 @@ def test_a_file_that_is_no_parquet_gets_one_sentence(content, message, tmp_path,
     assert message in one_sentence(capsys)
 
 
-def test_a_folder_in_place_of_scores_gets_one_sentence(tmp_path, capsys):
-    assert main(["roles", str(tmp_path), "--output", str(tmp_path / "r.csv")]) == 2
-    one_sentence(capsys)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -548,34 +496,12 @@ def run(*arguments):
     )  # fmt: skip
 
 
-def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
-    output = tmp_path / "scores.parquet"
-    done = run("score", "--checkpoint", "bundled", "--texts", texts_file, "--output", output, "--device", "cpu")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    np.testing.assert_allclose(
-        array(pd.read_parquet(output)), by_library(bundled, read_typed(TYPED))[1].scores, rtol=1e-4
-    )
-    done = run("roles", output, "--output", tmp_path / "roles.csv")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("With so few texts (3), a map of roles is mostly noise")
-    assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS == columns_in_help("roles", "Columns:")
-
-
 def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
     done = run("score", "--checkpoint", "bundled", "--texts", tmp_path / "absent.txt", "--output", tmp_path / "s")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert "absent.txt cannot be read" in done.stderr
-
-
-def test_heads_switched_off_change_the_scores_of_later_layers_only(texts_file, tmp_path):
-    (tmp_path / "all").mkdir()
-    (tmp_path / "some").mkdir()
-    before = array(scored(texts_file, tmp_path / "all"))
-    after = array(scored(texts_file, tmp_path / "some", "--off", "1-3, 1-4"))
-    np.testing.assert_array_equal(before[:, :, :2], after[:, :, :2])
-    assert (np.abs(before - after)[:, ROLES.index("local"), 2:] > 1e-4).any()
 
 
 def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, capsys):
@@ -649,17 +575,6 @@ def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, mo
         )
         assert (table.read_bytes(), scores.read_bytes()) == before
     assert not (tmp_path / "a.csv").exists()
-
-
-def test_the_attention_of_an_encoder_decoder_is_chosen(tmp_path, capsys, folders):
-    pairs = tmp_path / "pairs.txt"
-    pairs.write_text("the dog sat. ||| a black cat ran.\nred apples. ||| she eats it.\n", encoding="utf-8")
-    for attention, n_layers in (("encoder", 2), ("decoder", 3), ("cross", 3)):
-        (tmp_path / attention).mkdir()
-        table = scored(pairs, tmp_path / attention, "--attention", attention, checkpoint=folders("t5"))
-        assert table["layer"].nunique() == n_layers
-    assert score(pairs, tmp_path / "scores.parquet", "--attention", "cross") == 2
-    assert "bundled has no cross attention. Choose: self." in capsys.readouterr().err
 
 
 # Two checkpoints
@@ -765,16 +680,6 @@ def test_the_sentence_counts_heads_and_names_the_layers_that_hold_most(heads, sa
     assert one_sentence(capsys).startswith(said)
 
 
-def test_equal_checkpoints_differ_nowhere(two_files, tmp_path, capsys):
-    assert compare(two_files[0], two_files[0], tmp_path / "d.csv", "--tau", "1.1") == 0
-    table = pd.read_csv(tmp_path / "d.csv")
-    assert set(table["difference"].dropna()) == {0}
-    assert table[["t", "p", "p_adjusted", "wilcoxon_p", "effect"]].isna().all(axis=None)
-    assert table["holds_a"].any()
-    np.testing.assert_array_equal(table["holds_a"], table["holds_b"])
-    assert one_sentence(capsys).startswith("0 of 6 heads changed a coarse role at tau 1.1; 0 of ")
-
-
 @pytest.mark.parametrize(
     ("dtypes", "n_different"),
     [(("float32", "float32"), 120), (("float32", "bfloat16"), 0), (("float16", "float32"), 0), ((), 120)],
@@ -811,22 +716,6 @@ def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):
         np.testing.assert_allclose(table[name], getattr(expected, name).ravel(), rtol=1e-10)
 
 
-def test_roles_may_stand_in_another_order(two_files, tmp_path):
-    table = pd.read_parquet(two_files[1])
-    turned = pd.concat([table[table["role"] == role] for role in reversed(ROLES)])
-    turned.to_parquet(tmp_path / "b")
-    for name, other in (("one.csv", two_files[1]), ("two.csv", tmp_path / "b")):
-        assert compare(two_files[0], other, tmp_path / name) == 0
-    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
-
-
-@pytest.mark.parametrize("command", ["roles", "compare"])
-def test_tests_are_not_written_under_the_name_of_another_format(command, two_files, tmp_path, capsys):
-    files = [str(path) for path in two_files[: 1 if command == "roles" else 2]]
-    assert main([command, *files, "--output", str(tmp_path / "tests.parquet")]) == 2
-    assert "Choose a name that ends in .csv." in one_sentence(capsys)
-
-
 @pytest.mark.parametrize("option", ["--output", "--pairs"])
 def test_controls_are_not_written_under_the_name_of_another_format(option, texts_file, tmp_path, capsys):
     command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
@@ -860,13 +749,6 @@ def test_files_that_cannot_be_compared_get_one_sentence(b, more, message, tmp_pa
     assert compare(a, planted(tmp_path / "b", b, **more), tmp_path / "d.csv") == 2
     assert one_sentence(capsys).startswith(message)
     assert not (tmp_path / "d.csv").exists()
-
-
-def test_other_texts_of_as_many_lines_are_refused(checkpoints, two_files, tmp_path, capsys):
-    (tmp_path / "t.txt").write_text("\n".join(f"a dog ran {n}." for n in range(8)))
-    scored(tmp_path / "t.txt", tmp_path, checkpoint=checkpoints[1])
-    assert compare(two_files[0], tmp_path / "scores.parquet", tmp_path / "d.csv") == 2
-    assert one_sentence(capsys).startswith("The two files hold scores of other texts (")
 
 
 @pytest.mark.parametrize(

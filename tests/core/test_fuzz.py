@@ -52,7 +52,7 @@ from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
 from attention_sieve.dashboard.components.arcs.look import NAMES, read_look
 
-N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "100"))
+N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "25"))
 IS_ALWAYS_THE_SAME = "ATTENTION_SIEVE_FUZZ" not in os.environ
 MOST_SECONDS = 5
 """Of the processor, for one input."""

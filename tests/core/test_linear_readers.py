@@ -15,7 +15,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import decoded, read_file
 
 MARK = b"\xef\xbb\xbf"
-TURNS = 5
+TURNS = 3
 MOST = 9
 """Times the time of the shorter input."""
 NOISE = 0.05

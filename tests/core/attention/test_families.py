@@ -175,14 +175,18 @@ def exact(family, padding):
     return "float32" if no_float64 else "float64"
 
 
+ROUNDED = ("bert", "deberta-v2", "gpt2", "llama", "gpt_oss", "t5", "bloom")
+"""One family of each way that attention takes through the code; number formats differ in rounding only."""
+
+
 def cases(families, left_out=()):
-    """Every padding in the widest number format, and the others on one padding: they differ in rounding only."""
+    """Every padding in the widest number format, and the others on one padding of some families."""
     return [
         pytest.param(family, dtype, padding, id=f"{family}-{dtype}-{padding}")
         for family in families
         for dtype in TOLERANCE
         for padding in BATCHES
-        if dtype == exact(family, padding) or (padding == "right" and dtype != "float64")
+        if dtype == exact(family, padding) or (padding == "right" and dtype != "float64" and family in ROUNDED)
         if family not in left_out
     ]
 

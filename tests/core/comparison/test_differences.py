@@ -166,15 +166,6 @@ def test_scores_are_not_edited_and_float32_is_subtracted_in_float64():
 # Invariants
 
 
-@given(SOME_SCORES, SOME_SCORES, st.permutations(range(5)))
-@settings(deadline=None, max_examples=40)
-def test_the_order_of_the_texts_changes_nothing(a, b, order):
-    one, other = (paired_tests(*sides, NAMES) for sides in ((a, b), (a[order], b[order])))
-    for name in ("texts", *NUMBERS):
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(one.differs, other.differs)
-
-
 @given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
 @settings(deadline=None, max_examples=40)
 def test_exchanging_the_checkpoints_turns_every_sign_and_no_p_value(a, b, correction):
@@ -278,20 +269,6 @@ def test_two_halves_of_a_corpus_under_one_checkpoint_differ_in_alpha_of_the_head
 
 
 WORDS = "the black cat quickly chased two birds a dog ran where it sat she does eat red apples".split()  # noqa: SIM905
-
-
-def of_checkpoint(checkpoint, n_texts=40):
-    """Scores [text role layer head] of texts of chance words."""
-    generator = np.random.default_rng(6)
-    typed = (" ".join(generator.choice(WORDS, generator.integers(4, 12))) for _ in range(n_texts))
-    measured = measured_of(checkpoint, pass_texts(checkpoint, [Text((text,)) for text in typed]))
-    return role_scores(measured, ScoreSettings()).scores
-
-
-def test_a_checkpoint_that_is_loaded_here_differs_from_itself_in_alpha_of_the_heads(loaded):
-    scores = of_checkpoint(loaded("bert"))
-    shares = list(shuffled_labels(scores, ROLES, 300, seed=7))
-    assert abs(np.mean(shares) - 0.05) < 4 * np.std(shares) / len(shares) ** 0.5
 
 
 def test_a_checkpoint_does_not_differ_from_itself_in_other_batches(loaded):

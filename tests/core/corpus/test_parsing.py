@@ -112,11 +112,6 @@ def test_trees_of_treebanks_stay_and_texts_keep_what_they_are_from(texts, parsed
     assert bank == next(each.text for each in before if each.text.heads is not None)
 
 
-def test_two_processes_write_the_same_bytes(texts, parsed, tmp_path):
-    parse_corpus(tmp_path, str(texts), None, partial(run_local, n_workers=2), SHARD)
-    assert contents(tmp_path) == contents(parsed)
-
-
 def test_the_same_command_goes_on_and_parses_nothing_twice(texts, parsed, tmp_path):
     def stopped(begin, shards):
         outcomes = HERE(begin, shards)

@@ -42,12 +42,6 @@ def ray():
     ray.shutdown()
 
 
-def outcomes_on_ray(ray, pieces, folder):
-    from attention_sieve.core.engines.on_ray import outcomes_of
-
-    return outcomes_of(ray, partial(begin, folder), pieces, n_workers=2)
-
-
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_every_piece_has_its_outcome(tmp_path, n_workers):
     found = summed(run_local(partial(begin, str(tmp_path)), [3, "bad", 5], n_workers=n_workers))
@@ -77,17 +71,17 @@ def test_a_process_that_cannot_begin_ends_the_run():
         list(run_local(begin_not, [1], n_workers=2))
 
 
-def test_ray_gives_the_same_outcomes(ray, tmp_path):
-    found = summed(outcomes_on_ray(ray, [3, "bad", "once", "always"], str(tmp_path)))
-    assert found[:3] == [(0, 9, "", 1), (1, None, "bad is no number.", 1), (2, "done", "", 2)]
-    assert found[3][1] is None
-    assert found[3][3] == MOST_TRIES
+def test_ray_gives_the_same_outcomes_and_sends_the_package_without_the_pages_and_the_store(ray, tmp_path):
+    from attention_sieve.core.engines.on_ray import outcomes_of
 
-
-def test_the_machines_of_a_cluster_are_sent_the_package_without_the_pages_and_the_store(ray, tmp_path):
-    ((_, (folder, rooms), _, _),) = summed(outcomes_on_ray(ray, ["package"], str(tmp_path)))
+    pieces = ["package", "bad", "once", "always"]
+    package, *found = summed(outcomes_of(ray, partial(begin, str(tmp_path)), pieces, n_workers=2))
+    _, (folder, rooms), _, _ = package
     assert not folder.is_relative_to(ROOT)
     assert rooms == {"core"}
+    assert found[:2] == [(1, None, "bad is no number.", 1), (2, "done", "", 2)]
+    assert found[2][1] is None
+    assert found[2][3] == MOST_TRIES
 
 
 def test_an_address_where_no_ray_is_is_a_sentence():

@@ -88,12 +88,6 @@ def test_a_long_text_that_is_cut_says_how_long_it_was(checkpoint):
     assert np.isfinite(text.measures[USUAL.measures.index("local")]).all()
 
 
-def test_all_texts_too_long_make_no_pass(checkpoint, passes):
-    (text,) = measure(checkpoint, [LONG], too_long="skip")
-    assert text.measures is None
-    assert passes == []
-
-
 def test_a_text_without_tokens_is_named(checkpoint):
     with pytest.raises(TextError, match=r"^Text 2 has a segment without any token of this checkpoint"):
         list(measure(checkpoint, [TEXTS[0], Text(("\u200b",))]))
@@ -130,11 +124,6 @@ def test_looking_at_a_text_gives_what_is_drawn_and_what_measuring_it_gives(check
     (alone,) = measure(checkpoint, [TEXTS[2]])
     np.testing.assert_array_equal(measured.measures, alone.measures)
     assert (measured.position, measured.n_tokens, measured.n_cut) == (0, n_tokens, 0)
-
-
-def test_looking_at_a_text_makes_one_pass(checkpoint, passes):
-    look_at(checkpoint, TEXTS[2])
-    assert passes == [1]
 
 
 def test_looking_at_a_long_text_cuts_it_only_when_told(checkpoint):

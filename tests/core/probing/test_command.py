@@ -131,8 +131,3 @@ def test_words_beyond_a_cut_are_left_out_and_counted(folders, trees, tmp_path, c
             "right-branching": 2 * 37,
         }
         assert "46 words are used for neither training nor testing" in capsys.readouterr().err
-
-
-def test_the_file_has_to_be_a_table(folders, trees, tmp_path, capsys):
-    assert probe(folders("bert"), trees, tmp_path / "probe.xlsx") == 2
-    assert "Choose a name that ends in .parquet, .csv" in capsys.readouterr().err

@@ -88,15 +88,6 @@ def test_a_head_that_attends_from_words_to_their_heads_is_found():
     assert uas(predicted_heads(found.probe, test, NO_VECTORS), test).share > 0.97
 
 
-def test_attention_from_heads_to_their_words_counts_for_w():
-    texts = made_texts(60, planted=(0, 1))
-    turned = [with_attention(text, text.passed.attention.swapaxes(2, 3)) for text in texts]
-    found = trained(turned, ProbeSettings(learning_rate=0.05))
-    w, u = found.probe.weights
-    assert np.unravel_index(w.argmax(), w.shape) == (0, 1)
-    assert w[0, 1] > 2 * np.abs(u).max()
-
-
 def by_kind(rng):
     """Words of row 1 are found by one head, those of row 2 by another."""
     heads = random_heads(rng, int(rng.integers(4, 9)))
@@ -118,7 +109,7 @@ def test_words_say_which_head_to_follow_where_attention_alone_cannot():
     assert u[1, 1, 1] > 3 > 0 > u[1, 1, 0]
     assert not by_words.constant.any()
     assert uas(predicted_heads(by_words, test, table), test).share > 0.97
-    assert trained(texts, replace(settings, bias=True), table).probe.constant.any()
+    assert trained(texts[:10], replace(settings, bias=True, epochs=1), table).probe.constant.any()
 
 
 def test_the_same_seed_gives_the_same_probe_and_another_one_another():
@@ -163,13 +154,6 @@ def test_whoever_stops_has_the_best_so_far():
     assert (course[0].best, course[-1].best) == (0, 1)
     assert course[-1].probe.constant[1, 1, 2] > 0
     assert not course[-1].is_finished
-
-
-def test_several_texts_a_step_learn_the_same():
-    texts = made_texts(60, planted=(1, 2))
-    found = trained(texts, ProbeSettings(texts_per_step=7, learning_rate=0.05))
-    test = made_texts(20, seed=1, planted=(1, 2))
-    assert uas(predicted_heads(found.probe, test, NO_VECTORS), test).share > 0.97
 
 
 def test_words_that_were_not_passed_change_nothing():

@@ -77,30 +77,6 @@ def test_vectors_are_kept_and_read_again(folders, tasks, tmp_path, monkeypatch):
     assert first.read_text() == second.read_text()
 
 
-def test_details_say_what_the_accuracy_stands_beside(folders, tasks, tmp_path):
-    output = tmp_path / "found.csv"
-    assert run("probe-tasks", folders("gpt2"), tasks, output, "--details", "--too-long", "truncate") == 0
-    table = pd.read_csv(output)
-    assert (table["pooling"] == "last").all()
-    np.testing.assert_allclose(table["selectivity"], table["accuracy"] - table["control"])
-    assert (table[table["task"] == "length"]["length"] == 1).all()
-    assert (table["compression"] > 0).all()
-    is_head = table["head"] != LAYER
-    assert (table["p_adjusted"][is_head] >= table["p_majority"][is_head]).all()
-    assert table["p_adjusted"][~is_head].isna().all()
-    assert own_columns(table) == columns_in_help("probe-tasks", "Columns:", "Additional columns with --details")
-
-
-def test_a_regression_is_read_and_reported(folders, tmp_path):
-    data, output = tmp_path / "value.txt", tmp_path / "found.csv"
-    data.write_text(lines(lambda words: f"{len(words) + len(words[0]) / 10:.2f}"))
-    assert run("probe-tasks", folders("bert"), data, output, "--pooling", "mean", "--details") == 0
-    table = pd.read_csv(output)
-    assert "control" not in table
-    assert table["accuracy"].max() > 0.3
-    assert table["majority"].isna().all()
-
-
 def test_pairs_of_a_labelled_table(folders, tmp_path):
     rng = np.random.default_rng(0)
     rows = [(f"{rng.choice(NOUNS)} {i}", f"{rng.choice(NOUNS)} {i + 500}", i % 2) for i in range(90)]
@@ -123,14 +99,6 @@ def test_heads_together_step_by_step(folders, tasks, tmp_path, capsys):
     printed = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("length: last layer"))
     assert f"best {N_HEADS} heads {row['accuracy']:.3f} (gain {row['gain']:+.1f}%" in printed
     assert printed.endswith(f"; {row['enough']} {'is' if row['enough'] == 1 else 'are'} enough")
-
-
-def test_random_weights_take_the_checkpoints_place(folders, tasks, tmp_path):
-    data = tasks / "noun.txt"
-    for name, more in (("own", ()), ("random", ("--random-weights", "3"))):
-        assert run("probe-tasks", folders("bert"), data, tmp_path / f"{name}.csv", *more) == 0
-    own, random = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("own", "random"))
-    assert (own["accuracy"] != random["accuracy"]).any()
 
 
 def test_texts_that_are_too_long_are_left_out_with_their_labels(folders, tasks, tmp_path, capsys):
@@ -156,29 +124,3 @@ def test_a_task_that_cannot_be_probed_is_a_sentence(content, said, folders, tmp_
     data.write_text(content)
     assert run("probe-tasks", folders("bert"), data, tmp_path / "found.csv") == 2
     assert said in capsys.readouterr().err
-
-
-def test_first_tokens_of_a_decoder_are_refused(folders, tasks, tmp_path, capsys):
-    more = ("--pooling", "cls", "--too-long", "truncate")
-    assert run("probe-tasks", folders("gpt2"), tasks, tmp_path / "found.csv", *more) == 2
-    assert "does not add [CLS] to a text" in capsys.readouterr().err
-
-
-def test_the_reader_decides_whether_numbers_are_classes(folders, tmp_path):
-    data, output = tmp_path / "stars.txt", tmp_path / "found.csv"
-    data.write_text(lines(lambda words: len(words)))
-    for option in ("--classes", "--regression"):
-        assert run("probe-tasks", folders("bert"), data, output, "--details", "--pooling=mean", option) == 0
-        # A regression has no control task.
-        assert ("control" in pd.read_csv(output, comment="#").columns) is (option == "--classes")
-    data.write_text(lines(lambda words: words[0]))
-    assert run("probe-tasks", folders("bert"), data, output, "--regression") == 2
-
-
-@pytest.mark.parametrize("name", ["probe-tasks", "reconstruct"])
-def test_a_file_with_two_parts_is_probed_by_cross_validation(name, folders, tmp_path, capsys):
-    data, output = tmp_path / "length.txt", tmp_path / "found.csv"
-    data.write_text(lines(lambda words: "long" if len(words) > 5 else "short", {"tr": 60, "te": 30}))
-    assert run(name, folders("bert"), data, output, "--pooling=mean") == 0
-    assert set(pd.read_csv(output, comment="#")["n_validation"]) == {0}
-    assert "by cross-validation on the training part" in capsys.readouterr().err

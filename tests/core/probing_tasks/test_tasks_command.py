@@ -40,13 +40,6 @@ def test_a_folder_of_tasks_is_written_and_read_again(trees, tmp_path, capsys):
     assert printed[-1] == f"3 tasks were written to {tmp_path / 'new' / 'tasks'}; tasks.json describes them."
 
 
-def test_the_same_texts_and_seed_write_the_same_bytes(trees, tmp_path):
-    for name, seed in (("a", "0"), ("b", "0"), ("c", "1")):
-        assert make(tmp_path / name, trees, more=("--seed", seed)) == 0
-    a, b, c = ((tmp_path / name / "bigram_shift.txt").read_bytes() for name in "abc")
-    assert a == b != c
-
-
 def test_other_texts_are_parsed_and_the_parser_is_named(tmp_path):
     nouns, verbs = ("dog", "cat", "bird", "child"), ("saw", "found", "sees", "finds")
     texts = [f"The {noun} {verb} a red house number {row}." for row in range(25) for noun in nouns for verb in verbs]

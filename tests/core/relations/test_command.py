@@ -166,20 +166,6 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, su
     assert without.attrs["texts sha256"] == run("again.parquet", texts="docs.conllu").attrs["texts sha256"]
 
 
-def test_one_document_is_said_to_have_no_test(run, tmp_path, capsys):
-    (tmp_path / "docs.conllu").write_text("# newdoc\n" + DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
-    table = run("one.parquet", texts="docs.conllu")
-    assert "All texts are from one document, so there are no intervals, tests" in capsys.readouterr().err
-    assert {*table["documents"]} == {1}
-    assert table[["low", "high", "p", "held_out", "design_effect"]].isna().all().all()
-
-
-def test_an_encoder_is_measured_by_the_relations_of_the_file(run):
-    table = run("gold.parquet", "--attention", "encoder", texts="gold.json", family="bart")
-    assert table.attrs["relations"] == "from the file"
-    assert table["relation"].drop_duplicates().tolist() == [ALL, "det", "nsubj", "amod"]
-
-
 def test_the_source_says_where_only_some_texts_brought_their_relations(run, tmp_path):
     (tmp_path / "mixed.json").write_text(json.dumps([*GOLD, {"text": "she eats apples"}]), "utf-8")
     assert run("a.parquet", texts="mixed.json").attrs["relations"] == f"{parser_name()}; from the file for 2 texts"
@@ -195,18 +181,6 @@ def test_a_decoder_is_measured_on_what_it_reads(run, tmp_path, loaded):
 ALONE = {"words": ["run"], "heads": [0], "relns": ["root"]}
 
 
-def test_a_sentence_of_one_word_is_a_case_that_no_head_gets_right(run, tmp_path):
-    """Nothing is predicted for its word, which has tokens all the same; words beyond a cut have none."""
-    long = {"words": ["cats", "ran"] * 40, "heads": [2, 0, *[2] * 78], "relns": ["nsubj", "root", *["dep"] * 78]}
-    (tmp_path / "some.json").write_text(json.dumps([*GOLD, ALONE]), "utf-8")
-    (tmp_path / "more.json").write_text(json.dumps([*GOLD, ALONE, long]), "utf-8")
-    of_all = run("a.parquet", "--as-in-code", texts="some.json").query(f"relation == '{ALL}'")
-    assert ({*of_all["cases"]}, {*of_all["left_out"]}) == ({3 + 4 + 1}, {0})
-    cut = run("b.parquet", "--as-in-code", "--too-long", "truncate", texts="more.json").query(f"relation == '{ALL}'")
-    assert (cut["cases"] + cut["left_out"]).unique().tolist() == [3 + 4 + 1 + 80]
-    assert cut["left_out"].iloc[0] > 20
-
-
 def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
     (tmp_path / "alone.json").write_text(json.dumps([ALONE]), "utf-8")
     for options in ((), ("--least-cases", "0")):
@@ -214,13 +188,6 @@ def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
             run("a.csv", *options, texts="alone.json")
     with pytest.raises(AnalysisError, match=r"^No relation has 2 cases in these texts\. Give more texts"):
         run("a.csv", "--least-cases", "2", texts="alone.json")
-
-
-def test_random_weights_are_a_control_of_their_own(run):
-    table, control = run("a.parquet"), run("b.parquet", "--random-weights", "4")
-    assert control.attrs["checkpoint"].endswith("(random weights, seed 4)")
-    assert not np.allclose(table["accuracy"], control["accuracy"])
-    np.testing.assert_array_equal(table["baseline"], control["baseline"])
 
 
 @pytest.mark.parametrize(
@@ -242,12 +209,6 @@ def test_random_weights_are_a_control_of_their_own(run):
 def test_what_cannot_be_measured_is_said(run, options, message):
     with pytest.raises(AnalysisError, match=message):
         run("a.csv", *options)
-
-
-def test_cross_attention_is_refused(run, tmp_path):
-    (tmp_path / "pairs.txt").write_text("who ran ||| a dog", "utf-8")
-    with pytest.raises(AnalysisError, match=r"^Cross-attention is between two texts, but a parse tree is of one\."):
-        run("a.csv", "--attention", "cross", texts="pairs.txt", family="bart")
 
 
 def test_a_broken_tree_is_named_before_a_checkpoint_is_loaded(run, tmp_path):

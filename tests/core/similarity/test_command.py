@@ -70,13 +70,3 @@ def test_what_cannot_be_computed_or_written_is_said_before_the_work(run, tmp_pat
         run(tmp_path / "distances.csv", "--rows", "0")
     with pytest.raises(AnalysisError, match=r"ends in \.parquet, \.csv"):
         run(tmp_path / "distances.npy")
-
-
-def test_the_texts_are_not_overwritten(run, tmp_path, monkeypatch):
-    texts = tmp_path / "texts.csv"
-    texts.write_text("text\nthe cat sat\nit is\n", "utf-8")
-    monkeypatch.chdir(tmp_path)
-    for same in ("texts.csv", tmp_path / "elsewhere" / ".." / "texts.csv"):
-        with pytest.raises(AnalysisError, match=r"texts\.csv is also another file of this command, and would be over"):
-            run(same, "--texts", str(texts))
-    assert texts.read_text("utf-8").startswith("text\nthe cat")

@@ -369,8 +369,3 @@ def test_the_same_treebank_as_conllu_and_as_json_is_the_same(shared):
         read_file(*unpacked(folder / name)) for name in ("en_ewt-ud-dev.conllu.gz", "ewt_dev.clark_ud.jsonl.gz")
     )
     assert without_documents(of_conllu) == of_json
-
-
-def test_a_treebank_with_too_many_sentences_is_refused_with_their_number(shared):
-    with pytest.raises(TextError, match=r"There are 12,544 texts and at most 5,000"):
-        read_file(*unpacked(shared / "data" / "ud_ewt" / "en_ewt-ud-train_full.conllu.gz"))

@@ -443,9 +443,3 @@ def test_every_row_of_a_glue_file_is_one_text(path, n_texts, n_segments):
     assert len(texts) == n_texts
     assert {len(text.segments) for text in texts} == {n_segments}
     assert read_typed(write_typed(texts)) == texts
-
-
-@with_shared
-def test_a_glue_file_with_too_many_texts_is_refused_with_their_number():
-    with pytest.raises(TextError, match=r"There are 8,999 texts and at most 5,000"):
-        read_file("train.tsv", gzip.decompress((GLUE / "QNLI" / "train.tsv.gz").read_bytes()))

@@ -96,15 +96,6 @@ def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
     assert controls.inference().n_passed == before + 1
 
 
-def test_choosing_a_head_sends_the_grid_no_second_time(app):
-    at = app()
-    before = sent(at, "Heads of")
-    at.session_state["inspect grid"] = {"chosen": [[3, 7], [2, 5]]}
-    at.run()
-    assert sent(at, "Heads of") == before
-    assert sent(at, "Attention of")["label"] == "Attention of L3 H7, L2 H5 in bundled"
-
-
 def test_heads_that_a_smaller_checkpoint_lacks_are_dropped(app, tmp_path, monkeypatch):
     small = save("bert", tmp_path / "small")
     # AppTest knows no options that a reader types.

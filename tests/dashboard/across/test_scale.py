@@ -78,7 +78,7 @@ def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_libr
     assert written(at, "Too short") == []
 
 
-@pytest.mark.parametrize("tab", ["Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps"])
+@pytest.mark.parametrize("tab", ["p-values", "Score distributions"])
 def test_every_tab_of_roles_takes_shares(app, tab):
     at = app("roles", scale=SHARE, details=tab, corpus="sample pairs")
     assert not at.exception
@@ -125,12 +125,6 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
     at = app(scale=SHARE, text=typed, head="3-1", **{TABS: similar_wording.OPEN})
     (alike,) = (each for each in at.markdown if each.value.startswith("With similar shares above chance: "))
     assert alike.help.startswith("By the mean shares above chance of all roles.")
-
-
-def test_under_the_share_heads_that_are_off_are_compared_on_that_scale(app):
-    at = app(scale=SHARE, off="0-2,1-4")
-    assert not at.exception
-    assert written(at, "(share above chance of more than 0.5)")
 
 
 @pytest.mark.parametrize(("scale", "weight"), [("score", {"block entropy": "yes"}), ("share", {})])

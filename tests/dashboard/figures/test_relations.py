@@ -118,10 +118,6 @@ def test_names_of_relations_stay_text(name):
     assert "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}" in drawn
 
 
-def test_a_changed_table_moves_the_data_and_not_the_spec():
-    assert relation_bars(some_rows(held_out=[0.1, 0.2, 0.3]), HALVES).spec is FIGURES["bars"].spec
-
-
 def test_sentences_end_where_no_arc_leads_across():
     assert sentences(FIRST.heads) == [(0, 7)]
     two = np.array([1, ROOT, 1, 5, 5, ROOT])

@@ -78,12 +78,6 @@ def test_they_stand_in_the_legend_and_the_venn_diagram(app):
     assert sum(row["heads"] for row in venn["rows"]) == venn["heads"]
 
 
-def test_they_stand_in_the_table(app):
-    at = added(app("roles", corpus_text=TEXTS, details="Table"), *FURTHER_ROLES)
-    (table,) = (each.value for each in at.dataframe if "p_adjusted" in each.value or "evidence" in each.value)
-    assert list(table["role"].unique()) == [*ROLES, *FURTHER_ROLES]
-
-
 def test_on_inspect_they_are_scored_for_the_text_and_laid_over_its_arcs(app):
     at = added(app("inspect", corpus_text=TEXTS, text="The dog saw the dog."), *FURTHER_ROLES)
     grid = sent(at, "Heads of bundled")

@@ -167,23 +167,17 @@ def test_the_greedy_order_sees_what_single_ablations_cannot():
     assert whole_greedy_order(pruning, lambda *_: None) is None
 
 
-@pytest.mark.parametrize("engine", ["local", "ray"])
-def test_curves_drawn_by_several_processes_are_the_same(tmp_path, loaded, engine):
+def test_curves_drawn_by_several_processes_are_the_same_and_drawn_once(tmp_path, loaded, monkeypatch):
+    checkpoint = loaded("bert", "float64")
     (tmp_path / "texts.txt").write_text("the cat ran\nwho sat on the mat\na dog\nshe eats red apples")
-    here = curves_of(tmp_path, loaded("bert", "float64"))
-    options = ("--engine", engine, "--workers", "2", "--rows", str(tmp_path / "rows"))
-    pd.testing.assert_frame_equal(curves_of(tmp_path, loaded("bert", "float64"), *options), here)
+    here = curves_of(tmp_path, checkpoint)
+    rows = ("--rows", str(tmp_path / "rows"))
+    pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows, "--workers", "2"), here)
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
+    pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows), here)
     n_curves = here[["order", "draw"]].drop_duplicates().shape[0]
     assert len(list((tmp_path / "rows").iterdir())) == n_curves
     assert len(pd.read_parquet(tmp_path / "rows")) == len(here)
-
-
-def test_a_curve_that_was_drawn_is_not_drawn_again(tmp_path, loaded, monkeypatch):
-    (tmp_path / "texts.txt").write_text("the cat ran\nwho sat on the mat\na dog\nshe eats red apples")
-    rows = ("--rows", str(tmp_path / "rows"))
-    first = curves_of(tmp_path, loaded("bert", "float64"), *rows)
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
-    pd.testing.assert_frame_equal(curves_of(tmp_path, loaded("bert", "float64"), *rows), first)
 
 
 def curves_of(folder, checkpoint, *more):

@@ -1,8 +1,6 @@
 """A checkpoint without some heads, asked what any other is asked: holes where the heads were, and for those left what
 gates give."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +17,6 @@ from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.finetune import finetune
 from attention_sieve.core.finetuning.journal import open_run, plan_of
 from attention_sieve.core.finetuning.settings import TrainingSettings
-from attention_sieve.core.importance.effects import kept_alone
-from attention_sieve.core.importance.metrics import TextOutcomes, label_score
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.verdicts import LEAST_UNITS
 from attention_sieve.core.passes.prepare import prepare
@@ -66,7 +62,6 @@ def texts(tmp_path_factory):
 
 ENOUGH = "\n".join(SENTENCES * (LEAST_UNITS // len(SENTENCES)))
 """As many texts as a test of changes needs."""
-MENTIONS = {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]}
 
 
 @pytest.mark.parametrize(
@@ -75,20 +70,14 @@ MENTIONS = {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]}
         (("score",), ("score",)),
         (("surface",), ("mean",)),
         (("parse-heads", "--least-cases", "1"), ("accuracy", "low", "high")),
-        (("coreference",), ("accuracy",)),
-        (("word-links", "--relation", "dobj"), ("share",)),
         (("distances",), ("divergence", "relative_a_b")),
         (("ablate", "--correction", "none"), ("without", "delta", "low", "high", "p")),
-        (("ablate", "--replace", "mean"), ("delta",)),
     ],
     ids=lambda value: value[0],
 )
 def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
     command, columns, pruned, folders, texts, tmp_path
 ):
-    if command == ("coreference",):
-        texts = tmp_path / "mentions.jsonl"
-        texts.write_text(json.dumps(MENTIONS) + "\n")
     if command[0] == "ablate":
         texts = tmp_path / "enough.txt"
         texts.write_text(ENOUGH)
@@ -128,18 +117,6 @@ def test_every_measure_of_importance_leaves_out_heads_that_were_removed(pruned, 
     left = table[~is_gone].pivot(index=["layer", "head"], columns="measure", values="value")
     for of_all in compared[compared["layer"].isna()].itertuples():
         assert of_all.spearman == pytest.approx(spearmanr(left[of_all.measure], left["ablation"])[0], abs=1e-12)
-
-
-def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
-    logits = np.random.default_rng(0).normal(size=(6, 2, 3, 2))
-    logits[:, 0, 1] = logits[:, 1, 2] = np.nan
-    classes = np.array([0, 1, 1, 0, 1, 0], float)
-    for name in ("accuracy", "matthews", "f1", "loss"):
-        assert np.argwhere(np.isnan(label_score(name, classes, 2).of(logits))).tolist() == list(map(list, GONE))
-    outcomes = [TextOutcomes(full=of_text[0, 0], without=of_text) for of_text in logits]
-    kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6)
-    assert not {(layer, int(head)) for layer, head in enumerate(kept.head[0])} & set(GONE)
-    assert np.isfinite(kept.delta).all()
 
 
 @pytest.mark.parametrize("replace", ["zero", "mean"])

@@ -21,8 +21,7 @@ from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.text import Text
 
-SEPARATE = ("bert", "roberta", "distilbert", "electra", "t5", "bart")
-FAMILIES = (*SEPARATE, "gpt2", "llama", "qwen3", "mistral")
+FAMILIES = ("bert", "distilbert", "t5", "bart", "gpt2", "llama")
 EMPTY_LAYER = ((0, 1), (1, 0), (1, 1), (1, 2), (1, 3))
 """One head of layer 0, and all heads of layer 1."""
 TEXTS = (Text(("The two dogs ran.", "A black cat sat.")), Text(("She eats red apples.", "Who sat on the mat?")))
@@ -229,19 +228,10 @@ def test_a_broken_list_of_removed_heads_is_refused_with_a_sentence(content, says
         opened(changed)
 
 
-@pytest.mark.parametrize(
-    ("heads", "says"),
-    [
-        ([[layer, 0] for layer in range(150_000)], "names L2 H0, and the self attention has 2 layers x 3 heads"),
-        ([[layer, 0] for layer in (*range(150_000), 149_999)], "names L149999 H0 twice"),
-        ([[0, 1]] * 190_000, "names L0 H1 190,000 times"),
-    ],
-    ids=["of another model", "the last one twice", "one head"],
-)
-def test_a_long_list_of_removed_heads_is_refused_before_the_model_is_built(heads, says, folders, tmp_path):
-    changed = described(folders("bert"), tmp_path, format=1, removed={"self": heads})
+def test_a_long_list_of_removed_heads_is_refused_before_the_model_is_built(folders, tmp_path):
+    changed = described(folders("bert"), tmp_path, format=1, removed={"self": [[0, 1]] * 190_000})
     began = time.process_time()
-    with pytest.raises(CheckpointError, match=says):
+    with pytest.raises(CheckpointError, match="names L0 H1 190,000 times"):
         files_of(changed)
     assert time.process_time() - began < 5
 

@@ -27,7 +27,7 @@ from attention_sieve.core.probing_tasks.trials.command import read_trials, stage
 from attention_sieve.core.probing_tasks.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
 from attention_sieve.core.probing_tasks.trials.result import STAGES, read_result
 from attention_sieve.core.probing_tasks.trials.run import DOING, Trials, run_table, steps_of
-from attention_sieve.core.probing_tasks.trials.trial import Trial, n_texts_of, name_of, trial_of, values_of
+from attention_sieve.core.probing_tasks.trials.trial import Trial, name_of, trial_of, values_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -138,15 +138,6 @@ def test_a_damaged_row_is_computed_anew(trial, trials, rows):
     assert read_result(path) is not None
 
 
-def test_a_regression_has_no_controls(folders, tmp_path, trials):
-    data = write_task(tmp_path, "value", lambda words: f"{len(words) / 3:.3f}")
-    trial = Trial(checkpoint=str(folders("bert")), data=str(data), is_regression=True)
-    result, _ = trials.run(trial)
-    assert result.stages == STAGES
-    assert (result.selectivity, result.bits, result.classes) == (None, None, ())
-    assert read_result(only_file(tmp_path / "rows")).report.is_regression
-
-
 def test_one_trial_that_cannot_be_run_does_not_end_the_others(trial, trials, tmp_path):
     lost = replace(trial, data=str(tmp_path / "lost.txt"))
     reporter = Reporter(tmp_path / "journal", 4)
@@ -222,12 +213,6 @@ def test_the_time_left_is_estimated_by_texts(tmp_path):
     assert reporter.progress.seconds_left == 0
 
 
-def test_texts_are_counted_once_for_all_trials_of_a_task_and_a_lost_one_has_none(trial, tmp_path):
-    lost = replace(trial, data=str(tmp_path / "lost.txt"))
-    n_rows = len(trial.task().examples)
-    assert n_texts_of([trial, lost, replace(trial, seed=1, pooling="last")]) == [n_rows, 0, n_rows]
-
-
 def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
     Reporter(tmp_path, 3)
     written = json.loads((tmp_path / PROGRESS).read_text())
@@ -260,13 +245,12 @@ def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_
     assert read_result(only_file(rows)).trial == trial
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(n_workers, trial, tmp_path):
+def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path):
     table, journal = tmp_path / "trials.csv", tmp_path / "journal"
     lines = [f"{trial.checkpoint},{trial.data},{seed}" for seed in range(40)]
     table.write_text("\n".join(["checkpoint,data,seed", *lines]))
     arguments = ["trials", "--table", table, "--output", tmp_path / "rows", "--stages", "heads", "--device", "cpu"]
-    arguments += ["--journal", journal, "--workers", n_workers]
+    arguments += ["--journal", journal, "--workers", 2]
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import attention_sieve.__main__ as main; sys.exit(main._entry())"
@@ -283,37 +267,6 @@ def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(n_workers, trial,
     assert said == f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
     assert progress.state == "stopped"
     assert 0 < progress.done <= len(list((tmp_path / "rows").glob("*.parquet"))) < 40
-
-
-def test_the_command_says_which_trials_could_not_be_run(trial, tmp_path, rows, capsys):
-    table = tmp_path / "trials.jsonl"
-    lines = [{"checkpoint": trial.checkpoint, "data": data} for data in (trial.data, str(tmp_path / "lost.txt"))]
-    table.write_text("\n".join(map(json.dumps, lines)))
-    assert main(["trials", "--table", str(table), "--output", str(rows), "--stages", "heads"]) == 2
-    said = capsys.readouterr()
-    assert "length, " in said.out
-    assert "lost.txt cannot be read" in said.err
-
-
-def test_trials_on_ray_write_the_same_rows_and_say_which_failed(trial, tmp_path, rows, capsys):
-    table = tmp_path / "trials.jsonl"
-    lines = [{"checkpoint": trial.checkpoint, "data": trial.data, "pooling": "mean", "seed": seed} for seed in (0, 1)]
-    lines.append({"checkpoint": trial.checkpoint, "data": str(tmp_path / "lost.txt")})
-    table.write_text("\n".join(map(json.dumps, lines)))
-    command = ["trials", "--table", str(table), "--stages", "heads", "--journal", str(tmp_path / "journal")]
-    assert main([*command, "--output", str(rows), "--engine", "ray", "--workers", "2"]) == 2
-    said = capsys.readouterr()
-    assert said.out.count("length, ") == 2
-    assert "lost.txt cannot be read" in said.err
-    progress = read_trials_progress(tmp_path / "journal")
-    assert (progress.state, progress.done, len(progress.failed)) == ("finished", 3, 1)
-    assert main([*command, "--output", str(tmp_path / "here")]) == 2
-    names = sorted(path.name for path in rows.iterdir())
-    assert names == sorted(path.name for path in (tmp_path / "here").iterdir())
-    for name in names:
-        one, other = (read_result(folder / name) for folder in (rows, tmp_path / "here"))
-        np.testing.assert_allclose(one.report.accuracy, other.report.accuracy)
-    assert len(pd.read_parquet(rows)) == 2
 
 
 def test_values_of_a_trial_are_a_trial_again(trial):

@@ -7,9 +7,7 @@ import pytest
 from reading import said, sent
 from scipy.stats import pearsonr, spearmanr
 
-from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.importance.agreement import Agreement
-from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.two_sets import Correlation, TwoSets
 from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -136,20 +134,6 @@ def test_a_file_is_awaited(opened, small):
     assert [each.value for each in at.info if "second set" in each.value] == [two_sets.WAIT]
 
 
-def test_a_file_is_the_second_set_and_gives_what_its_texts_give_alone(opened, small):
-    few = {"checkpoint": small("bert", max_position_embeddings=400)}
-    texts = "A dog ran.\nThe bird sang.\nShe eats apples."
-    alone = values_of(opened("Each head", corpus_text=texts, **few))
-    at = opened(two_sets.TAB, corpus_text="A cat sat.\nTwo birds.\nA dog ran.", **few)
-    at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
-    at.file_uploader(key="second texts").upload("more.txt", texts.encode())
-    at.run()
-    assert said(at) == []
-    rows = table(at, "second_change").sort_values(["layer", "head"])
-    np.testing.assert_allclose(rows["second"], alone, rtol=1e-4)
-    assert told(at, "Pearson's").startswith("6 heads, 2 texts against 3 texts: "), "one text is in both"
-
-
 def test_a_second_table_is_read_with_the_columns_of_the_first(opened, small):
     folder = small("bert", "SequenceClassification", id2label={0: "no", 1: "yes"}, max_position_embeddings=400)
     first = "sentence,label\nthe cat sat,no\na dog ran,yes\ntwo birds,yes\na cat,no"
@@ -168,15 +152,6 @@ def test_a_second_table_is_read_with_the_columns_of_the_first(opened, small):
     at.run()
     assert len(said(at)) == 1
     assert "perhaps" in said(at)[0]
-
-
-def test_a_removed_head_is_in_none_of_the_views(opened, small, tmp_path):
-    remove(find_checkpoint(small("bert")), [(0, 1)], tmp_path / "pruned")
-    pruned = str(tmp_path / "pruned")
-    assert "Over 5 heads" in told(opened(agreement.TAB, checkpoint=pruned), "comes closest")
-    assert (table(opened(by_role.TAB, checkpoint=pruned), "superiority").eval("n_holding + n_others") == 5).all()
-    at = opened(two_sets.TAB, checkpoint=pruned)
-    assert told(at, "Pearson's").startswith("5 heads, 3 texts against ")
 
 
 def compared(measure, value, low, high):

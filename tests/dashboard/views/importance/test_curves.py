@@ -121,19 +121,6 @@ def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
     assert "at least 2 texts" in said(opened(corpus_text="A cat sat."))[0]
 
 
-def test_the_greedy_order_is_drawn_when_it_is_asked_for_and_heads_can_be_removed_by_it(opened, store):
-    at = begin(opened(greedy="true"))
-    assert "greedy" in orders_of(at)
-    passed = controls.inference().n_passed
-    at = opened(greedy="true", order="greedy")
-    at.text_input(key=NAME).set_value("greedily")
-    at.selectbox(key="how many to remove").set_value("4 of 6 (67%)")
-    button(at, wording.MAKE).click().run()
-    assert said(at) == []
-    assert len(find_checkpoint("greedily").removed_of("self")) == 4
-    assert controls.inference().n_passed == passed, "the order on all texts is kept, too"
-
-
 def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, small, store):
     at = opened()
     begin(at) if orders_of(at) is None else None
@@ -178,19 +165,3 @@ def test_a_bad_name_gets_a_sentence(opened):
     button(at, wording.MAKE).click().run()
     assert len(said(at)) == 1
     assert not at.success
-
-
-def test_a_checkpoint_that_would_only_grow_is_refused_with_numbers_and_saved_once_asked_for(opened, small, store):
-    """Heads 0 to 2 share keys: without one of them, the others need copies of their own."""
-    shared = small("llama", "CausalLM", num_attention_heads=6, num_key_value_heads=2, hidden_size=24)
-    at = opened(checkpoint=shared, **{"heads to remove": wording.CHOSEN, "head": "0-1"})
-    begin(at) if orders_of(at) is None else None
-    at.text_input(key=NAME).set_value("larger")
-    button(at, wording.MAKE).click().run()
-    assert not at.exception
-    assert "weights instead of" in said(at)[0]
-    assert "larger" not in at.selectbox(key="checkpoint").options
-    button(at, wording.MAY_GROW).click().run()
-    assert said(at) == []
-    assert "larger" in at.selectbox(key="checkpoint").options
-    assert any("% more)" in each.value.replace("\\", "") for each in at.success)

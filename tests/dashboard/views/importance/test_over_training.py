@@ -12,7 +12,6 @@ from attention_sieve.core.importance.cheap import KINDS
 from attention_sieve.core.importance.pruning.over_steps import step_curves_table
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.plain import WORD_JOINER
-from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import over_training, wording
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
@@ -131,29 +130,6 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
     again = opened(**{"interval at": "1 of 6 (17%)", "allowed loss": "5%"})
     assert "can go in the order of gradient per token" in shown(again)
     assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
-
-
-def test_the_score_of_labelled_texts_is_drawn_twice_and_step_0_is_left_out(opened, run, figures):
-    at = begin(upload(opened(metric=page_wording.LABELS)))
-    assert not at.exception
-    assert said(at) == []
-    curves, name = figures[-1]
-    assert name == "relative_score"
-    assert "Without step 0, the checkpoint before fine-tuning: " in shown(at)
-    assert "do not have the same classes" in shown(at)
-    more = ("--metric=labels", "--label-column=label", "--text-columns=sentence")
-    by_command, by_page = command(run, run.parents[1] / "animals.csv", *more), step_curves_table(curves, 6)
-    for name in ("step", "removed", "score", "low", "high", "relative", "relative_low"):
-        np.testing.assert_allclose(by_page[name], by_command[name], atol=1e-12, err_msg=name)
-
-
-@pytest.mark.parametrize(("order", "link"), [("ablation", {"replaced by": page_wording.MEAN}), ("random", {})])
-def test_orders_by_ablation_and_at_random_are_drawn_too(opened, figures, order, link):
-    at = begin(opened(**{"order over training": order} | link))
-    assert not at.exception
-    assert said(at) == []
-    assert [each.curve.order for each in figures[-1][0]] == [order] * 3
-    assert f"can go in the order of {order}." in shown(at)
 
 
 @pytest.fixture

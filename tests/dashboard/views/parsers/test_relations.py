@@ -2,13 +2,11 @@
 
 import base64
 import re
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
-from reading import button, data_of, said, sent
+from reading import button, data_of, sent
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_sieve.core.relations.observer
@@ -16,7 +14,7 @@ from attention_sieve.cache.trees import PARSED_PER_REPORT
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.relations.accuracy import ALL, relation_accuracies
+from attention_sieve.core.relations.accuracy import ALL
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.offsets import Baseline
 from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
@@ -120,26 +118,6 @@ def test_the_table_shows_what_core_computes(parsing, checkpoint):
     assert any(re.match(r"Relations: from \*\*spaCy\*\*.*4 texts\.", each.value) for each in at.caption)
 
 
-def test_settings_change_what_is_computed(parsing, checkpoint):
-    files = find_checkpoint(checkpoint)
-    at = parsing(**{"from word": shared_wording.FROM_FIRST})
-    by_first = computed(files, from_word="first")
-    assert_shows(table(at), by_first)
-    usual = computed(files)
-    assert any((a.accuracy != b.accuracy).any() for a, b in zip(usual, by_first)), "some word has several pieces"
-
-
-def test_possessors_are_read_at_their_clitic_where_that_is_asked_for(parsing, checkpoint):
-    texts = "The cat's mat sat.\nThe dog's house is red."
-    at = parsing(corpus_text=texts, poss="true")
-    given = [Text((line,)) for line in texts.split("\n")]
-    files = find_checkpoint(checkpoint)
-    at_clitic, usual = (computed(files, given, at_clitic=clitic) for clitic in (True, False))
-    assert_shows(table(at), at_clitic)
-    offsets = [next(one.baseline.offset for one in each if one.relation == "poss") for each in (at_clitic, usual)]
-    assert offsets == [1, 2]
-
-
 def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, checkpoint):
     texts = "The cat's mat sat.\nThe dog's house, she said, is red."
     given = [Text((line,)) for line in texts.split("\n")]
@@ -226,20 +204,6 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     assert all(f"{n} for {name}" in said for name, n in rule.n_heads.items() if n)
 
 
-def test_one_text_has_no_held_out_share_and_no_nan(parsing):
-    link = {"corpus_text": "The quick brown fox jumps over the lazy dog."}
-    at = parsing(**link)
-    assert not at.exception
-    assert any(each.value.startswith(wording.no_halves("text")) for each in at.markdown)
-    said = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
-    assert "nan" not in said
-    assert "on held-out texts" not in said
-    assert "evaluated on the other half**, both ways" not in said
-    assert not [each for each in at.dataframe if "held_out" in each.value]
-    assert any("accuracy" in each.value for each in at.dataframe)
-    assert wording.no_bars("text") in infos(parsing(**link, **{"relation details": wording.BARS}))
-
-
 def test_rows_without_a_held_out_share_are_explained(parsing):
     at = parsing()
     assert table(at)["held_out"].isna().any()
@@ -247,19 +211,6 @@ def test_rows_without_a_held_out_share_are_explained(parsing):
     bars = bars_of(parsing(**{"relation details": wording.BARS}))
     assert "nan" not in bars
     assert "needs 2 texts against" in bars
-
-
-def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monkeypatch):
-    def as_good_as_offsets(*given, **more):
-        found = relation_accuracies(*given, **more)
-        return [replace(one, best_accuracy=min(one.best_accuracy, one.baseline.share)) for one in found]
-
-    monkeypatch.setattr("attention_sieve.core.relations.finding.relation_accuracies", as_good_as_offsets)
-    at = parsing(alpha="0.01")
-    said = " ".join(each.value for each in at.markdown)
-    assert "No head finds a relation in unseen texts more often" in said
-    assert "Best find" not in said
-    assert "| on held-out texts | **0** of" in said
 
 
 def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
@@ -398,22 +349,6 @@ def test_the_arcs_are_those_of_the_chosen_head(parsing, checkpoint):
     assert words_of(drawn(at)).count(CHECK) >= n_right
 
 
-def test_every_guess_of_a_sentence_can_be_drawn_and_roots_have_none_that_is_right(parsing):
-    at = parsing(relation="det", **{"every guess": "true"})
-    svg = drawn(at)
-    dashed = [path for path in svg.iter("{http://www.w3.org/2000/svg}path") if path.get("stroke-dasharray")]
-    assert dashed
-    assert not at.exception
-
-
-def test_words_of_a_text_stay_text(parsing):
-    hostile = "The <img src=x onerror=alert(1)> cat sat on the red mat."
-    at = parsing(corpus_text=f"{hostile}\nThe dog ran.\nA cat sat.", relation="det")
-    assert not at.exception
-    view = next(data_of(view.proto.json) for view in at.get("bidi_component") if '"svg"' in view.proto.json)
-    assert "<img" not in view["svg"]
-
-
 def test_gold_relations_of_a_file_are_used_and_named(parsing, checkpoint):
     at = parsing(corpus="upload a file")
     at.file_uploader(key="upload").upload("gold.conllu", CONLLU.encode())
@@ -480,12 +415,6 @@ def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoi
     assert table(at)["cases"].iloc[0] > computed(find_checkpoint(checkpoint))[0].n_cases
 
 
-def test_only_texts_that_are_too_long_is_an_error_that_asks(parsing):
-    at = parsing(corpus_text="The dog ran and " * 12 + "sat.")
-    assert said(at)
-    assert not at.exception
-
-
 def test_no_relation_with_enough_cases_is_a_sentence(parsing):
     at = parsing(**{"least cases": "200"})
     assert infos(at) == [
@@ -514,11 +443,6 @@ def test_a_decoder_looks_back_only_and_says_so(parsing, small):
     assert not at.exception
     assert wording.LOOKS_BACK in infos(at)
     assert table(at)["cases"].iloc[0] > 0
-
-
-def test_an_encoder_does_not_look_back_only(parsing):
-    assert wording.LOOKS_BACK not in infos(parsing())
-    assert wording.LOOKS_BACK not in infos(parsing(corpus_text="Hello"))
 
 
 @pytest.mark.parametrize(("attention", "side", "shape"), [("encoder", 0, (2, 3)), ("decoder", 1, (3, 4))])
@@ -555,23 +479,9 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     assert neither == (~rule.heads & ~held).sum()
 
 
-def test_under_the_share_the_map_of_heads_by_the_sieve_has_a_place_below_zero(parsing):
-    at = parsing(scale="share above chance", **{"relation details": wording.TWO_RULES})
-    assert not at.exception
-    sieve = sent(at, wording.SIEVE_GRID)
-    assert "mean share above chance" in sieve["title"]
-    assert sieve["ends"]["less"]
-
-
 def test_without_a_relation_of_the_rule_no_head_can_follow_it(parsing):
     at = parsing(corpus_text="Of the cat.\nOn the mat.", **{"relation details": wording.TWO_RULES})
     assert wording.NO_RULE_RELATION in infos(at)
-
-
-def test_distances_are_drawn_where_their_tab_is_open(parsing):
-    at = parsing(**{"relation details": wording.DISTANCES})
-    assert not at.exception
-    assert any("by signed distance in words" in each.value for each in at.markdown)
 
 
 def test_heads_that_are_off_are_named_and_named_again_once_on(parsing):
@@ -598,11 +508,3 @@ def test_cases_are_words_with_the_relation_and_a_head():
     assert is_case(trees, "det", every_word=True).tolist() == [True, False, False, False]
     assert is_case(trees, "punct").tolist() == [False, False, True, False]
     assert is_case(trees, "root").tolist() == [False] * 4
-
-
-def test_the_table_is_a_file_without_columns_of_one_name(parsing):
-    at = parsing()
-    rows = table(at)
-    assert not rows.columns.duplicated().any()
-    assert isinstance(rows, pd.DataFrame)
-    assert {each.label for each in at.get("download_button")} >= {"CSV of relations", "Parquet of relations"}
