@@ -15,19 +15,22 @@ import pytest
 from kept_loads import load_bundled_once
 from small_checkpoints import TOKENIZERS, config, save
 
-# A slow machine is no failure. What these tests have found broke in the first dozen examples; HYPOTHESIS_PROFILE=long
-# tries ten times as many.
+# A slow machine is no failure. Each run tries other examples, 25 of each property; HYPOTHESIS_PROFILE=long tries 250.
 hypothesis.settings.register_profile("usual", deadline=None, max_examples=25)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=250)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
-# Before the first module of core: whatever a module imports that jaxtyping's hook checks is compiled a second time.
-for library in ("torch", "transformers", "scipy.stats", "statsmodels.api", "sklearn.linear_model", "altair"):
-    import_module(library)
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
 # begins again once all tests are collected, and leaves those out.
 gc.disable()
 
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+def pytest_sessionstart(session):
+    """What a module imports that jaxtyping's hook checks is compiled once more: let others have imported it before."""
+    if not all("browser" in argument for argument in session.config.args):
+        for library in ("torch", "transformers", "scipy.stats", "statsmodels.api", "sklearn.linear_model", "altair"):
+            import_module(library)
 
 
 def pytest_collection_finish():

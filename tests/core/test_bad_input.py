@@ -43,12 +43,6 @@ def tokenizers():
     return {kind: TOKENIZERS[kind]() for kind in KINDS}
 
 
-@pytest.fixture
-def folder(folders, tmp_path):
-    """A small BERT that a test may change."""
-    return shutil.copytree(folders("bert"), tmp_path / "bert")
-
-
 def load(folder, dtype="float32"):
     return load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype=dtype)
 

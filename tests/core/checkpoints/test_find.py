@@ -17,12 +17,6 @@ from attention_sieve.core.errors import CheckpointError
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 
-@pytest.fixture
-def folder(folders, tmp_path):
-    """A small BERT that a test may change."""
-    return shutil.copytree(folders("bert"), tmp_path / "bert")
-
-
 def without(*names):
     def change(folder):
         for name in names:

@@ -14,12 +14,6 @@ CHANGED = (
 )
 
 
-@pytest.fixture
-def folder(folders, tmp_path):
-    """A small BERT that a test may change."""
-    return shutil.copytree(folders("bert"), tmp_path / "bert")
-
-
 def states_of(folder):
     return file_states("small", folder, HUB_FILES)
 

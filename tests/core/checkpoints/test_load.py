@@ -20,12 +20,6 @@ def load(folder, dtype="float32", device="cpu"):
     return load_checkpoint(find_checkpoint(str(folder)), device=device, dtype=dtype)
 
 
-@pytest.fixture
-def folder(folders, tmp_path):
-    """A small BERT that a test may change."""
-    return shutil.copytree(folders("bert"), tmp_path / "bert")
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_shape_is_read_off_the_door(family, dtype, folders):

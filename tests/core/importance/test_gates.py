@@ -36,14 +36,6 @@ NEEDED = (0, 1)
 WORDS = ["dog", "mat", "birds", "black", "red", "apples", "coffee", "house"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def sentences(n_texts=48):
     chance = np.random.default_rng(0)
     return [" ".join([*chance.choice(WORDS, 3), *(["cat"] if number % 2 else [])]) for number in range(n_texts)]

@@ -207,7 +207,7 @@ def test_the_card_of_a_head_shows_odds_a_lower_bound_and_a_line(app):
         assert (f"({odds(log)})" in summary) or not held
 
 
-@pytest.mark.parametrize("tab", ["Evidence", "Sensitivity", "Table", "Overlaps", "Per layer", "Score distributions"])
+@pytest.mark.parametrize("tab", ["Evidence", "Table", "Score distributions"])
 def test_every_tab_of_roles_follows_the_evidence(app, tab):
     at = app("roles", details=tab, head="1-8,2-5")
     assert not at.exception

@@ -1,7 +1,6 @@
 """Checkpoints are measured before they are built: what no files or no memory could hold is refused."""
 
 import json
-import shutil
 import time
 
 import psutil
@@ -12,12 +11,6 @@ from attention_sieve.core.checkpoints.checks.files import n_saved
 from attention_sieve.core.checkpoints.checks.tokenizer_files import MAX_ADDED, MAX_ENTRIES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
-
-
-@pytest.fixture
-def folder(folders, tmp_path):
-    """A small BERT that a test may change."""
-    return shutil.copytree(folders("bert"), tmp_path / "bert")
 
 
 def load(folder):

@@ -4,7 +4,6 @@ gates give."""
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from scipy.stats import spearmanr
 
 from attention_sieve.__main__ import main
@@ -35,14 +34,6 @@ from attention_sieve.core.texts.text import Text
 GONE = ((0, 1), (1, 2))
 SENTENCES = ("The black cat chased two birds.", "She eats red apples.", "A dog ran quickly.", "The dog sat on the mat.")
 CATS = Text(("The black cat quickly chased the two birds.",)), Text(("She eats red apples on the mat.",))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

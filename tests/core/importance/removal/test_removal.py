@@ -27,14 +27,6 @@ EMPTY_LAYER = ((0, 1), (1, 0), (1, 1), (1, 2), (1, 3))
 TEXTS = (Text(("The two dogs ran.", "A black cat sat.")), Text(("She eats red apples.", "Who sat on the mat?")))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def files_of(folder):
     return find_checkpoint(str(folder))
 
