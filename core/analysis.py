@@ -1,6 +1,4 @@
-"""The table of contents: one call per question about the heads of a checkpoint.
-
-    Text -> tokens -> (pass with observers) -> measures || scores -> tests at tau -> roles
+"""The table of contents: the analyses of the heads of a checkpoint, and one call for each question that is none yet.
 
 Every call passes texts through the checkpoint, without a cache, and returns the result of its package in `core`. The
 commands of `python -m attention_sieve` answer the same questions for files, and `attention_sieve.cache.inference` for a
