@@ -14,7 +14,6 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.roles import chance_wording as words
 
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
@@ -99,8 +98,7 @@ def test_the_grid_flips_to_each_control_and_back_without_a_pass(app):
 
 
 def test_positional_heads_are_named_and_marked_in_grid_and_table(app):
-    texts = "\n".join(text.segments[0] for text in read_sample("texts")[:12])
-    at = switched_on(app, texts, corpus=controls.UPLOAD, tau=2.0)
+    at = switched_on(app, corpus="sample texts", tau=2.0)
     (said,) = written(at, "same distance")
     n_held = int(re.match(r"(?:Of|Each of) (\d+) syntactic", said)[1])
     place = ROLES.index("syntactic")
