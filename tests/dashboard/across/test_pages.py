@@ -9,6 +9,7 @@ from small_checkpoints import save
 from streamlit.util import calc_hash
 
 from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.uncertainty.stability import RESAMPLES
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
@@ -85,6 +86,17 @@ def test_sensitivity_draws_counts_by_tau_and_asks_for_more_texts_where_there_are
     assert written(at, "How much the counts above depend on the threshold")
     assert [info.value for info in at.info if "only for 6 texts or more" in info.value]
     assert not at.exception
+
+
+def test_the_table_of_roles_shows_what_the_reader_picks_of_every_role_and_head(app):
+    at = app("roles", details="Table")
+    whole = at.dataframe[0].value
+    assert len(whole) == len(ROLES) * 72
+    at.multiselect(key="table roles").set_value(["local"]).run()
+    at.multiselect(key="table layers").set_value(["1"]).run()
+    at.toggle(key="table held").set_value(True).run()
+    picked = whole[(whole["role"] == "local") & (whole["layer"] == 1) & whole["holds"]]
+    assert at.dataframe[0].value["head"].tolist() == picked["head"].tolist()
 
 
 def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):

@@ -15,7 +15,7 @@ from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.files.provenance import caption, corpus_facts
+from attention_sieve.dashboard.files.provenance import caption, comparison_facts, corpus_facts
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.similar import wording as similar_wording
@@ -128,7 +128,7 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
 
 
 @pytest.mark.parametrize(("scale", "weight"), [("score", {"block entropy": "yes"}), ("share", {})])
-def test_files_say_the_scale_and_a_share_has_no_weight_of_block(scale, weight):
+def test_files_say_the_scale_of_one_checkpoint_and_of_two_and_a_share_has_no_weight_of_block(scale, weight):
     chosen = Choice(
         checkpoint=BUNDLED,
         device="cpu",
@@ -143,3 +143,6 @@ def test_files_say_the_scale_and_a_share_has_no_weight_of_block(scale, weight):
     assert (facts["scale"], facts["tau"]) == (scale, "0.4")
     assert {name: fact for name, fact in facts.items() if name == "block entropy"} == weight
     assert f"scale {scale}, tau 0.4" in caption(facts)[-1]
+    pair = comparison_facts(chosen, (Engine(find_checkpoint(BUNDLED)),) * 2, 3)
+    assert pair.items() >= facts.items()
+    assert (pair["compared checkpoint"], pair["differences"]) == (BUNDLED, "compared minus reference (b - a)")

@@ -161,6 +161,27 @@ def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
     assert not at.exception
 
 
+def test_checkpoints_of_another_shape_keep_the_views_by_depth(compare, small):
+    at = compare(**{"with": str(small("bert", num_hidden_layers=3))})
+    assert not at.exception
+    assert any("has 2 layers x 3 heads and the compared checkpoint 3 x 3" in each.value for each in at.info)
+    assert len(at.get("vega_lite_chart")) == 2
+
+
+def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, small):
+    at = compare(**{"with": str(small("gpt2"))})
+    assert not at.exception
+    shown = " ".join(each.value for each in (*at.markdown, *at.caption, *at.info))
+    assert "The tokenizers split 4 of 4 texts differently." in shown
+    assert "attention is shown between words" in shown
+    assert [token.strip() for token in sent(at, "Attention of")["queries"]["tokens"]] == ["The", "cat", "sat."]
+
+
+def test_no_text_asks_for_texts(compare):
+    at = compare(corpus_text="")
+    assert shared_wording.WAIT_TYPED in [each.value for each in at.info]
+
+
 def test_each_says_what_it_predicts(compare):
     at = compare()
     a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")

@@ -370,6 +370,25 @@ def test_a_riddle_sends_words_without_links_and_its_answer_the_links_and_the_gue
     assert any(b64decode(answer["attention"]))
 
 
+@pytest.mark.parametrize(
+    ("lesson", "step", "answer"),
+    [
+        ("1", "2", r"\d+%"),
+        ("2", "1", r"L\d+ H\d+"),
+        ("2", "3", r"\d+ of 72"),
+        ("3", "1", r"\d+%"),
+        ("5", "1", r"\d+ of \d+ (heads|are enough)"),
+    ],
+)
+def test_the_step_that_asks_does_not_give_its_answer_away(app, lesson, step, answer):
+    at = app(lesson=lesson, step=step)
+    asking = panel(at)
+    said = panel(app(lesson=lesson, step=str(int(step) + 1)))
+    found = re.search(answer, said.partition("You have not guessed.")[2])
+    assert found, said
+    assert found[0] not in asking
+
+
 def test_a_word_has_to_be_chosen_first(app):
     at = app(lesson="1", step="2")
     click(at, "lesson guess it")
