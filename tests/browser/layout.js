@@ -17,7 +17,11 @@
     if (!styles.has(element)) styles.set(element, getComputedStyle(element));
     return styles.get(element);
   };
-  const boxOf = (element) => element.getBoundingClientRect();
+  const boxes = new Map();
+  const boxOf = (element) => {
+    if (!boxes.has(element)) boxes.set(element, element.getBoundingClientRect());
+    return boxes.get(element);
+  };
   const within = (root) =>
     [...root.querySelectorAll("*")].flatMap((each) => [each, ...(each.shadowRoot ? within(each.shadowRoot) : [])]);
   const parentOf = (element) => element.parentElement ?? element.getRootNode().host ?? null;
@@ -99,12 +103,16 @@
     || upwards(element).some((each) => ["fixed", "sticky"].includes(styleOf(each).position)
     || each.dataset?.testid === "stHeader" || each.dataset?.testid === "stElementToolbar");
   const related = (a, b) => upwards(a).includes(b) || upwards(b).includes(a);
-  const compare = (pieces, what, least) => pieces.forEach(({ element: a, box: one }, place) => {
-    for (const { element: b, box: other } of pieces.slice(place + 1)) {
-      const { width, height } = overlap(one, other);
-      if (width > least && height > least && a !== b && !related(a, b)) say(`${what} (of ${nameOf(b)})`, a);
-    }
-  });
+  const compare = (pieces, what, least) => {
+    const downwards = pieces.toSorted((one, other) => one.box.top - other.box.top);
+    downwards.forEach(({ element: a, box: one }, place) => {
+      for (let next = place + 1; next < downwards.length && downwards[next].box.top < one.bottom; next++) {
+        const { element: b, box: other } = downwards[next];
+        const { width, height } = overlap(one, other);
+        if (width > least && height > least && a !== b && !related(a, b)) say(`${what} (of ${nameOf(b)})`, a);
+      }
+    });
+  };
 
   // The regions of the Venn diagram are shapes that do not overlap, although their bounding boxes do.
   const isControl = (each) => each.matches(CONTROLS) && !each.matches(":disabled") && !(each instanceof SVGElement);
