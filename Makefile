@@ -62,7 +62,7 @@ samples: $(VENV)/test-installed
 	    > '$(SAMPLES).log' 2>&1 || { cat '$(SAMPLES).log'; exit 1; }
 
 pages: $(VENV)/test-installed programs
-	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
+	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadgroup
 
 # All but two that put under stress rather than measure.
 BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
