@@ -209,14 +209,6 @@ def small_checkpoint(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def planted_checkpoint(tmp_path_factory):
-    """Folder of a small BERT in which L1 H2 looks from "she" to "cat", and all other heads evenly."""
-    from planted import save_planted
-
-    return save_planted(tmp_path_factory.mktemp("checkpoint") / "planted", "she", "cat", (1, 2))
-
-
-@pytest.fixture(scope="session")
 def classifier(tmp_path_factory):
     """Folder of a small random BERT that tells praise from blame by chance."""
     import torch

@@ -1,5 +1,6 @@
 """Whether a page is accessible, and whether anything on it overlaps or is cut."""
 
+from itertools import pairwise
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
@@ -13,6 +14,11 @@ CONTRAST = ["color-contrast"]
 """The only one that depends on colours."""
 PANEL = "[role=tabpanel]"
 """Of an open tab: where a page differs only there, axe need not look at the rest of it again."""
+SEEN = (
+    ":is(svg.marks, canvas.marks, [data-testid=stVegaLiteChart], [role=grid], [role=toolbar], "
+    "[data-testid=stDataFrame] canvas, [data-testid=stAlert], .stButton button)"
+)
+"""What shows that a page or a tab is drawn."""
 SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
 BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
@@ -62,22 +68,32 @@ def expect_looks_right(page):
     expect_fits(page)
 
 
-def expect_tabs_to_look_right(page, tabs, open_tab):
-    """As `expect_looks_right` with each tab open; outside of the tabs' panels the page is looked at once a size."""
+def open_tab(page, tab):
+    """Open one and wait until it is drawn."""
+    page.get_by_role("tab", name=tab, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=tab, exact=True)
+    expect(panel.locator(SEEN).locator("visible=true").first).to_be_visible()
+    settle(page)
+
+
+def expect_tabs_to_look_right(page, tabs):
+    """As `expect_looks_right` with each tab open.
+
+    Outside of the tabs' panels the page is looked at once a size; of panels in the dark, only the colours.
+    """
+    sizes = ["wide", "narrow", "tablet"]
     for tab in tabs:
         open_tab(page, tab)
-        expect_fits(page)
-        expect_accessible(page, None if tab == tabs[-1] else PANEL)
-    darken(page)
-    sizes = ["narrow", "tablet"]
-    for tab in reversed(tabs):  # the last is open already
-        open_tab(page, tab)
-        for size in sizes:
+        for before, size in pairwise([sizes[0], *sizes]):
             resize(page, size)
+            if (before == "wide") != (size == "wide"):
+                darken(page) if before == "wide" else lighten(page)
             expect_fits(page)
-            if size == "narrow":
-                expect_accessible(page, None if tab == tabs[-1] else PANEL)
-        sizes.reverse()  # the next opens in the size that the page has
+            if size == "wide" or (size == "narrow" and tab == tabs[0]):
+                expect_accessible(page, None if tab == tabs[0] else PANEL)
+            elif size == "narrow":
+                expect_contrast(page, PANEL)
+        sizes.reverse()  # the next opens in the size and the colours that the page has
 
 
 def darken(page):
@@ -105,8 +121,8 @@ def resize(page, size):
 
 
 def open_expanders(part):
-    """Click until all are open: what is still being drawn can take a click away."""
-    closed = part.locator("details:not([open]) > summary")
+    """Click until all that are seen are open: what is still being drawn can take a click away."""
+    closed = part.locator("details:not([open]) > summary").locator("visible=true")
 
     def are_open():
         if closed.count() == 0:

@@ -101,10 +101,6 @@ def labels(elements):
     return elements.evaluate_all("all => all.map((each) => each.ariaLabel)")
 
 
-def expect_cells(page, wanted):
-    wait_until_equal(page, lambda: cells(page), wanted)
-
-
 def expect_cells_other_than(page, before):
     """Wait until some cell says something else than before."""
     wait_for(page, lambda: labels(grid_of(page).get_by_role("gridcell")), lambda now: now and now != before)

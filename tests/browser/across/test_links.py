@@ -8,7 +8,6 @@ from PIL import Image
 from playwright.sync_api import expect
 from steps import (
     arcs,
-    bright,
     cell,
     cells,
     choose,
@@ -120,34 +119,6 @@ def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, 
     wait_for(page, lambda: (seen(page), seen(there)), look_the_same)
 
 
-def test_a_link_to_roles_restores_heads_tab_and_settings(visit):
-    page = visit("/roles")
-    cell(page, 4, 1).click()
-    expect(page.get_by_role("link", name="Inspect L4 H1")).to_be_visible()
-    page.get_by_role("tab", name="Score distributions").click()
-    choose(page, "Role", "block")
-    page.get_by_role("switch", name="Finer roles").press("Space")
-    expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
-    move_settings(page, "Over 64 texts at tau 2.8,")
-    fold_drawer(page)
-    page.get_by_role("tab", name="Combinations").click()
-    page.get_by_role("button", name=re.compile("^no role: ")).click()
-    expect(page).to_have_url(re.compile("region=none"))
-    page.get_by_role("tab", name="Score distributions").click()
-    expect(page.get_by_role("combobox", name="Role", exact=True)).to_have_value("block")
-    expect(page).to_have_url(re.compile("distribution[+]role=block"))
-    settle(page)
-    there = visit(page.url)
-    expect(there.get_by_role("tab", name="Score distributions")).to_have_attribute("aria-selected", "true")
-    expect(there.get_by_role("combobox", name="Role", exact=True)).to_have_value("block")
-    expect(cell(there, 0, 0).locator(".corner")).to_have_count(6)
-    wait_until_alike(page, there, what_is_shared)
-    expect(chosen(there)).to_have_text(["L4 H1"])
-    wait_until_equal(there, lambda: bright(there).count(), bright(page).count())
-    there.get_by_role("tab", name="Combinations").click()
-    expect(there.get_by_role("button", name=re.compile("^no role: "))).to_have_attribute("aria-pressed", "true")
-
-
 def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_one_was_made(visit):
     page = visit("/")
     before = cells(page)
@@ -183,29 +154,3 @@ def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_o
     arcs(page).get_by_role("radio", name="Matrix").check()
     page.get_by_role("link", name="Roles").click()
     expect(page.get_by_role("grid", name=re.compile("^Roles of the heads of "))).to_be_visible()
-
-
-def test_a_link_with_nonsense_opens_the_page_with_what_it_has_and_says_so(visit):
-    page = visit("/?tau=abc&head=99-99,x&corpus=zzz&number=77&alpha=7&sieve=y&by=z&checkpoint=bundled")
-    expect(arcs(page)).to_be_visible()
-    expect(slider(page, "tau")).to_have_attribute("aria-valuetext", "3.00")
-    said = page.get_by_role("alert").filter(has_text="The link asks for")
-    expect(said).to_contain_text("The link asks for head L99 H99; this checkpoint has 6 layers of 12 heads.")
-    expect(said).to_contain_text("The link asks for tau “abc”, which is not offered here. Showing 3 instead.")
-    page.get_by_role("button", name="Close", exact=True).click()
-    expect(said).to_have_count(0)
-    page = visit("/roles?details=nothing&roles+finer=maybe&tau=99&region=local,none")
-    expect(bright(page)).to_have_count(72)
-
-
-def test_a_misspelt_address_leads_to_its_page_and_an_unknown_one_says_which_pages_there_are(visit, server):
-    page = visit("/Finetune?epochs=2")
-    expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
-    expect(page).to_have_url(re.compile(f"^{server}/fine-tune[?]epochs=2"))
-    page = visit("/nowhere")
-    said = page.locator(".st-key-link-said")
-    expect(said.get_by_role("alert")).to_contain_text("There is no page “nowhere”.")
-    expect(grid_of(page)).to_be_visible()
-    said.get_by_role("link", name="Roles", exact=True).click()
-    expect(page.get_by_role("heading", name="Roles", exact=True)).to_be_visible()
-    expect(said).to_have_count(0)

@@ -3,7 +3,7 @@
 import re
 
 from playwright.sync_api import expect
-from steps import arcs, cell, error, settle, slider, type_texts, wait_for, wait_until_equal
+from steps import arcs, cell, error, settle, slider, type_texts, wait_for
 
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
@@ -68,33 +68,3 @@ def test_a_text_too_long_for_the_link_survives_a_reload_and_is_shown_to_nobody_e
     there = visit(page.url)
     expect(there.get_by_text(wording.NOT_IN_THIS_TAB)).to_be_visible()
     expect(there.get_by_role("textbox", name="Your texts")).to_have_value(EXAMPLE_TYPED)
-    settle(page)
-    type_texts(page, "the black cat")
-    page.wait_for_url(lambda url: "text=the+black+cat" in url and "tab=" not in url)
-    expect(said).to_have_count(0)
-    type_texts(page, TEXT)
-    expect(said).to_be_visible()
-    page.get_by_role("link", name="Roles").click()
-    expect(page.get_by_role("heading", name="Roles", exact=True)).to_be_visible()
-    page.get_by_role("link", name="Inspect", exact=True).click()
-    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(TEXT)
-    expect(said).to_be_visible()
-    page.wait_for_url(lambda url: "text=" not in url)
-
-
-def test_the_window_is_in_the_link_and_stays_where_heads_are_switched_off(visit):
-    page = visit(f"/?text={'word+' * 400}&window=100-50&head=1-3")
-    expect(error(page)).to_have_count(0)
-    wait_until_equal(page, lambda: window(page), (100, 402, 50))
-    maps(page).focus()
-    page.keyboard.press("PageDown")
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "window=146-146" in url)
-    expect(arcs(page).get_by_text("Tokens 146 to 401 of 402")).to_be_visible()
-    for switch, n_banners in (("Switch L1 H3 off", 1), ("Switch all on", 0)):
-        page.get_by_role("button", name=switch, exact=True).click()
-        expect(page.get_by_text("Switched off: ")).to_have_count(n_banners)
-        settle(page)
-        expect(page.get_by_text("Window: queries 146–401, keys 146–401.").first).to_be_visible()
-        # The arcs as they were may still stand there, faded, beside those drawn anew.
-        expect(arcs(page).get_by_text("Tokens 146 to 401 of 402").last).to_be_visible()

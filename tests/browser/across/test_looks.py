@@ -1,11 +1,16 @@
 """How the pages look: accessible, and nothing overlaps or is cut, light and dark, wide and narrow."""
 
+from dataclasses import dataclass
+
+import pytest
 from looks import (
     LAYOUT,
+    SEEN,
     darken,
     expect_accessible,
     expect_contrast,
     expect_fits,
+    expect_looks_right,
     expect_tabs_to_look_right,
     lighten,
     open_expanders,
@@ -14,7 +19,48 @@ from looks import (
 from playwright.sync_api import expect
 from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, wait_for
 
-TABS = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps", "Table")
+from attention_sieve.dashboard.views.importance import wording as importance
+from attention_sieve.dashboard.views.importance.agreement import wording as agreement
+from attention_sieve.dashboard.views.importance.by_role import wording as by_role
+from attention_sieve.dashboard.views.importance.curves import wording as curves
+from attention_sieve.dashboard.views.importance.gates import wording as gates
+from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
+from attention_sieve.dashboard.views.surface import wording as surface
+from attention_sieve.dashboard.views.word_swap.choice import EXAMPLES
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page, or a part of it, by its address."""
+
+    path: str
+    tabs: tuple[str, ...] = ()
+
+
+SURFACE = (
+    surface.SHARES,
+    surface.ENTROPY,
+    surface.CHOSEN,
+    surface.HEADS,
+    surface.FUNCTIONS,
+    surface.LAYERS,
+    surface.TABLE,
+)
+IMPORTANCE = (importance.EACH, agreement.TAB, by_role.TAB, two_sets.TAB, curves.TAB, gates.TITLE)
+ROLES = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps", "Combinations", "Table")
+PLACES = {
+    "roles": Place("/roles?roles+finer=true&head=1-8", ROLES),
+    "surface": Place("/surface?head=0-2,1-8", SURFACE),
+    "similar": Place("/similar?similar+texts=16&head=3-8,2-2", ("Map", "Dendrogram", "Layers", "Two layers", "Table")),
+    "importance": Place("/importance?head=3-8,4-5,2-2", IMPORTANCE),
+    "relations": Place("/parsing?random=true", ("Every relation", "Distances", "Argmax and sieve")),
+    "coreference": Place("/parsing?parsing+section=Coreference"),
+    "word swap": Place(f"/?text={EXAMPLES[1].a}&swap={EXAMPLES[1].b}"),
+    "lessons": Place("/lessons"),
+    "lesson with an answer": Place("/?lesson=2&step=4&said=7"),
+    "lesson on roles": Place("/roles?lesson=4&step=1"),
+    "question of a lesson": Place("/?lesson=1&step=6"),
+}
 
 
 def drawn(page):
@@ -25,10 +71,17 @@ def drawn(page):
     expect(page.locator(seen).first).to_be_visible()
 
 
-def open_tab(page, tab):
-    page.get_by_role("tab", name=tab).click()
-    expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
-    drawn(page)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_page_with_all_that_unfolds_is_accessible_and_fits(visit, place):
+    page, tabs = visit(PLACES[place].path), PLACES[place].tabs
+    settle(page)
+    expect(page.get_by_test_id("stMain").locator(SEEN).locator("visible=true").first).to_be_visible()
+    open_expanders(page.get_by_test_id("stMain"))
+    settle(page)
+    if tabs:
+        expect_tabs_to_look_right(page, tabs)
+    else:
+        expect_looks_right(page)
 
 
 def test_inspect_is_accessible_and_fits(visit):
@@ -57,16 +110,9 @@ def test_inspect_is_accessible_and_fits(visit):
     expect_accessible(page)
 
 
-def test_roles_is_accessible_and_fits(visit):
-    page = visit("/roles?roles+finer=true&details=Per+layer")
+def test_a_page_that_waits_for_a_file_is_accessible_on_a_phone(visit):
+    page = visit("/roles?details=Per+layer", width=390, height=844)
     drawn(page)
-    expect_tabs_to_look_right(page, TABS, open_tab)
-    page.get_by_role("tab", name="Combinations").click()
-    page.get_by_role("button", name="16 heads: no role").click()
-    expect_accessible(page)
-    open_expanders(page.get_by_test_id("stMain"))
-    resize(page, "narrow")
-    expect_fits(page)
     choose(page, "Corpus", "upload a file")
     expect(page.get_by_text("Upload a file of texts in the sidebar")).to_be_visible()
     settle(page)

@@ -1,19 +1,14 @@
-"""Long work: how far it is, stopping it and going on, and what a closed page costs."""
+"""Long work: how far it is, stopping it and going on."""
 
 import re
-from threading import Event
 
 from playwright.sync_api import expect
-from steps import choose, settle, upload, wait_for
+from steps import choose, upload, wait_for
 
-from attention_sieve.cache.store.store import Store
 from benchmarks.shared.sentences import sentences
 
 N_TEXTS = 1_500
 PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ (?:s|min) left\.")
-LOOKS = 60
-QUIET = 2.0
-"""Seconds without a new result after which nothing is being computed."""
 
 
 def begin_corpus(page, seed):
@@ -25,14 +20,6 @@ def n_done(page):
     """Once the bar counts and estimates."""
     bars = wait_for(page, page.get_by_text(PROGRESS).all_text_contents, bool)
     return int(PROGRESS.search(bars[0])[1].replace(",", ""))
-
-
-def n_results(folder):
-    store = Store(folder)
-    try:
-        return store.size()[0]
-    finally:
-        store.close()
 
 
 def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
@@ -48,20 +35,3 @@ def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
     expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()
     choose(page, "Corpus", "sample texts")
     expect(page.get_by_text("Over 64 texts at tau 3,")).to_be_visible()
-
-
-def test_closing_the_page_ends_its_work(visit, store_folder):
-    page = visit("/roles")
-    settle(page)
-    before = n_results(store_folder)
-    begin_corpus(page, seed=12)
-    wait_for(page, lambda: n_results(store_folder), lambda now: now > before)
-    page.close()
-    last = -1
-    for _ in range(LOOKS):
-        now = n_results(store_folder)
-        if now == last:
-            break
-        last = now
-        Event().wait(QUIET)
-    assert before < now == last < before + N_TEXTS

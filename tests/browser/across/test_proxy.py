@@ -19,6 +19,8 @@ from steps import PATIENCE, arcs, settle, type_texts
 
 from benchmarks.shared.programs import NO_NGINX, nginx
 
+pytestmark = pytest.mark.xdist_group("proxy")
+
 EXAMPLE = Path(__file__).parents[3] / "dashboard" / "web" / "nginx.conf"
 LOGIN = {"username": "class", "password": "sieve heads"}
 AROUND = """

@@ -1,20 +1,18 @@
 """A server that is open to others, as a visitor finds it."""
 
-import re
 import shutil
 from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
-from looks import expect_looks_right
+from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import arcs, grid_of, settle, type_texts, upload
 
 from attention_sieve.dashboard.public import MAX_UPLOADS
 
-OTHER_PAGES = ("Roles", "Where heads look", "Grammar", "Similar heads", "Importance", "Knowledge", "Compare")
-"""All but Inspect and the lessons."""
+pytestmark = pytest.mark.xdist_group("public")
 
 
 @pytest.fixture(scope="module")
@@ -35,46 +33,11 @@ def test_a_visitor_types_a_text_and_chooses_an_offered_checkpoint(visit):
     expect(arcs(page).get_by_role("option", name="ran, ").first).to_be_visible()
 
 
-def test_neither_a_link_nor_what_is_typed_makes_it_look_for_a_folder(visit):
-    page = visit("/?checkpoint=/etc")
-    expect(page.get_by_role("grid", name="Heads of bundled:")).to_be_visible()
-    expect(page.get_by_text(re.compile("^The link asks for checkpoint"))).to_be_visible()
-    page.get_by_role("button", name="Expand sidebar").click()
-    box = page.get_by_role("combobox", name="Checkpoint", exact=True)
-    box.fill("/etc")
-    box.press("Enter")
-    settle(page)
-    expect(page.get_by_role("grid", name="Heads of bundled:")).to_be_visible()
-    expect(page.get_by_text("There is no folder")).to_have_count(0)
-
-
-def test_no_page_tells_where_files_lie_or_offers_to_train(visit):
-    page = visit("/?checkpoint=bundled")
-    expect(page.get_by_role("link", name="Fine-tune")).to_have_count(0)
-    expect_nothing_told_or_offered(page)
-    for name in OTHER_PAGES:
-        page.get_by_role("link", name=name, exact=True).click()
-        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
-        settle(page)
-        expect_nothing_told_or_offered(page)
-
-
-def expect_nothing_told_or_offered(page):
-    shown = page.get_by_test_id("stApp").inner_text()
-    assert not re.search(r"/tmp/|/home/|/root|~/\.cache|\.venv", shown), page.url
-    expect(page.get_by_role("button", name=re.compile("^(Train|Start|Probe|Erase|Make)"))).to_have_count(0)
-
-
 def test_the_page_of_results_says_why_it_starts_nothing_and_looks_right(visit):
     page = visit("/knowledge?checkpoint=bundled")
     expect(page.get_by_text("This server is open to many people, so it trains nothing")).to_be_visible()
-    expect_looks_right(page)
-
-
-def test_compare_asks_for_one_of_the_offered_checkpoints(visit):
-    page = visit("/compare?checkpoint=bundled&with=/etc")
-    expect(page.get_by_text("The link asks for with “/etc”, which is not offered here.")).to_be_visible()
-    expect(page.get_by_text("Choose a second checkpoint above.", exact=True)).to_be_visible()
+    expect_fits(page)
+    expect_accessible(page)
 
 
 def test_a_page_holds_a_few_uploads_at_once(visit):

@@ -12,31 +12,22 @@ from looks import darken, expect_accessible, expect_fits, lighten, resize
 from playwright.sync_api import expect
 from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
-from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share
 from attention_sieve.dashboard.figures.text.sides import Side
 
-NUMBERS = """
-    () => {
-        const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-        const bytesOf = (color) => {
-            context.clearRect(0, 0, 1, 1);
-            context.fillStyle = color;
-            context.fillRect(0, 0, 1, 1);
-            return [...context.getImageData(0, 0, 1, 1).data];
-        };
-        const hosts = [...document.querySelectorAll("*")].filter((each) => each.shadowRoot);
-        return hosts.flatMap((host) => [...host.shadowRoot.querySelectorAll(".number")]).map((each) => {
-            const { backgroundColor, color } = getComputedStyle(each);
-            const room = each.parentElement.getBoundingClientRect().width;
+pytestmark = pytest.mark.xdist_group("views of heads")
+
+CUT_NUMBERS = """
+    () => [...document.querySelectorAll("*")].filter((each) => each.shadowRoot)
+        .flatMap((host) => [...host.shadowRoot.querySelectorAll(".number")])
+        .filter((each) => {
             const range = document.createRange();
             range.selectNodeContents(each);
-            const wide = range.getBoundingClientRect().width;
-            return { text: each.textContent, fill: bytesOf(backgroundColor), ink: bytesOf(color), room, wide };
-        });
-    }
+            return range.getBoundingClientRect().width >= each.parentElement.getBoundingClientRect().width;
+        })
+        .map((each) => each.textContent)
 """
-"""Text, colours and room of every number in a cell."""
+"""Numbers that are wider than their cells."""
 DRAWN_IN_TEN_FRAMES = """
     async () => {
         const { clearRect } = CanvasRenderingContext2D.prototype;
@@ -250,49 +241,8 @@ def expect_a_cell_to_say_its_number_and_its_details_as_text(page):
         expect(legend.get_by_text(words, exact=True)).to_be_visible()
 
 
-def luminance(color):
-    channels = np.array(color[:3]) / 255
-    return float(np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4) @ WEIGHTS)
-
-
-WEIGHTS = np.array([0.2126, 0.7152, 0.0722])
-
-
-def numbers_in_cells(page):
-    return [number for number in page.evaluate(NUMBERS) if number["text"]]
-
-
 def expect_numbers_fit(page):
-    wait_until_equal(page, lambda: [each for each in page.evaluate(NUMBERS) if each["wide"] >= each["room"]], [])
-
-
-def expect_numbers_to_stand_out(numbers):
-    for number in numbers:
-        dark, light = sorted([luminance(number["fill"]), luminance(number["ink"])])
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, number
-    ends = [numbers[0]["fill"][:3], numbers[70]["fill"][:3]]
-    assert ends == ENDS
-
-
-ENDS = [list(bytes.fromhex(end[1:])) for end in (LESS, MORE)]
-
-
-def test_every_number_stands_out_on_its_colour_and_equal_sizes_look_alike(visit):
-    page = visit("/?shape=6x12")
-    in_light = wait_for(page, lambda: numbers_in_cells(page), lambda numbers: len(numbers) == 2 * (72 - 1))
-    expect_numbers_to_stand_out(in_light)
-    expect_numbers_fit(page)
-    darken(page)
-
-    def is_dark(numbers):
-        # All but the ends of the scale are mixed with what is behind the maps.
-        pairs = zip(in_light, numbers, strict=True)
-        return all(then["fill"] != now["fill"] for then, now in pairs if then["fill"][:3] not in ENDS)
-
-    expect_numbers_to_stand_out(wait_for(page, lambda: numbers_in_cells(page), is_dark))
-    resize(page, "narrow")
-    expect_numbers_fit(page)
-    expect_maps_to_look_right(page)
+    wait_until_equal(page, lambda: page.evaluate(CUT_NUMBERS), [])
 
 
 def test_numbers_of_large_checkpoints_fit_their_cells_and_the_chosen_head_is_in_sight_on_a_phone(visit):
@@ -304,8 +254,6 @@ def test_numbers_of_large_checkpoints_fit_their_cells_and_the_chosen_head_is_in_
     expect(cell_of(page, "Change of local", 20, 3)).to_be_in_viewport()
     expect(cell_of(page, "Change of local", 0, 3)).not_to_be_in_viewport()
     expect_large_maps_to_fit(page)
-    page = visit("/?shape=12x12", width=1024, height=844)
-    expect_maps_to_look_right(page)
 
 
 def expect_large_maps_to_fit(page):
@@ -346,7 +294,6 @@ def test_a_difference_says_draws_and_colours_what_the_numbers_are_and_its_group_
     expect_more_and_less_beside_the_other_side_of_a_token_pointed_at(page)
     expect_as_many_differences_as_the_file_draws(page)
     expect_more_to_be_red_and_less_blue_in_arcs_and_matrix(page)
-    expect_words_and_hidden_special_tokens(page)
     expect_slider_and_switches_to_move(page, in_group=True)
 
 
@@ -360,21 +307,6 @@ def expect_more_and_less_beside_the_other_side_of_a_token_pointed_at(page):
     expect_numbers_beside(page, VIEWS[2], (b - a)[0, :, 4], "From: queries")
     page.mouse.move(0, 0)
     assert any(signed_text(value).startswith("−") for value in (b - a)[0, :, 4])
-
-
-def expect_words_and_hidden_special_tokens(page):
-    a, b = attention_of(7)
-    difference = unfolded(view_of(page, VIEWS[2]))
-    difference.get_by_role("radio", name="Words").check()
-    difference.get_by_role("radio", name="Hidden").check()
-    note = "Differences to and from special tokens left out, the others as they were: rows no longer sum to 0."
-    expect(difference.get_by_text(note)).to_be_visible()
-    token(page, VIEWS[2], "grandmother").hover()
-    expect(difference.get_by_text(re.compile("^From “.grandmother.” to"))).to_be_visible()
-    row = (b - a)[0, 1:3].mean(axis=0)
-    expect_numbers_beside(page, VIEWS[2], [row[1:3].sum(), *row[3:6]])
-    for name in ("Word pieces", "Shown"):
-        difference.get_by_role("radio", name=name).check()
 
 
 def expect_links_to_be_drawn_anew_when_a_higher_window_makes_the_rows_higher(page):

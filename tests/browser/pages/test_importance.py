@@ -1,29 +1,16 @@
-"""Importance in Chromium: the kept result at once, heads chosen by a click, and everything fits and is named."""
+"""Importance in Chromium: the kept result at once, heads chosen by a click, and a table that a tab keeps."""
 
 import re
 
-from looks import expect_tabs_to_look_right, open_expanders
+from looks import open_tab
 from playwright.sync_api import expect
 from steps import give_file, reviews, settle, shifted
 
 from attention_sieve.dashboard.views.finetune import wording as labelled
-from attention_sieve.dashboard.views.importance import wording
-from attention_sieve.dashboard.views.importance.agreement import wording as agreement
 from attention_sieve.dashboard.views.importance.by_role import wording as by_role
-from attention_sieve.dashboard.views.importance.curves import wording as curves
-from attention_sieve.dashboard.views.importance.gates import wording as gates
 from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets
 
-DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert]"
-TABS = (wording.EACH, agreement.TAB, by_role.TAB, two_sets.TAB, curves.TAB, gates.TITLE)
 FOUND = re.compile("Over 128 texts, each of 72 heads was switched off in turn")
-
-
-def open_tab(page, tab):
-    page.get_by_role("tab", name=tab, exact=True).click()
-    panel = page.get_by_role("tabpanel", name=tab, exact=True)
-    expect(panel.locator(DRAWN).first).to_be_visible()
-    settle(page)
 
 
 def expect_chosen(page, name):
@@ -62,10 +49,3 @@ def test_a_reload_brings_an_uploaded_table_back_and_no_other_tab_has_it(visit, c
     there = visit(page.url)
     expect(there.get_by_text(labelled.TABLE_NOT_IN_THIS_TAB)).to_be_visible()
     expect(there.get_by_text(labelled.WAIT)).to_be_visible()
-
-
-def test_the_page_is_accessible_and_fits(visit):
-    page = visit("/importance?head=3-8,4-5,2-2")
-    expect(page.get_by_text(FOUND)).to_be_visible()
-    open_expanders(page.get_by_test_id("stMain"))
-    expect_tabs_to_look_right(page, TABS, open_tab)

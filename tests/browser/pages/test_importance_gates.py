@@ -2,7 +2,7 @@
 
 import re
 
-from looks import darken, expect_accessible, expect_fits, resize
+from looks import expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
 from steps import give_file, reviews, settle
 
@@ -27,10 +27,8 @@ def test_gates_are_trained_looked_at_step_by_step_and_deleted(visit, classifier,
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
     expect_fits(page)
     expect_accessible(page)
-    darken(page)
     resize(page, "narrow")
     expect_fits(page)
-    expect_accessible(page)
     (sweep,) = (store_folder / "gates").iterdir()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()

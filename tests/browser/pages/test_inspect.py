@@ -1,9 +1,7 @@
 """The page Inspect, as a person meets it."""
 
 import re
-from urllib.parse import quote_plus
 
-import pytest
 from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import (
@@ -14,7 +12,6 @@ from steps import (
     choose_sieve,
     chosen,
     drawn_links,
-    error,
     expect_cells_other_than,
     expect_drawn,
     expect_links_other_than,
@@ -22,7 +19,6 @@ from steps import (
     expect_summary,
     grid_of,
     links,
-    name_checkpoint,
     settle,
     shifted,
     tokens,
@@ -33,7 +29,6 @@ from steps import (
 
 from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.samples import EXAMPLE
-from attention_sieve.dashboard.views.inspect import wording
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text import wording as story_wording
 from attention_sieve.dashboard.views.word_links import wording as words_wording
@@ -68,6 +63,8 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     queries = wait_for(page, tokens(page).all_text_contents, lambda queries: len(queries) == 16)
     assert queries[:4] == ["[CLS]", "the", "old", "baker"]
     expect(tokens(page, "To: keys")).to_have_text(queries)
+    for side, name in (("From: queries", "from: baker, 4 of 16"), ("To: keys", "to: baker, 4 of 16")):
+        expect(tokens(page, side).nth(3)).to_have_accessible_name(name)
     expect_drawn(links(page))
     expect_summary(page, "L1 H7", "128 texts")
     assert shifted(page) < 0.1
@@ -82,8 +79,9 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page)
 
 
-def test_on_a_projector_the_answer_to_a_typed_text_leaves_the_whole_grid_and_ten_rows_of_arcs_on_screen(visit):
+def test_on_a_projector_nothing_moves_and_an_answer_leaves_the_whole_grid_and_ten_rows_of_arcs_on_screen(visit):
     page = visit("/", width=853, height=480)
+    assert shifted(page) < 0.05
     screen = {"width": 853, "height": 480, "deviceScaleFactor": 1.5, "mobile": False}
     page.context.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", screen)
     type_texts(page, SENTENCE)
@@ -92,11 +90,7 @@ def test_on_a_projector_the_answer_to_a_typed_text_leaves_the_whole_grid_and_ten
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_ROWS[853, 480])
 
 
-def test_nothing_moves_on_a_projector_while_the_first_screen_loads(visit):
-    assert shifted(visit("/", width=853, height=480)) < 0.05
-
-
-def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line(visit):
+def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line_and_the_text_box_grows(visit):
     page = visit("/")
     expect(arcs(page).get_by_role("radio")).to_have_count(2)
     expect(arcs(page).get_by_role("slider")).to_have_count(0)
@@ -106,10 +100,10 @@ def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line(vis
     expect(arcs(page).get_by_role("slider")).to_be_visible()
     expect_accessible(page, ".st-key-arcs")
     expect_fits(page)
+    expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page)
 
 
-def test_the_text_box_grows_to_a_third_of_the_page_at_most(visit):
-    page = visit("/")
+def expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page):
     box = page.get_by_role("textbox", name="Your texts")
     least = box.bounding_box()["height"]
     box.fill("\n".join(["A cat sat."] * 3))
@@ -144,13 +138,8 @@ def expect_a_term_to_explain_itself(page):
     expect(page.get_by_role("tooltip")).to_have_text(TERMS["head"])
 
 
-def test_typed_texts_change_grid_and_arcs_and_what_cannot_be_read_is_said(visit):
+def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen(visit):
     page = visit("/")
-    expect_typed_texts_to_change_grid_and_arcs_and_the_reader_to_pick_the_one_on_screen(page)
-    expect_what_cannot_be_read_to_be_said_and_the_rest_of_the_page_to_stay(page)
-
-
-def expect_typed_texts_to_change_grid_and_arcs_and_the_reader_to_pick_the_one_on_screen(page):
     before, drawn = cells(page), drawn_links(page)
     box = page.get_by_role("textbox", name="Your texts")
     box.fill(SENTENCE)
@@ -279,163 +268,79 @@ def test_the_arcs_pin_a_token_show_a_sieve_become_matrices_and_corners_are_fille
     assert hidden == 0
 
 
-def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_time(visit):
-    page = visit("/?by=the+corpus&head=1-8")
-    cells_of_samples = cells(page)
-    sentences = (
-        SENTENCE,
-        "A stray dog chased them over the field.",
-        "The tall boy quickly opened the old door.",
-    )
-    for n_texts, sentence in enumerate(sentences, start=1):
-        type_texts(page, sentence)
-        page.get_by_role("button", name="Keep this text").click()
-        cell(page, 1, 8).click()  # the text was answered with the head of its most surprising link
-        texts = "1 text" if n_texts == 1 else f"{n_texts} texts"
-        expect(page.get_by_text(f"Kept. The corpus is {texts} of your own")).to_be_visible()
-        expect(page).to_have_url(re.compile(f"[?&]corpus_text={re.escape(quote_plus(sentences[0]))}"))
-        expect(page).to_have_url(re.compile("[?&]corpus=type[+]texts"))
-        expect_summary(page, "L1 H8", texts)
-        expect_cells_other_than(page, cells_of_samples)
-        now = wait_for(page, lambda: cells(page), lambda now: all("evidence" in label for label in now))
-        assert now != cells_of_samples
-        cells_of_samples = now
-    expect(page.get_by_text("stop whenever you like")).to_be_visible()
-    page.get_by_role("tab", name=wording.ROLES, exact=True).click()
-    described = page.get_by_role("button", name=re.compile("^Show data: Evidence .* after each of 3 texts")).first
-    expect(described).to_be_attached()
-    drawn = dict(
-        re.findall("(local|syntactic|delimiter) ([0-9.,]*[0-9] : [0-9.,]*[0-9])", described.get_attribute("aria-label"))
-    )
-    assert len(drawn) == 3
-    for role, odds in drawn.items():
-        expect(cell(page, 1, 8)).to_have_accessible_name(re.compile(f"{role} [^,(]*\\(evidence {odds}\\)"))
-    expect(page.get_by_role("textbox", name="Texts, one per line", exact=True)).to_have_value("\n".join(sentences))
-    page.get_by_role("textbox", name="Texts, one per line", exact=True).fill("\n".join(sentences[:2]))
-    page.get_by_role("textbox", name="Texts, one per line", exact=True).press("Control+Enter")
-    page.get_by_role("tab", name=wording.THIS_HEAD).click()
-    expect(page.get_by_text("Evidence also counts 1 text that you have removed.")).to_be_visible()
-    page.get_by_role("button", name="Start over").click()
-    expect(page.get_by_text("Evidence also counts")).to_have_count(0)
-    expect_cells_other_than(page, cells_of_samples)
-    page.get_by_role("button", name="Back to sample pairs and texts").click()
-    expect_summary(page, "L1 H8", "128 texts")
-
-
-def expect_what_cannot_be_read_to_be_said_and_the_rest_of_the_page_to_stay(page):
-    for typed, sentence in (
-        ("A first segment ||| ", "Line 1: segment 2 of 2 is empty."),
-        ("one ||| two ||| three", "Line 1 has 3 segments and a text has one or two."),
-        ("", "There is no text yet. Type one text per line"),
-    ):
-        type_texts(page, typed)
-        expect(error(page)).to_contain_text(sentence)
-        expect(page.get_by_role("heading", name="Attention Sieve")).to_be_visible()
-        expect(page.get_by_role("textbox", name="Your texts")).to_be_editable()
-        expect(page.get_by_text("How it is computed")).to_be_visible()
-    type_texts(page, "word " * 700)
-    expect(error(page)).to_contain_text("The text has 702 tokens and this checkpoint takes 512.")
-    page.get_by_role("switch", name="Use the first 512 tokens").press("Space")
-    expect(arcs(page).get_by_text("Tokens 0 to 255 of 512.")).to_be_visible()
-
-
 def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     page = visit("/?text=A+text+of+my+own.")
     typed = page.get_by_role("textbox", name="Your texts, one per line")
-    for chip, words in (
-        (story_wording.OBJECT, "from the verb to its object"),
-        (story_wording.HER, "whose shop it is"),
-    ):
-        page.get_by_role("radio", name=chip).click()
-        said = page.get_by_text(words)
-        expect(said).to_be_visible()
-        expect(typed).to_have_value(stories.SENTENCE)
-        head = said.locator("strong").text_content()
-        expect(arcs(page, head)).to_be_visible()
-        expect(page).to_have_url(re.compile(f"head={head[1]}-{head[4:]}&"))
-    there = visit(page.url)
-    expect(there.get_by_text("whose shop it is")).to_be_visible()
-    expect(arcs(there, head)).to_be_visible()
-    cell(there, 2, 3).click()
-    expect(there.get_by_text("L2 H3 mostly looks from a subject to its verb")).to_be_visible()
-    example = there.get_by_role("list", name="Texts in which L2 H3 does so").get_by_role("button").first
-    words = example.text_content()
-    example.click()
-    expect(there.get_by_role("textbox", name="Your texts")).to_have_value(words.replace(" / ", " ||| "))
-    expect(arcs(there, "L2 H3")).to_be_visible()
-    cell(there, 0, 2).hover()
-    expect(there.locator(".tip .sentence")).to_contain_text("Mostly looks at the previous token")
+    page.get_by_role("radio", name=story_wording.HER).click()
+    said = page.get_by_text("whose shop it is")
+    expect(said).to_be_visible()
+    expect(typed).to_have_value(stories.SENTENCE)
+    expect(arcs(page, said.locator("strong").text_content())).to_be_visible()
+    cell(page, 0, 2).hover()
+    expect(page.locator(".tip .sentence")).to_contain_text("Mostly looks at the previous token")
     page.get_by_role("button", name="Back to my text").click()
     expect(typed).to_have_value("A text of my own.")
-    expect(page.get_by_text("whose shop it is")).to_have_count(0)
+    expect(said).to_have_count(0)
 
 
-def test_enter_pins_the_most_surprising_link_and_a_new_text_or_next_pins_another(visit):
+def test_an_example_of_what_a_head_does_is_a_click_away(visit):
+    page = visit("/?head=2-3")
+    example = page.get_by_role("list", name="Texts in which L2 H3 does so").get_by_role("button").first
+    words = example.text_content()
+    example.click()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(words.replace(" / ", " ||| "))
+    expect(arcs(page, "L2 H3")).to_be_visible()
+
+
+def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit):
     page = visit("/")
-    for typed, head, word in (
-        ("My brother broke his new phone.", "L2 H4", "his"),
-        ("I love cats and dogs.", "L5 H4", "dogs"),
-    ):
-        type_texts(page, typed)
-        answer = page.locator(".st-key-surprising-link").get_by_text(f"{head} gives ")
-        expect(answer).to_contain_text(f"of {word} to ")
-        expect(arcs(page, head)).to_be_visible()
-        expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile(f"^{word}"))
-        expect(page).to_have_url(re.compile(f"head={head[1]}-{head[4:]}(&|$)"))
+    type_texts(page, "I love cats and dogs.")
+    answer = page.locator(".st-key-surprising-link")
+    expect(answer.get_by_text("L5 H4 gives ")).to_contain_text("of dogs to ")
+    pinned = arcs(page, "L5 H4").locator(".tokens.from [aria-selected=true]")
+    expect(pinned).to_have_text(re.compile("^dogs"))
     page.get_by_role("button", name="Next (1 of ").click()
     expect(page.get_by_role("button", name="Next (2 of ")).to_be_visible()
-    expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^and"))
+    pinned = arcs(page).locator(".tokens.from [aria-selected=true]")
+    expect(pinned).to_have_text(re.compile("^and"))
     arcs(page).locator(".tokens.from .token").nth(3).click()
-    expect(arcs(page).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^cats"))
+    expect(pinned).to_have_text(re.compile("^cats"))
     expect(page).to_have_url(re.compile("pin=from-3"))
-    there = visit(page.url)
-    expect(arcs(there).locator(".tokens.from [aria-selected=true]")).to_have_text(re.compile("^cats"))
-    expect(there.get_by_text("other words give it")).to_be_visible()
     expect_accessible(page, ".st-key-surprising-link")
 
 
-def test_words_first_finds_the_planted_head(visit, planted_checkpoint):
-    page = visit("/?text=She+chased+the+cat+on+the+mat&corpus=type+texts&corpus_text=She+sat.&head=0-0")
-    name_checkpoint(page, planted_checkpoint)
+def test_a_pinned_word_asks_which_heads_link_it_and_a_click_shows_one(visit):
+    page = visit("/?head=0-0")
     page.get_by_role("tab", name="Scores").click()
-    arcs(page).get_by_role("option", name="she, 2 of 9").first.click()
+    tokens(page).nth(3).click()
     page.get_by_role("button", name=words_wording.ASK_FROM).click()
-    expect(page.get_by_role("button", name="L1 H2: 100% to “cat”")).to_be_visible()
-    choose(page, words_wording.TO, "the (2 of 2)")
-    expect(page.get_by_text("No head looks there clearly more than attention split at random would")).to_be_visible()
-    choose(page, words_wording.TO, "cat")
-    said = page.get_by_text("Strongest in L1 H2: “she” gives 100% of its attention to “cat”.")
-    expect(said).to_contain_text(
-        "Evenly spread attention would give it 11%. 1 of 6 heads gives clearly more than a random split"
-    )
-    page.get_by_role("button", name="L1 H2: 100%").press("Enter")
-    expect(arcs(page, "L1 H2")).to_be_visible()
-    for part in ("from=she", "to=cat", "head=1-2"):
-        expect(page).to_have_url(re.compile(f"[?&]{part}(&|$)"))
+    strongest = page.get_by_role("button", name=re.compile(r"^L\d H\d+: \d+% to “")).first
+    head = strongest.inner_text().partition(":")[0]
+    strongest.press("Enter")
+    expect(arcs(page, head)).to_be_visible()
     numbers = page.get_by_role("grid", name=re.compile("^Word links in "))
-    best = re.compile("^Layer 1, head 2: 100, clearly more than attention split at random. link: she → cat.")
-    expect(numbers.get_by_role("gridcell", name=best)).to_have_attribute("aria-selected", "true")
-    numbers.get_by_role("gridcell", name="Layer 0, head 1: 11.").click()
+    numbers.get_by_role("gridcell", name="Layer 0, head 1:").click()
     expect(arcs(page, "L0 H1")).to_be_visible()
     expect(cell(page, 0, 1)).to_have_attribute("aria-selected", "true")
     expect_accessible(page, ".st-key-word-links")
     expect_fits(page)
 
 
-@pytest.mark.parametrize("size", [(853, 1000), (1280, 720), (390, 844)])
-def test_the_hint_about_enter_covers_no_line_of_the_text(visit, size):
-    page = visit("/", **dict(zip(("width", "height"), size)))
+def test_the_hint_about_enter_covers_no_line_of_the_text(visit):
+    page = visit("/", width=853, height=1000)
     box = page.get_by_role("textbox", name="Your texts")
     box.fill("The keys to the old cabinet that my brother lost in the garden of our neighbours are on the table again.")
     hint = page.locator(".st-key-text [data-testid=InputInstructions]")
-    expect(hint).to_be_visible()
-    space_below = box.evaluate("box => parseFloat(getComputedStyle(box).paddingBottom)")
-    around = box.bounding_box()
-    assert hint.bounding_box()["y"] >= around["y"] + around["height"] - space_below - 1
+    for width, height in ((853, 1000), (1280, 720), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(hint).to_be_visible()
+        space_below = box.evaluate("box => parseFloat(getComputedStyle(box).paddingBottom)")
+        around = box.bounding_box()
+        assert hint.bounding_box()["y"] >= around["y"] + around["height"] - space_below - 1
 
 
 def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):
-    page = visit("/", reader="new", width=1280, height=720)
+    page = visit("/", reader="beside a sidebar", width=1280, height=720)
     page.get_by_role("button", name="Skip: straight to the tool").click()
     settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()

@@ -3,14 +3,12 @@
 import re
 
 import numpy as np
-from hostile import HOSTILE, expect_nothing_rendered
-from looks import expect_tabs_to_look_right, open_expanders
+from looks import expect_tabs_to_look_right, open_expanders, open_tab
 from playwright.sync_api import expect
 from steps import give_file, settle
 
 from attention_sieve.dashboard.views.knowledge import wording
 
-DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert], [data-testid=stDataFrame]"
 TABS = (
     wording.EACH,
     wording.LAYERS,
@@ -37,14 +35,6 @@ def task(label, n_rows=60):
 
 def main(page):
     return page.get_by_test_id("stMain")
-
-
-def open_tab(page, tab):
-    page.get_by_role("tab", name=tab, exact=True).click()
-    expect(
-        page.get_by_role("tabpanel", name=tab, exact=True).locator(DRAWN).locator("visible=true").first
-    ).to_be_visible()
-    settle(page)
 
 
 def probe(page):
@@ -77,17 +67,4 @@ def test_files_are_probed_heads_chosen_and_what_they_carry_erased(visit, small_c
         page.get_by_text(re.compile("^L0 H1: a probe gets .* before and .* after erasing 1 direction of"))
     ).to_be_visible()
     open_expanders(main(page))
-    expect_tabs_to_look_right(page, TABS, open_tab)
-
-
-def test_what_is_wrong_with_a_file_is_said_and_its_columns_are_asked_for(visit, small_checkpoint):
-    page = visit(f"/knowledge?checkpoint={small_checkpoint}&tasks+from=your+own+files")
-    rows = "\n".join(f"a {NOUNS[row % 6]} {row},{row % 2}" for row in range(60))
-    give_file(page, "kinds <b>.csv", f"{HOSTILE[0]},kind\n{rows}".encode())
-    form = main(page).get_by_test_id("stForm")
-    expect(form).to_be_visible()
-    expect_nothing_rendered(page)
-    form.get_by_role("button", name=wording.USE_COLUMNS).click()
-    expect(form).to_have_count(0)
-    settle(page)
-    expect(page.get_by_role("combobox", name=wording.TASK, exact=True)).to_be_visible()
+    expect_tabs_to_look_right(page, TABS)

@@ -13,6 +13,8 @@ from attention_sieve.dashboard.controls import RESULTS
 from attention_sieve.dashboard.views.results import wording as words
 from benchmarks.shared.sentences import sentences
 
+pytestmark = pytest.mark.xdist_group("results")
+
 N_TEXTS = 24
 FOLDER = "sentences-scored"
 
@@ -31,13 +33,6 @@ def results(store_folder, tmp_path_factory):
     return folder
 
 
-def opened(visit, path, **link):
-    asked = "".join(f"&{name}={value}" for name, value in link.items())
-    page = visit(f"/{path}?corpus={RESULTS.replace(' ', '+')}&results={FOLDER}{asked}")
-    settle(page)
-    return page
-
-
 def test_a_reader_opens_the_latest_results_from_the_sidebar_and_the_link_names_them(results, visit):
     page = visit("/roles")
     settle(page)
@@ -54,28 +49,16 @@ def test_a_reader_opens_the_latest_results_from_the_sidebar_and_the_link_names_t
     expect(again).to_have_url(re.compile(f"[?&]results={FOLDER}(&|$)"))
 
 
-def test_a_page_that_needs_texts_leads_to_the_results(results, visit):
-    page = opened(visit, "inspect")
-    expect(page.get_by_test_id("stAlert")).to_have_count(0)
-    expect_looks_right(page)
-    page.locator(".st-key-results-without-texts").get_by_role("link", name="Roles").click()
-    settle(page)
-    expect(page.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
+LOOKED_AT = {
+    "inspect": ".st-key-results-without-texts",
+    "roles?results+details=Side+by+side": "svg.marks",
+    "surface": "svg.marks",
+}
+"""What is seen on pages on results, by their address."""
 
 
-def test_parts_and_the_highest_texts_of_a_head(results, visit):
-    page = opened(visit, "roles", **{"results+details": "Side+by+side"})
-    expect(page.locator("svg.marks").first).to_be_visible()
-    expect_looks_right(page)
-    page.get_by_role("tab", name=words.HIGHEST, exact=True).click()
-    settle(page)
-    expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
-    page.get_by_role("button", name=words.READ).click()
-    settle(page)
-    expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
-
-
-def test_surface_looks_right(results, visit):
-    page = opened(visit, "surface")
-    expect(page.locator("svg.marks").first).to_be_visible()
+@pytest.mark.parametrize("address", LOOKED_AT)
+def test_a_page_on_results_looks_right(results, visit, address):
+    page = visit(f"/{address}{'&' if '?' in address else '?'}corpus={RESULTS.replace(' ', '+')}&results={FOLDER}")
+    expect(page.locator(LOOKED_AT[address]).first).to_be_visible()
     expect_looks_right(page)

@@ -38,7 +38,7 @@ def expect_in_view(page, part):
     wait_for(page, part.bounding_box, lambda box: box and box["y"] >= 0 and box["y"] + box["height"] <= height)
 
 
-def test_by_mouse_a_tempting_head_stands_beside_the_right_one_and_an_own_sentence_is_answered(newcomer, server):
+def test_by_mouse_a_tempting_head_stands_beside_the_right_one_and_an_own_sentence_is_answered(newcomer):
     page = newcomer()
     expect(heading(page)).to_have_text(re.compile("^One of these 72 squares knows whom his means in “My brother broke"))
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
@@ -46,7 +46,6 @@ def test_by_mouse_a_tempting_head_stands_beside_the_right_one_and_an_own_sentenc
     expect(chosen(page)).to_have_count(0)
     cell(page, 5, 2).click()
     expect(heading(page)).to_have_text("Close! The one is L2 H4.")
-    expect(page.get_by_text("it looks at brother from everywhere: 87% of brother, 47% of my.")).to_be_visible()
     his = arcs(page, "L2 H4", "L5 H2").get_by_role("listbox", name="From: queries").get_by_role("option", name="his, ")
     expect(his).to_contain_text(re.compile("0.64.*0.68"))
     cell(page, 0, 2).click()
@@ -57,9 +56,6 @@ def test_by_mouse_a_tempting_head_stands_beside_the_right_one_and_an_own_sentenc
     expect_working_page(page)
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(OWN)
     expect(page.get_by_text("; other words give it ")).to_be_visible()
-    page.goto(server)
-    settle(page)
-    expect_working_page(page)
 
 
 def test_by_keyboard_the_grid_is_answered_and_escape_leads_to_the_tool(newcomer):
@@ -101,10 +97,3 @@ def test_question_and_answer_are_accessible_and_fit(newcomer):
     expect(heading(page)).to_have_text("Close! The one is L2 H4.")
     settle(page)
     expect_looks_right(page)
-
-
-def test_the_question_is_accessible_and_fits_a_dark_phone(visit):
-    page = visit("/", "dark", reader="dark phone", width=390, height=844)
-    expect(heading(page)).to_be_visible()
-    expect_fits(page)
-    expect_accessible(page)
