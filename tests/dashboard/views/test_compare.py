@@ -406,3 +406,22 @@ def test_a_link_keeps_a_transition_under_another_tau_that_has_it_and_else_says_s
     assert TRANSITION not in at.query_params
     there = transitions_page(compare, transition=name, tau="10")
     assert any("which no head makes here" in warning.value for warning in there.warning)
+
+
+def test_under_the_share_every_view_says_so_and_runs_no_model(compare):
+    at = compare()
+    before, first = controls.inference().n_passed, sent(at, "(a) Roles of the heads")
+    at.selectbox(key="scale").set_value("share above chance").run()
+    assert controls.inference().n_passed == before
+    assert "changed a role at tau 0.5 of the share above chance" in summary(at)
+    assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
+    assert sent(at, "(a) Roles of the heads")["scores"] != first["scores"]
+    for tab in (
+        wording.DIFFERENCES,
+        wording.LAYERS,
+        wording.DIVERGENCE,
+        wording.TRANSITIONS,
+        wording.SURE,
+        wording.TABLE,
+    ):
+        assert not compare(scale="share above chance", **{"compare details": tab}).exception

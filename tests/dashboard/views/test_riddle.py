@@ -194,3 +194,7 @@ def test_a_checkpoint_that_is_not_there_is_reported_on_the_working_page(newcomer
     at = newcomer("/nowhere")
     assert not asks(at)
     assert at.error
+
+
+def test_whoever_comes_again_sees_the_working_page(newcomer):
+    assert not asks(newcomer(cookies=[VISITED]))

@@ -189,3 +189,15 @@ def test_a_pruned_checkpoint_is_fine_tuned_and_stays_pruned(pruned, tmp_path):
         assert (folder / REMOVED_HEADS).read_bytes() == (pruned / REMOVED_HEADS).read_bytes()
         tuned = load_checkpoint(find_checkpoint(str(folder)), device="cpu")
         assert (tuned.attentions["self"].removed, tuned.head) == (GONE, "classes")
+
+
+def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
+    logits = np.random.default_rng(0).normal(size=(6, 2, 3, 2))
+    logits[:, 0, 1] = logits[:, 1, 2] = np.nan
+    classes = np.array([0, 1, 1, 0, 1, 0], float)
+    for name in ("accuracy", "matthews", "f1", "loss"):
+        assert np.argwhere(np.isnan(label_score(name, classes, 2).of(logits))).tolist() == list(map(list, GONE))
+    outcomes = [TextOutcomes(full=of_text[0, 0], without=of_text) for of_text in logits]
+    kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6)
+    assert not {(layer, int(head)) for layer, head in enumerate(kept.head[0])} & set(GONE)
+    assert np.isfinite(kept.delta).all()

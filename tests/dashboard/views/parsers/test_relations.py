@@ -508,3 +508,11 @@ def test_cases_are_words_with_the_relation_and_a_head():
     assert is_case(trees, "det", every_word=True).tolist() == [True, False, False, False]
     assert is_case(trees, "punct").tolist() == [False, False, True, False]
     assert is_case(trees, "root").tolist() == [False] * 4
+
+
+def test_words_of_a_text_stay_text(parsing):
+    hostile = "The <img src=x onerror=alert(1)> cat sat on the red mat."
+    at = parsing(corpus_text=f"{hostile}\nThe dog ran.\nA cat sat.", relation="det")
+    assert not at.exception
+    view = next(data_of(view.proto.json) for view in at.get("bidi_component") if '"svg"' in view.proto.json)
+    assert "<img" not in view["svg"]
