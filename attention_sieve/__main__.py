@@ -21,17 +21,17 @@ from attention_sieve.core.importance import command as importance
 from attention_sieve.core.importance.gates import command as gates
 from attention_sieve.core.importance.pruning import command as pruning
 from attention_sieve.core.importance.removal import command as removal
+from attention_sieve.core.knowledge import command as knowledge
+from attention_sieve.core.knowledge import tasks_command as making_tasks
+from attention_sieve.core.knowledge.erasure import command as erasure
+from attention_sieve.core.knowledge.trials import command as trials
 from attention_sieve.core.maps import command as maps
 from attention_sieve.core.options import Parser
-from attention_sieve.core.probing import command as probing
-from attention_sieve.core.probing_tasks import command as probing_tasks
-from attention_sieve.core.probing_tasks import tasks_command as making_tasks
-from attention_sieve.core.probing_tasks.erasure import command as erasure
-from attention_sieve.core.probing_tasks.trials import command as trials
 from attention_sieve.core.relations import command as relations
 from attention_sieve.core.roles import command as roles
 from attention_sieve.core.similarity import command as similarity
 from attention_sieve.core.surface import command as surface
+from attention_sieve.core.tree_probes import command as tree_probes
 from attention_sieve.core.word_links import command as word_links
 
 GARBAGE_AFTER: Final = 20_000
@@ -91,12 +91,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m attention_sieve", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
-    for module in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):
+    for module in (
+        comparison,
+        surface,
+        relations,
+        coreference,
+        word_links,
+        tree_probes,
+        similarity,
+        maps,
+        removal,
+        gates,
+    ):
         module.add_command(commands)
     importance.add_commands(commands)
     pruning.add_command(commands)
     making_tasks.add_commands(commands)
-    probing_tasks.add_commands(commands)
+    knowledge.add_commands(commands)
     trials.add_commands(commands)
     erasure.add_command(commands)
     corpus.add_commands(commands)

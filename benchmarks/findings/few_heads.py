@@ -18,11 +18,11 @@ from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import read_progress
 from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
+from attention_sieve.core.knowledge.files.folders import read_tasks
+from attention_sieve.core.knowledge.read_task import read_task
+from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct
+from attention_sieve.core.knowledge.report import TaskReport, task_report, texts_of
 from attention_sieve.core.passes.prepare import prepare_all
-from attention_sieve.core.probing_tasks.files.folders import read_tasks
-from attention_sieve.core.probing_tasks.read_task import read_task
-from attention_sieve.core.probing_tasks.reconstruction import Gain, Reconstruction, gain, reconstruct
-from attention_sieve.core.probing_tasks.report import TaskReport, task_report, texts_of
 from benchmarks.shared.markdown import header, row
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"

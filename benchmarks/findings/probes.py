@@ -18,13 +18,13 @@ import numpy as np
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.prepare import prepare_all
-from attention_sieve.core.probing.attachment import AttachmentScore
-from attention_sieve.core.probing.features import embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.probing.probe import ProbeSettings, offset_scores, uas
-from attention_sieve.core.probing.texts import PassedWords, ProbeText, probe_texts
-from attention_sieve.core.probing.word_vectors import WordVectors, no_vectors
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.core.tree_probes.attachment import AttachmentScore
+from attention_sieve.core.tree_probes.features import embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.tree_probes.probe import ProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, probe_texts
+from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 from benchmarks.shared.markdown import header, row
 
 TREEBANK: Final = Path(__file__).parents[3] / "shared" / "data" / "ud_ewt"
@@ -78,7 +78,7 @@ def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple
 
 
 def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: ProbeSettings) -> None:
-    from attention_sieve.core.probing.training import predicted_heads, train
+    from attention_sieve.core.tree_probes.training import predicted_heads, train
 
     start = time.perf_counter()
     (training,) = deque(train(parts[0], table, settings), maxlen=1)

@@ -153,8 +153,8 @@ async def documents(address: str, own: Sequence[str]) -> None:
         spans = [found.span() for found in TWO_WORDS.finditer(text)]
         lines.append(json.dumps({"text": text, "clusters": list(pairwise(spans))[::MENTIONS_APART]}))
     async with visitor(address) as page:
-        link = {"parsing section": "Coreference", "mentions from": "a file of your own", "window tokens": "512"}
-        await page.open("parsing", **link)
+        link = {"grammar section": "Coreference", "mentions from": "a file of your own", "window tokens": "512"}
+        await page.open("grammar", **link)
         await page.upload("gold mentions", "mentions.jsonl", "\n".join(lines).encode())
 
 
@@ -178,10 +178,10 @@ KINDS: Final[dict[str, Abuse]] = {
         "importance", N_TEXTS, LONG, **{"importance details": "Cheaper measures"}
     ),
     "how many heads can go": pruning,
-    "500 long texts on Similar heads": corpus("similar", N_TEXTS, LONG, **{"similar texts": "all"}),
+    "500 long texts on Similar heads": corpus("similarity", N_TEXTS, LONG, **{"similarity texts": "all"}),
     "500 long texts on Roles, two heads off": corpus("roles", N_TEXTS, LONG, off="1-1,2-2"),
     "500 long texts on Where heads look": corpus("surface", N_TEXTS, LONG),
-    "500 long texts on Grammar": corpus("parsing", N_TEXTS, LONG),
+    "500 long texts on Grammar": corpus("grammar", N_TEXTS, LONG),
     "10 documents of 480,000 characters on Grammar": documents,
     "500 long texts on Compare": corpus("compare", N_TEXTS, LONG, **{"with": OTHER}),
     "long texts typed in 6 tabs": flood,

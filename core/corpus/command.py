@@ -296,7 +296,7 @@ def show(arguments: argparse.Namespace) -> None:
         mean, low, high: mean over texts, and its confidence interval
 
     Columns of --output, for the question relations:
-        relation, direction, layer, head: as in the `parse-heads` command
+        relation, direction, layer, head: as in the `relations` command
         accuracy, low, high: share of the cases that the head gets right, and its confidence interval
         cases: number of words with this relation
         offset, baseline: the best fixed offset in words, and its accuracy

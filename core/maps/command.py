@@ -1,4 +1,4 @@
-"""The command `python -m attention_sieve attention`: maps of attention as files for other programs."""
+"""The command `python -m attention_sieve maps`: maps of attention as files for other programs."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ Maps = Float16[np.ndarray, "layer head query key"]
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("attention", help="export attention maps", description=attention.__doc__)
+    parser = commands.add_parser("maps", help="export attention maps", description=attention.__doc__)
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     add_texts_options(parser)

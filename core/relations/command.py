@@ -1,4 +1,4 @@
-"""The command `python -m attention_sieve parse-heads`: how well each head finds the heads of words."""
+"""The command `python -m attention_sieve relations`: how well each head finds the heads of words."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from attention_sieve.core.statistics.documents import documents_note
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     sentence = "measure how well each head predicts syntactic relations"
-    parser = add_analysis_command(commands, "parse-heads", parse_heads, sentence, RELATION_ANALYSIS)
+    parser = add_analysis_command(commands, "relations", parse_heads, sentence, RELATION_ANALYSIS)
     add_texts_options(parser)
     parser.add_argument(
         "--as-in-code",

@@ -1,4 +1,4 @@
-"""The command `python -m attention_sieve distances`: how far apart all heads of a checkpoint attend."""
+"""The command `python -m attention_sieve similarity`: how far apart all heads of a checkpoint attend."""
 
 import argparse
 from typing import Any
@@ -11,7 +11,7 @@ from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     sentence = "measure how differently each pair of heads attends"
-    add_texts_options(add_analysis_command(commands, "distances", distances, sentence, SIMILARITY_ANALYSIS))
+    add_texts_options(add_analysis_command(commands, "similarity", distances, sentence, SIMILARITY_ANALYSIS))
 
 
 def distances(arguments: argparse.Namespace) -> None:

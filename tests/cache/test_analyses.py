@@ -47,9 +47,9 @@ CASES = {
 COMMANDS = {
     SURFACE_ANALYSIS: ["surface"],
     GRADIENT_ANALYSIS: ["surface"],
-    RELATION_ANALYSIS: ["parse-heads", "--least-cases", "1"],
+    RELATION_ANALYSIS: ["relations", "--least-cases", "1"],
     COREFERENCE_ANALYSIS: ["coreference"],
-    SIMILARITY_ANALYSIS: ["distances"],
+    SIMILARITY_ANALYSIS: ["similarity"],
     WORD_LINK_ANALYSIS: ["word-links", "--relation", "nsubj"],
 }
 """The command of each analysis, with options for the same settings; gradients are a second file of its command."""

@@ -8,11 +8,11 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.probing import run as probing
-from attention_sieve.core.probing.probe import ProbeSettings
-from attention_sieve.core.probing.run import ProbeKind, ProbeQuestion, train_probes
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
+from attention_sieve.core.tree_probes import run as probing
+from attention_sieve.core.tree_probes.probe import ProbeSettings
+from attention_sieve.core.tree_probes.run import ProbeKind, ProbeQuestion, train_probes
 
 
 def tree(words, heads, relations):

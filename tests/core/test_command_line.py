@@ -520,14 +520,14 @@ def test_heads_of_all_off_options_are_switched_off(texts_file, tmp_path, folders
 
 @pytest.mark.parametrize("written", ["9" * 23, str(2**63), "-1", "one", "9" * 5000])
 def test_a_seed_that_torch_does_not_take_is_refused(written, texts_file, tmp_path, capsys):
-    arguments = ["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", "d.csv"]
+    arguments = ["similarity", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", "d.csv"]
     with pytest.raises(SystemExit):
         main([*arguments, f"--random-weights={written}"])
     assert capsys.readouterr().err.endswith("is not a seed; write a whole number from 0 to 9223372036854775807\n")
 
 
 def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
-    arguments = ["distances", "--checkpoint", str(folders("bert")), "--texts", str(texts_file)]
+    arguments = ["similarity", "--checkpoint", str(folders("bert")), "--texts", str(texts_file)]
     assert main([*arguments, "--output", str(tmp_path / "d.csv"), "--random-weights", str(2**63 - 1)]) == 0
     assert pd.read_csv(tmp_path / "d.csv")["checkpoint"][0].endswith(f"(random weights, seed {2**63 - 1})")
 
@@ -537,7 +537,7 @@ def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
 def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, monkeypatch, capsys):
     monkeypatch.setattr("attention_sieve.core.commands.loaded", pytest.fail)
     output = f"/proc/o.{suffix}"
-    assert main(["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
+    assert main(["similarity", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
     assert capsys.readouterr().err == f"{output} cannot be written (No such file or directory). Choose another place.\n"
 
 
@@ -562,10 +562,10 @@ def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, mo
         ["compare", "s.parquet", "s.parquet", "--output", str(scores)],
         ["surface", *given, "t.csv", "--output", str(table)],
         ["surface", *given, str(texts_file), "--output", "a.csv", "--gradients", str(tmp_path / "a.csv")],
-        ["parse-heads", *given, "t.csv", "--output", str(table)],
+        ["relations", *given, "t.csv", "--output", str(table)],
         ["coreference", *given, "t.csv", "--output", str(table)],
         ["word-links", *given, "t.csv", "--relation", "nsubj", "--output", str(table)],
-        ["distances", *given, "t.csv", "--output", str(table)],
+        ["similarity", *given, "t.csv", "--output", str(table)],
     ):
         before = table.read_bytes(), scores.read_bytes()
         assert main(command) == 2

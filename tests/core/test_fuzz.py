@@ -38,13 +38,13 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import column_names, read_training_data
 from attention_sieve.core.finetuning.journal import RECORD, read_record
 from attention_sieve.core.importance.gates.history import HISTORY, read_history
+from attention_sieve.core.knowledge.files.folders import read_tasks
+from attention_sieve.core.knowledge.files.senteval import read_senteval
+from attention_sieve.core.knowledge.trials.command import read_trials
+from attention_sieve.core.knowledge.trials.progress import PROGRESS as TRIALS
+from attention_sieve.core.knowledge.trials.progress import read_trials_progress
+from attention_sieve.core.knowledge.trials.result import fingerprint_of, read_result
 from attention_sieve.core.options import heads
-from attention_sieve.core.probing_tasks.files.folders import read_tasks
-from attention_sieve.core.probing_tasks.files.senteval import read_senteval
-from attention_sieve.core.probing_tasks.trials.command import read_trials
-from attention_sieve.core.probing_tasks.trials.progress import PROGRESS as TRIALS
-from attention_sieve.core.probing_tasks.trials.progress import read_trials_progress
-from attention_sieve.core.probing_tasks.trials.result import fingerprint_of, read_result
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.tables import SCORE_COLUMNS, read_score_table
 from attention_sieve.core.statistics.histogram import BINS

@@ -11,8 +11,8 @@ from traces import traces
 from attention_sieve.cache.memory import Memory
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.forgetting import EVERY, forget
+from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.importance import wording as importance_wording
-from attention_sieve.dashboard.views.parsers.coreference import wording as coreference_wording
 
 WORDS = " ".join(("porcelain", "violin"))  # this file, which Python keeps too, does not hold them side by side
 NURSES = ("old", "young", "tired", "kind")
@@ -33,7 +33,7 @@ def corpus(app):
 
 def trees(app):
     """Trees and predicted heads of an uploaded corpus."""
-    at = app("parsing", corpus=controls.UPLOAD)
+    at = app("grammar", corpus=controls.UPLOAD)
     return at.file_uploader(key="upload").upload("texts.txt", "\n".join(sentences()).encode()).run()
 
 
@@ -45,7 +45,7 @@ def surface(app):
 
 def mentions(app):
     """Gold mentions, and the windows of a text longer than the checkpoint takes."""
-    at = app("parsing", **{"parsing section": "Coreference"})
+    at = app("grammar", **{"grammar section": "Coreference"})
     at.segmented_control(key="mentions from").set_value(coreference_wording.UPLOAD).run()
     texts = ["".join(f"{sentence} She sat. " for sentence in sentences() * n) for n in (1, 60)]
     clusters = [[[text.index("The"), text.index(" washed")], [text.index("She"), text.index(" sat")]] for text in texts]

@@ -1,6 +1,6 @@
 """Sentences with trees, written by hand."""
 
-from attention_sieve.core.probing_tasks.from_trees.sentences import Sentence
+from attention_sieve.core.knowledge.from_trees.sentences import Sentence
 from attention_sieve.core.texts.relations import ROOT
 
 

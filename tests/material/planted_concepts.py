@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_sieve.core.probing_tasks.labels import labels_of
-from attention_sieve.core.probing_tasks.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.labels import labels_of
+from attention_sieve.core.knowledge.task import PARTS, Example, Task
 from attention_sieve.core.texts.text import Text
 
 SIZES = (400, 120, 150)

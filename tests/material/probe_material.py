@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from attention_sieve.core.probing.probe import Probe
-from attention_sieve.core.probing.texts import PassedWords, ProbeText
+from attention_sieve.core.tree_probes.probe import Probe
+from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText
 
 N_LAYERS, N_HEADS, DIMENSION = 2, 3, 4
 

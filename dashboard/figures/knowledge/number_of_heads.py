@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.probing_tasks.reconstruction import Reconstruction
+from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template

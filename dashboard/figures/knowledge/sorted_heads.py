@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.probing_tasks.summary import sorted_in_layers
+from attention_sieve.core.knowledge.summary import sorted_in_layers
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows

@@ -6,7 +6,7 @@ from attention_sieve.dashboard.samples import mention_sample
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.descriptions import wording
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.parsers.coreference.choices import kept_own_mentions
+from attention_sieve.dashboard.views.grammar.coreference.choices import kept_own_mentions
 
 
 def known_mentions(visit: Visit, *, may_ask: bool) -> tuple[str, CoreferenceFinding] | None:

@@ -36,8 +36,8 @@ from attention_sieve.dashboard.views.knowledge.on_card import what_it_knows
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.similar import wording as similar_wording
-from attention_sieve.dashboard.views.similar.numbers import kept_distances
+from attention_sieve.dashboard.views.similarity import wording as similarity_wording
+from attention_sieve.dashboard.views.similarity.numbers import kept_distances
 from attention_sieve.dashboard.views.text.on_screen import PassedText
 
 ALIKE: Final = 5
@@ -54,7 +54,7 @@ def head_views(
         tested: the corpus; None while it has not been tested.
         head: the head to show; None where none is chosen.
     """
-    titles = (wording.ROLES, WORDS[visit.chosen.scale].nouns.capitalize(), similar_wording.OPEN)
+    titles = (wording.ROLES, WORDS[visit.chosen.scale].nouns.capitalize(), similarity_wording.OPEN)
     if tested is None or head is None:
         missing = wording.NO_HEAD if head is None else wording.NO_TESTS
         return dict.fromkeys(titles, lambda: _say(missing))
@@ -106,7 +106,9 @@ def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
     """The heads most like one, by their attention and by their scores."""
     _attending_alike(kept_distances(visit), head)
     _alike(tests, head, visit.chosen.scale)
-    st.page_link(st.session_state["pages"]["similar"], label=similar_wording.TO_PAGE, icon=":material/scatter_plot:")
+    st.page_link(
+        st.session_state["pages"]["similarity"], label=similarity_wording.TO_PAGE, icon=":material/scatter_plot:"
+    )
 
 
 def _role_indices(tested: Corpus, tests: HeadTests) -> list[int]:
@@ -278,5 +280,7 @@ def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
         return
     nearest = nearest_heads(distances.mean, head)[:ALIKE]
     named = [(head_name(*other), distance) for other, distance in nearest]
-    unit = similar_wording.mean_over(distances.n_texts)
-    st.markdown(similar_wording.nearest([name for name, _ in named]), help=similar_wording.nearest_help(named, unit))
+    unit = similarity_wording.mean_over(distances.n_texts)
+    st.markdown(
+        similarity_wording.nearest([name for name, _ in named]), help=similarity_wording.nearest_help(named, unit)
+    )

@@ -9,9 +9,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.probing_tasks.labels import MAJORITY
-from attention_sieve.core.probing_tasks.report import LAYER, TaskReport
-from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.core.knowledge.labels import MAJORITY
+from attention_sieve.core.knowledge.report import LAYER, TaskReport
+from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves

@@ -11,7 +11,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.probing_tasks.erasure.erasure import MOST_TEXTS
+from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public

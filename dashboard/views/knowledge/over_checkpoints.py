@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.checkpoints.saved_runs import steps_of_one_run
-from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate

@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.core.probing_tasks.trials.result import Stage
+from attention_sieve.core.knowledge.trials.result import Stage
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame

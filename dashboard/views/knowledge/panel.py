@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.probing_tasks.trials.progress import TrialsProgress
-from attention_sieve.core.probing_tasks.trials.result import Stage, TrialResult
+from attention_sieve.core.knowledge.trials.progress import TrialsProgress
+from attention_sieve.core.knowledge.trials.result import Stage, TrialResult
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.frame import Visit

@@ -12,14 +12,14 @@ from typing import Final
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.checkpoints.saved_runs import STOP
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.probing_tasks.trials.progress import (
+from attention_sieve.core.knowledge.trials.progress import (
     PROGRESS,
     TrialsProgress,
     read_trials_progress,
     stop_trials,
 )
-from attention_sieve.core.probing_tasks.trials.result import Stage
-from attention_sieve.core.probing_tasks.trials.trial import Trial, values_of
+from attention_sieve.core.knowledge.trials.result import Stage
+from attention_sieve.core.knowledge.trials.trial import Trial, values_of
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Float
 
-from attention_sieve.core.probing_tasks.summary import Group, group_of, task_similarity
+from attention_sieve.core.knowledge.summary import Group, group_of, task_similarity
 from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
 from attention_sieve.dashboard.figures.knowledge.task_similarity import similarity_of_tasks
 from attention_sieve.dashboard.files.downloads import table_downloads

@@ -12,11 +12,11 @@ from typing import Any, Final
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded
 from attention_sieve.core.json_values import parse_json, typed_json
-from attention_sieve.core.probing_tasks.files.folders import ABOUT, FILE_OF_A_TASK, task_name
-from attention_sieve.core.probing_tasks.files.labelled import LABEL_COLUMN
-from attention_sieve.core.probing_tasks.task import PARTS, check_task
-from attention_sieve.core.probing_tasks.tasks_command import sample_tasks_folder
-from attention_sieve.core.probing_tasks.trials.trial import Trial, task_sha256
+from attention_sieve.core.knowledge.files.folders import ABOUT, FILE_OF_A_TASK, task_name
+from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN
+from attention_sieve.core.knowledge.task import PARTS, check_task
+from attention_sieve.core.knowledge.tasks_command import sample_tasks_folder
+from attention_sieve.core.knowledge.trials.trial import Trial, task_sha256
 from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS, keep_file, safe_name
 
 COLUMNS: Final = "columns.json"

@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.core.probing_tasks.report import TaskReport
-from attention_sieve.core.probing_tasks.trials.result import TrialResult
+from attention_sieve.core.knowledge.report import TaskReport
+from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
 from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
 from attention_sieve.dashboard.figures.knowledge.words import score_name, written

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attention_sieve.core.probing_tasks.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, MOST_TEXTS, draws_needed
-from attention_sieve.core.probing_tasks.from_trees.make import MOST_ROWS
-from attention_sieve.core.probing_tasks.labels import FOLDS, STRENGTHS
-from attention_sieve.core.probing_tasks.reconstruction import RESAMPLES, Gain
-from attention_sieve.core.probing_tasks.report import ALPHA
-from attention_sieve.core.probing_tasks.trials.progress import TrialsProgress
-from attention_sieve.core.probing_tasks.trials.result import STAGES, Stage
-from attention_sieve.core.probing_tasks.vectors import Pooling
+from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, LEAST_CHANGE, MOST_TEXTS, draws_needed
+from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS
+from attention_sieve.core.knowledge.labels import FOLDS, STRENGTHS
+from attention_sieve.core.knowledge.reconstruction import RESAMPLES, Gain
+from attention_sieve.core.knowledge.report import ALPHA
+from attention_sieve.core.knowledge.trials.progress import TrialsProgress
+from attention_sieve.core.knowledge.trials.result import STAGES, Stage
+from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.views.knowledge.task_files import ENOUGH_TEST_TEXTS

@@ -51,10 +51,12 @@ ROLES = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlap
 PLACES = {
     "roles": Place("/roles?roles+finer=true&head=1-8", ROLES),
     "surface": Place("/surface?head=0-2,1-8", SURFACE),
-    "similar": Place("/similar?similar+texts=16&head=3-8,2-2", ("Map", "Dendrogram", "Layers", "Two layers", "Table")),
+    "similarity": Place(
+        "/similarity?similarity+texts=16&head=3-8,2-2", ("Map", "Dendrogram", "Layers", "Two layers", "Table")
+    ),
     "importance": Place("/importance?head=3-8,4-5,2-2", IMPORTANCE),
-    "relations": Place("/parsing?random=true", ("Every relation", "Distances", "Argmax and sieve")),
-    "coreference": Place("/parsing?parsing+section=Coreference"),
+    "relations": Place("/grammar?random=true", ("Every relation", "Distances", "Argmax and sieve")),
+    "coreference": Place("/grammar?grammar+section=Coreference"),
     "word swap": Place(f"/?text={EXAMPLES[1].a}&swap={EXAMPLES[1].b}"),
     "lessons": Place("/lessons"),
     "lesson with an answer": Place("/?lesson=2&step=4&said=7"),

@@ -8,7 +8,7 @@ from looks import SIZES, expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import choose_by_keyboard, download, settle, steady, wait_for, wait_until_equal
 
-from attention_sieve.dashboard.views.compare import wording
+from attention_sieve.dashboard.views.comparison import wording
 
 SPOT = """
     (path) => {

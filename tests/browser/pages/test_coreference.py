@@ -6,9 +6,9 @@ import re
 from playwright.sync_api import expect
 from steps import give_file, settle, wait_for
 
-from attention_sieve.dashboard.views.parsers.coreference import wording
+from attention_sieve.dashboard.views.grammar.coreference import wording
 
-SECTION = "/parsing?parsing+section=Coreference"
+SECTION = "/grammar?grammar+section=Coreference"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 OWN = [
     {"text": f"Ann{number} met {HOSTILE} . She left him .", "clusters": [[[0, 4], [40, 43]], [[9, 37], [49, 52]]]}

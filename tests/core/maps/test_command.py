@@ -21,7 +21,7 @@ def texts_file(tmp_path):
 
 
 def write_maps(folder, texts, output, *more):
-    return main(["attention", "--checkpoint", str(folder), "--texts", str(texts), "--output", str(output), *more])
+    return main(["maps", "--checkpoint", str(folder), "--texts", str(texts), "--output", str(output), *more])
 
 
 def test_a_file_per_text_holds_the_maps_of_the_eager_path(folders, texts_file, tmp_path):

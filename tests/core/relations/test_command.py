@@ -36,7 +36,7 @@ def run(tmp_path, folders):
     def ran(output, *options, texts="typed.txt", family="bert"):
         given = ["--checkpoint", str(folders(family)), "--device", "cpu", "--texts", str(tmp_path / texts)]
         output = tmp_path / output
-        chosen = parser.parse_args(["parse-heads", *given, "--output", str(output), "--least-cases", "1", *options])
+        chosen = parser.parse_args(["relations", *given, "--output", str(output), "--least-cases", "1", *options])
         chosen.run(chosen)
         return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
 

@@ -27,7 +27,7 @@ def run(tmp_path, folders):
 
     def ran(output, *options):
         given = ["--checkpoint", str(folders("bert")), "--device", "cpu", "--texts", str(texts)]
-        chosen = parser.parse_args(["distances", *given, "--output", str(output), *options])
+        chosen = parser.parse_args(["similarity", *given, "--output", str(output), *options])
         chosen.run(chosen)
         return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
 

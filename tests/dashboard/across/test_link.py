@@ -52,12 +52,12 @@ LINKS = {
         "region": "none",
     },
     "surface": {"head": "1-2"},
-    "parsing": {"relation sentence": "2.1", "every guess": "true", "head": "1-2"},
-    "similar": {"similar details": "Dendrogram", "similar colour": "role", "head": "1-2"},
-    "similar layers": {
-        "similar details": "Two layers",
-        "similar layer": "2",
-        "similar other layer": "3",
+    "grammar": {"relation sentence": "2.1", "every guess": "true", "head": "1-2"},
+    "similarity": {"similarity details": "Dendrogram", "similarity colour": "role", "head": "1-2"},
+    "similarity layers": {
+        "similarity details": "Two layers",
+        "similarity layer": "2",
+        "similarity other layer": "3",
         "head": "1-2",
     },
 }
@@ -177,7 +177,7 @@ def test_a_link_to_a_region_without_heads_says_so(app):
 @pytest.mark.parametrize(
     ("page", "asked"),
     [
-        ("similar", {"similar dimensions": "3", "camera": "1.2,-0.5,0.25,0,0,0,0,0,1"}),
+        ("similarity", {"similar dimensions": "3", "camera": "1.2,-0.5,0.25,0,0,0,0,0,1"}),
         ("importance", {"relevance rule": "by sign, half to each", "importance details": "Cheaper measures"}),
     ],
 )

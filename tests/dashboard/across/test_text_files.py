@@ -78,7 +78,7 @@ def test_a_corpus_reads_the_files_that_its_help_names(files, capsys):
     [
         ("roles", "upload", {"corpus": controls.UPLOAD}),
         ("importance", UPLOAD_KEY, {"importance details": two_sets.TAB, KEY: two_sets.UPLOAD}),
-        ("parsing", "probe test file", {"parsing section": "Probes"}),
+        ("grammar", "probe test file", {"grammar section": "Probes"}),
     ],
 )
 def test_an_uploader_takes_what_a_command_reads(page, key, link, app, files):

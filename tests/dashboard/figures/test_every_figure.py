@@ -5,17 +5,17 @@ from functools import cache
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-import compare_figures
+import comparison_figures
 import gate_figures
 import importance_comparison_figures
 import importance_figures
 import knowledge_figures
-import probe_figures
 import pytest
 import relation_figures
 import role_figures
-import similar_figures
+import similarity_figures
 import surface_figures
+import tree_probe_figures
 import vl_convert
 from altair.vegalite.schema import core as vega_lite
 from drawn import layers, rows, texts_of
@@ -26,15 +26,15 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, percent
 from attention_sieve.dashboard.figures.sheet import PAGE
 
 SUBJECTS = {
-    "compare": compare_figures.CASES,
+    "compare": comparison_figures.CASES,
     "importance": {"": importance_figures.FIGURES},
     "comparisons of importance": {"": importance_comparison_figures.FIGURES},
     "gates": {"": gate_figures.FIGURES},
     "knowledge": {"": knowledge_figures.FIGURES},
-    "probes": {"": probe_figures.FIGURES},
+    "probes": {"": tree_probe_figures.FIGURES},
     "relations": {"": relation_figures.FIGURES},
     "roles": role_figures.FIGURES,
-    "similar": {"": similar_figures.FIGURES},
+    "similarity": {"": similarity_figures.FIGURES},
     "surface": {"": surface_figures.FIGURES, "not applicable": surface_figures.EMPTY},
 }
 EACH = [

@@ -14,7 +14,7 @@ from attention_sieve.core.comparison.transitions import Transition, transitions
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
+from attention_sieve.dashboard.figures.comparison.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
 from attention_sieve.dashboard.figures.export import figure_svg, svg_png
 from attention_sieve.dashboard.figures.figure import GREY, MOST_MARKS
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, escaped, translucent

@@ -2,7 +2,7 @@
 
 import json
 
-import compare_figures
+import comparison_figures
 import numpy as np
 import pytest
 from drawn import layers, rows
@@ -18,7 +18,7 @@ from attention_sieve.dashboard.figures.roles.distributions import head_scores
 from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
 
 ON_SHARES = FIGURES[", shares"]
-CHANGES = compare_figures.FULL
+CHANGES = comparison_figures.FULL
 
 
 def score_axes(figure):
@@ -56,9 +56,9 @@ def test_a_figure_of_changed_shares_names_them(name):
 
 
 def test_the_diagonal_of_negative_means_begins_below_zero():
-    tests = compare_figures.some_tests()
+    tests = comparison_figures.some_tests()
     tests.mean_a[0, 0, 0] = -0.5
-    figure = compare_figures.score_change_scatter(tests, ("local",), "share")
+    figure = comparison_figures.score_change_scatter(tests, ("local",), "share")
     assert rows(figure, "diagonal")["mean_a"].tolist()[0] == -0.5
 
 

@@ -176,8 +176,8 @@ def sentence_of(at, name):
 def test_the_readers_own_texts_with_mentions_take_the_place_of_the_example_texts(app):
     items = [json.loads(line) for line in MENTIONS.read_text("utf-8").splitlines()]
     own = [item | {"name": f"{item['name']} {number}"} for item in items for number in range(2)]
-    link = {"parsing section": "Coreference", "mentions from": "a file of your own"}
-    at = app("parsing", **link, corpus_text=f"{TEXTS}\nShe left.")
+    link = {"grammar section": "Coreference", "mentions from": "a file of your own"}
+    at = app("grammar", **link, corpus_text=f"{TEXTS}\nShe left.")
     at.get("file_uploader")[0].upload("own.jsonl", "\n".join(map(json.dumps, own)).encode(), "application/json").run()
     at._page_hash = calc_hash("inspect")
     at.run()

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from reading import button, said, sent
 
-from attention_sieve.core.probing_tasks.erasure.command import erasure_table
-from attention_sieve.core.probing_tasks.erasure.erasure import Erasure, judged
-from attention_sieve.core.probing_tasks.report import corrected
-from attention_sieve.core.probing_tasks.trials.progress import Failed, Reporter, TrialsProgress
-from attention_sieve.core.probing_tasks.trials.result import read_result
-from attention_sieve.core.probing_tasks.trials.run import Trials, run_table
-from attention_sieve.core.probing_tasks.trials.trial import trials_folder
+from attention_sieve.core.knowledge.erasure.command import erasure_table
+from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
+from attention_sieve.core.knowledge.report import corrected
+from attention_sieve.core.knowledge.trials.progress import Failed, Reporter, TrialsProgress
+from attention_sieve.core.knowledge.trials.result import read_result
+from attention_sieve.core.knowledge.trials.run import Trials, run_table
+from attention_sieve.core.knowledge.trials.trial import trials_folder
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH

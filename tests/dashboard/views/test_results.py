@@ -187,7 +187,7 @@ def test_reading_that_is_stopped_shows_the_texts_of_the_shards_that_were_read(op
     assert len(at.dataframe[0].value) == N_TEXTS
 
 
-@pytest.mark.parametrize("where", ["inspect", "parsing", "similar", "importance"])
+@pytest.mark.parametrize("where", ["inspect", "grammar", "similarity", "importance"])
 def test_pages_that_need_texts_lead_to_those_that_show_the_results(opened, where):
     at = opened(where)
     assert not at.exception

@@ -41,9 +41,9 @@ def test_a_page_is_answered_at_its_own_address(answer, address):
         ("fine%20tuning", "fine-tune"),
         ("Roles", "roles"),
         ("knowlege", "knowledge"),
-        ("grammar", "parsing"),
+        ("gramar", "grammar"),
         ("where-heads-look", "surface"),
-        ("similar-heads", "similar"),
+        ("similar-heads", "similarity"),
         ("Inspect", "inspect"),
     ],
 )

@@ -60,8 +60,8 @@ ENOUGH = "\n".join(SENTENCES * (LEAST_UNITS // len(SENTENCES)))
     [
         (("score",), ("score",)),
         (("surface",), ("mean",)),
-        (("parse-heads", "--least-cases", "1"), ("accuracy", "low", "high")),
-        (("distances",), ("divergence", "relative_a_b")),
+        (("relations", "--least-cases", "1"), ("accuracy", "low", "high")),
+        (("similarity",), ("divergence", "relative_a_b")),
         (("ablate", "--correction", "none"), ("without", "delta", "low", "high", "p")),
     ],
     ids=lambda value: value[0],

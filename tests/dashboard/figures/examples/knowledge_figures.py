@@ -3,7 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.probing_tasks.reconstruction import Reconstruction
+from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
 from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots

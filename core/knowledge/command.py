@@ -1,0 +1,342 @@
+"""The commands `python -m attention_sieve knowledge` and `reconstruct`: probes of single heads, and of several
+together."""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from attention_sieve.core.attention.settings import PassSettings, head_name
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.commands import (
+    TABLES,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    write_table,
+)
+from attention_sieve.core.knowledge.files.folders import read_tasks
+from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, PART_COLUMNS
+from attention_sieve.core.knowledge.read_task import read_task
+from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain, reconstruct
+from attention_sieve.core.knowledge.report import (
+    TaskReport,
+    code_lengths,
+    corrected,
+    selectivity,
+    task_report,
+    texts_of,
+)
+from attention_sieve.core.knowledge.task import Task, check_task
+from attention_sieve.core.knowledge.vectors import POOLINGS, Pooling, Vectors, usual_pooling
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    add_text_columns_option,
+    add_too_long_option,
+)
+from attention_sieve.core.passes.texts import PassText
+
+BY_LAYER_AND_HEAD: Final = ["layer", "head"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Probed:
+    """A task with the vectors of its texts, and its report."""
+
+    task: Task
+    vectors: Vectors
+    report: TaskReport
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the command line's subparsers."""
+    parser = add_task_command(
+        commands, "knowledge", "probe the output vector of each head for a task", probe_tasks.__doc__
+    )
+    parser.add_argument(
+        "--details", action="store_true", help="add baselines, a control task, description lengths and p-values"
+    )
+    parser.set_defaults(run=probe_tasks)
+    parser = add_task_command(
+        commands, "reconstruct", "probe the best heads together, for more and more heads", reconstruct_tasks.__doc__
+    )
+    parser.add_argument(
+        "--every", action="store_true", help="probe every number of heads; without it, larger numbers in larger steps"
+    )
+    parser.set_defaults(run=reconstruct_tasks)
+
+
+def add_task_command(commands: Any, name: str, summary: str, description: str | None) -> argparse.ArgumentParser:
+    """Add a command that reads tasks and a checkpoint, with the options that all such commands have."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=description)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    parser.add_argument(
+        "--data",
+        required=True,
+        type=Path,
+        help="task: a file in SentEval's format, a table of labelled texts, or a folder of such files",
+    )
+    add_text_columns_option(parser)
+    parser.add_argument(
+        "--label-column",
+        default=LABEL_COLUMN,
+        help="column of a table that holds the labels; default: %(default)s",
+    )
+    parser.add_argument(
+        "--part-column",
+        help=f"column of a table that assigns each row to train, validation or test; default: "
+        f"{', '.join(PART_COLUMNS)} if there is one, otherwise rows are split at random",
+    )
+    labels = parser.add_mutually_exclusive_group()
+    labels.add_argument(
+        "--classes",
+        dest="is_regression",
+        action="store_false",
+        help="treat labels as classes, even if they are numbers",
+    )
+    labels.add_argument(
+        "--regression", dest="is_regression", action="store_true", help="treat labels as numbers to predict"
+    )
+    parser.set_defaults(is_regression=None)
+    parser.add_argument(
+        "--pooling",
+        choices=POOLINGS,
+        help="vector that represents a text: at [CLS], at the last token, or the mean over tokens; default: as in the "
+        "paper, cls for encoders and last for decoders",
+    )
+    add_too_long_option(parser)
+    add_output_option(parser)
+    return parser
+
+
+def probe_tasks(arguments: argparse.Namespace) -> None:
+    """Train and test a linear probe on the output vector of each head, and of each layer; write a row per probe.
+
+    Columns:
+        task: name of the task
+        layer, head: index of the layer and of the head, from 0; head is -1 for the output of the layer
+        strength: strength of the L2 penalty, chosen on the validation part
+        accuracy: accuracy on the test part; for a regression, Pearson's correlation
+        low, high: 95% confidence interval of the accuracy
+        majority: accuracy of always predicting the most frequent class
+        n_train, n_validation, n_test: number of examples in each part
+
+    Additional columns with --details:
+        validation: accuracy on the validation part
+        length, bag_of_words: accuracy of probes on the length, and on the bag of words, of the text
+        control: accuracy on a control task, which has the same labels in random order
+        selectivity, selectivity_low, selectivity_high: accuracy minus control, and its 95% confidence interval
+        bits, compression: online code length of the labels, and how many times shorter it is than a uniform code
+        p_majority, p_length, p_bag_of_words: one-sided p-values of being better than each baseline (McNemar's test)
+        p_adjusted: p_majority, corrected over heads and tasks
+    """
+    tables = []
+    probed, facts = _reports(arguments)
+    for result in probed:
+        table = _table(result.report)
+        tables.append(_with_details(table, result) if arguments.details else table)
+    if arguments.details:
+        p_adjusted = corrected([result.report for result in probed])
+        tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, p_adjusted)]
+    ordered = [table.sort_values(BY_LAYER_AND_HEAD) for table in tables]
+    write_table(arguments.output, pd.concat(ordered, ignore_index=True), facts)
+    print("\n".join(report_line(result.report.task, result.report) for result in probed))
+
+
+def reconstruct_tasks(arguments: argparse.Namespace) -> None:
+    """Train and test a linear probe on the vectors of the n best heads together, for increasing n; write a row per n.
+
+    Columns:
+        task: name of the task
+        n_heads: number of heads
+        heads: these heads as layer-head, the best on the validation part first
+        strength: strength of the L2 penalty, chosen on the validation part
+        validation, accuracy: accuracy on the validation part and on the test part
+        low, high: 95% confidence interval of the accuracy
+        last_layer, best_layer: accuracy of probes on the output of the last, and of the best layer
+        gain, gain_low, gain_high: gain in accuracy over the best layer in percent, and its 95% paired bootstrap
+            interval
+        enough: smallest number of heads within one standard error of the best accuracy on the validation part
+        n_train, n_validation, n_test: number of examples in each part
+    """
+    tables, lines = [], []
+    probed, facts = _reports(arguments)
+    for result in probed:
+        report, n_present = result.report, _n_present(result.report)
+        together = reconstruct(
+            result.task, result.vectors, report, range(1, n_present + 1) if arguments.every else None
+        )
+        if together.n_unsolved:
+            print(f"{report.task}: {together.n_unsolved} probes did not converge.", file=sys.stderr)
+        tables.append(_steps_table(report, together))
+        lines.append(together_line(report.task, report, together, min(result.vectors.shape[1], n_present)))
+    write_table(arguments.output, pd.concat(tables, ignore_index=True), facts)
+    print("\n".join(lines))
+
+
+def _reports(arguments: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
+    """Reports of all tasks, and the provenance of the results."""
+    tasks = tasks_of(arguments)
+    checkpoint, settings = loaded(arguments)
+    pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
+    probed = [probed_task(checkpoint, task, settings, pooling, arguments) for task in tasks]
+    return probed, facts_of(checkpoint, settings, pooling)
+
+
+def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
+    """Read the tasks that the options select.
+
+    Raises: AnalysisError if the output cannot be written or a task cannot be probed.
+    """
+    check_output(arguments.output, TABLES, [arguments.data])
+    columns = tuple(name.strip() for name in arguments.text_columns.split(",")) if arguments.text_columns else None
+    tasks = read_tasks(
+        arguments.data, columns, arguments.label_column, arguments.part_column, is_regression=arguments.is_regression
+    )
+    for task in tasks:
+        check_task(task)
+    return tasks
+
+
+def facts_of(checkpoint: Checkpoint, settings: PassSettings, pooling: Pooling) -> dict[str, str]:
+    """Provenance of the numbers in an output file."""
+    return {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
+
+
+def probed_task(
+    checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
+) -> Probed:
+    """Probe the heads and layers of a task; notes on weak results go to standard error."""
+    task, _, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
+    report = task_report(task, vectors)
+    if report.n_unsolved:
+        print(
+            f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
+        )
+    return Probed(task=task, vectors=vectors, report=report)
+
+
+def read_texts_of(
+    checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
+) -> tuple[Task, tuple[PassText, ...], Vectors]:
+    """A task without the examples that are left out, its texts, and their vectors; for pairs, all first texts first.
+
+    Notes on weak results go to standard error.
+    """
+    prepared = prepared_texts(checkpoint, texts_of(task), settings, arguments.too_long)
+    usable_task, vectors = read_task(
+        checkpoint,
+        task,
+        prepared,
+        settings,
+        pooling,
+        lambda work, n_texts: ([result] for result in progress_bar(work, n_texts, task.name)),
+    )
+    for note in check_task(usable_task):
+        print(f"{usable_task.name}: {note}", file=sys.stderr)
+    return usable_task, tuple(prepared[index] for index in sorted(prepared)), vectors
+
+
+def _table(report: TaskReport) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "task": report.task,
+            "layer": report.layer,
+            "head": report.head,
+            "strength": report.strength,
+            "accuracy": report.accuracy,
+            "low": report.low,
+            "high": report.high,
+            "majority": report.baselines[0].score,
+            "n_train": report.n_train,
+            "n_validation": report.n_validation,
+            "n_test": report.n_test,
+        }
+    )
+
+
+def _with_details(table: pd.DataFrame, result: Probed) -> pd.DataFrame:
+    report = result.report
+    names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
+    table = table.assign(validation=report.validation)
+    table = table.assign(**{name: base.score for name, base in list(zip(names, report.baselines))[1:]})
+    if not report.is_regression:
+        control = selectivity(result.task, result.vectors, report)
+        bits, uniform = code_lengths(result.task, result.vectors)
+        table = table.assign(
+            control=control.control,
+            selectivity=control.selectivity,
+            selectivity_low=control.low,
+            selectivity_high=control.high,
+            bits=bits,
+            compression=uniform / bits,
+        )
+    return table.assign(**{f"p_{name}": values for name, values in zip(names, report.p_values)})
+
+
+def report_line(name: str, report: TaskReport) -> str:
+    """The best head and layer for a task, selected on the validation part, after the name of the probing."""
+    head, layer = report.best_head, report.best_layer
+    best_head = head_name(int(report.layer[head]), int(report.head[head]))
+    baselines = ", ".join(
+        f"{baseline.name} {baseline.score:.3f}" for baseline in report.baselines if not np.isnan(baseline.score)
+    )
+    return (
+        f"{name}: {best_head} {_shown(report, head)}; output of layer {report.layer[layer]} "
+        f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
+    )
+
+
+def _shown(report: TaskReport, place: int) -> str:
+    return f"{report.accuracy[place]:.3f} ({report.low[place]:.3f} to {report.high[place]:.3f})"
+
+
+def _n_present(report: TaskReport) -> int:
+    return int((report.is_head & ~np.isnan(report.strength)).sum())
+
+
+def _steps_table(report: TaskReport, reconstruction: Reconstruction) -> pd.DataFrame:
+    gains = [gain(reconstruction, report, int(n_heads)) for n_heads in reconstruction.n_heads]
+    return pd.DataFrame(
+        {
+            "task": report.task,
+            "n_heads": reconstruction.n_heads,
+            "heads": [
+                ",".join(f"{layer}-{head}" for layer, head in reconstruction.heads[:n]) for n in reconstruction.n_heads
+            ],
+            "strength": reconstruction.strength,
+            "validation": reconstruction.validation,
+            "accuracy": reconstruction.accuracy,
+            "low": reconstruction.low,
+            "high": reconstruction.high,
+            "last_layer": report.accuracy[-1],
+            "best_layer": report.accuracy[report.best_layer],
+            "gain": [difference.percent for difference in gains],
+            "gain_low": [difference.low for difference in gains],
+            "gain_high": [difference.high for difference in gains],
+            "enough": reconstruction.enough,
+            "n_train": report.n_train,
+            "n_validation": report.n_validation,
+            "n_test": report.n_test,
+        }
+    )
+
+
+def together_line(name: str, report: TaskReport, together: Reconstruction, n_heads: int) -> str:
+    """The paper's comparison, after the name of the probing: the best n heads together against the layers."""
+    accuracy = float(together.accuracy[together.n_heads == n_heads][0])
+    gained = gain(together, report, n_heads)
+    return (
+        f"{name}: last layer {report.accuracy[-1]:.3f}, best layer {report.accuracy[report.best_layer]:.3f}, best "
+        f"{n_heads} heads {accuracy:.3f} (gain {gained.percent:+.1f}%, {gained.low:+.1f} to {gained.high:+.1f}); "
+        f"{together.enough} {'is' if together.enough == 1 else 'are'} enough"
+    )

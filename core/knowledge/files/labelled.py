@@ -1,0 +1,144 @@
+"""Probing tasks from labelled tables, .csv or .tsv, with parts from a column or from a split made here."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Final
+
+from attention_sieve.core.errors import TextError
+from attention_sieve.core.finetuning.data import column_names, refuse_unlabelled, table_of
+from attention_sieve.core.knowledge.files.senteval import MAX_ROWS, are_targets, checked_label
+from attention_sieve.core.knowledge.parts import Cell, split_units
+from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.texts.text import Text, read_labelled, read_parted
+
+LABEL_COLUMN: Final = "label"
+PART_COLUMNS: Final = ("part", "split", "partition")
+"""Columns that are recognised as parts if none is given."""
+NAMES_OF_PARTS: Final = {
+    "tr": "train", "train": "train", "training": "train",
+    "va": "validation", "val": "validation", "valid": "validation", "validation": "validation", "dev": "validation",
+    "te": "test", "test": "test",
+}  # fmt: skip
+
+
+def read_labelled_task(
+    name: str,
+    content: bytes,
+    text_columns: tuple[str, ...] | None = None,
+    label_column: str = LABEL_COLUMN,
+    part_column: str | None = None,
+    *,
+    is_regression: bool | None = None,
+    seed: int = 0,
+) -> Task:
+    """Read a task from a labelled table.
+
+    Without a column of parts, rows are split in the proportions of `attention_sieve.core.knowledge.parts.SHARES`
+    within each class; rows that share a sentence, also in pairs, go into the same part.
+
+    Args:
+        name: of the file: .csv or .tsv, also gzipped.
+        content: bytes of the file; at most 20 MB when unpacked.
+        text_columns: one column, or two for pairs; None to recognise a known header.
+        label_column: the column with the label of each text.
+        part_column: the column with the part of each text; None to use one of PART_COLUMNS, or else to split here.
+        is_regression: None to decide by the labels.
+        seed: of the split.
+
+    Returns: examples in the order of the rows.
+    Raises: ColumnsNeeded for an unknown header; TextError, with the line.
+    """
+    table, suffix = table_of(name, content)
+    names = column_names(name, content)
+    if part_column is None:
+        part_column = next((column for column in names if column.lower() in PART_COLUMNS), None)
+    _check_columns(text_columns, label_column, part_column)
+    if part_column is None:
+        rows = read_labelled(table, suffix, text_columns, label_column)
+        examples = _split([Example(text, label, "") for text, label in _checked(rows)], seed)
+        source = f"the labelled table {name}, split into parts by sentence with seed {seed}"
+    else:
+        examples = _parted(read_parted(table, suffix, text_columns, label_column, part_column))
+        source = f"the labelled table {name}, parts from its column {part_column}"
+    if is_regression is None:
+        is_regression = are_targets(examples)
+    return Task(name.partition(".")[0], examples, is_regression, source)
+
+
+def _check_columns(texts: tuple[str, ...] | None, label: str, part: str | None) -> None:
+    columns = [*(texts or ()), label, *([part] if part else [])]
+    repeated = next((column for column in columns if columns.count(column) > 1), None)
+    if repeated is not None:
+        raise TextError(
+            f'The column "{repeated}" cannot have two meanings at once. Pick another for texts, labels or parts.'
+        )
+
+
+def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
+    labelled_texts: list[tuple[Text, str]] = []
+    unlabelled: list[int] = []
+    for line, text, label in rows:
+        _check_number(len(labelled_texts))
+        if not label:
+            unlabelled.append(line)
+            continue
+        labelled_texts.append((text, checked_label(line, label)))
+    refuse_unlabelled(unlabelled)
+    if not labelled_texts:
+        raise TextError("The table has a header but no rows. Add one row per text.")
+    return labelled_texts
+
+
+def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
+    examples: list[Example] = []
+    unlabelled: list[int] = []
+    for line, text, label, part in rows:
+        _check_number(len(examples))
+        if part.lower() not in NAMES_OF_PARTS:
+            raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
+        if not label:
+            unlabelled.append(line)
+            continue
+        examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
+    refuse_unlabelled(unlabelled)
+    if not examples:
+        raise TextError("The table has a header but no rows. Add one row per text.")
+    return tuple(examples)
+
+
+def _check_number(n_rows: int) -> None:
+    if n_rows == MAX_ROWS:
+        raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
+
+
+def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+    """Assign a part to each example."""
+    units = _groups([example.text.segments for example in examples])
+    is_regression = are_targets(tuple(examples))
+    cells: dict[str, Counter[Cell]] = defaultdict(Counter)
+    for unit, example in zip(units, examples):
+        cells[unit]["" if is_regression else example.label, ""] += 1
+    part_of = split_units(cells, Random(seed))
+    if len(cells) < len(examples) and set(part_of.values()) != set(PARTS):
+        raise TextError(
+            f"The rows share so many sentences that they fall into {len(cells):,} groups of different size, and no "
+            "split gives every part some of them. Add a column with the part of each row."
+        )
+    return tuple(Example(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
+
+
+def _groups(texts: Sequence[tuple[str, ...]]) -> list[str]:
+    """A group name for each text; texts that share a sentence, directly or through other texts, are in one group."""
+    parents: dict[str, str] = {}
+
+    def root(sentence: str) -> str:
+        while (parent := parents.setdefault(sentence, sentence)) != sentence:
+            parents[sentence] = parents.setdefault(parent, parent)
+            sentence = parents[sentence]
+        return sentence
+
+    for segments in texts:
+        for segment in segments[1:]:
+            parents[root(segment)] = root(segments[0])
+    return [root(segments[0]) for segments in texts]

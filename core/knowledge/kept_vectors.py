@@ -1,0 +1,172 @@
+"""Cache of vectors on disk: one memory-mapped safetensors file per corpus, written batch by batch, of limited size."""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.knowledge.vectors import Pooling, TextVectors, Vectors
+from attention_sieve.core.texts.text import Text, texts_sha256
+
+MOST_BYTES: Final = 4 << 30
+"""Limit of all files together; the least recently read ones are deleted first."""
+FORMAT: Final = 1
+SUFFIX: Final = ".safetensors"
+UNFINISHED: Final = ".part"
+FLOAT32: Final = "F32"
+ALIGNED: Final = 8
+"""The header is padded with spaces to a multiple of this number of bytes."""
+LARGEST_HEADER: Final = 10_000
+NAMES: Final = ("heads", "layers")
+
+
+def vectors_folder() -> Path:
+    """Folder of the files, beside the store; it may not exist yet."""
+    return program_folder() / "vectors"
+
+
+def vectors_key(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, pooling: Pooling) -> str:
+    """Name of the file: a SHA-256 of everything that the vectors depend on."""
+    content = json.dumps(
+        [FORMAT, checkpoint.files.fingerprint, checkpoint.files.seed, checkpoint.dtype, checkpoint.device,
+         settings.kind, sorted(settings.off), pooling, texts_sha256(texts)]
+    )  # fmt: skip
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def read_vectors(folder: Path, key: str) -> Vectors | None:
+    """Read-only, memory-mapped vectors of a file; None if it does not exist or is damaged."""
+    path = folder / f"{key}{SUFFIX}"
+    try:
+        arrays = _array_positions(path)
+        if arrays is None:
+            return None
+        os.utime(path)
+        heads, layers = (
+            np.memmap(path, np.float32, mode="r", offset=arrays[name][0], shape=arrays[name][1]) for name in NAMES
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Vectors(heads=heads, layers=layers)
+
+
+def write_vectors(
+    folder: Path,
+    key: str,
+    n_texts: int,
+    batches: Iterable[Sequence[tuple[int, TextVectors]]],
+    most_bytes: int = MOST_BYTES,
+) -> Vectors:
+    """Write the vectors of a corpus batch by batch, in single precision, and return them memory-mapped.
+
+    The file gets its final name once it is complete. Then the least recently read files are deleted to make room.
+
+    Args:
+        folder: of the files; created if missing.
+        key: from `vectors_key`.
+        n_texts: number of texts, whose indices are 0 to n_texts - 1.
+        batches: index and vectors of each text, in any order.
+        most_bytes: limit of all files together.
+
+    Raises: AnalysisError if the vectors alone exceed the limit, or cannot be written.
+    """
+    part = folder / f"{key}-{uuid4().hex}{UNFINISHED}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            _fill(part, n_texts, batches, most_bytes)
+            part.replace(folder / f"{key}{SUFFIX}")
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise AnalysisError(
+            f"The vectors cannot be written to {folder} ({error.strerror}). Free some space, or choose another folder."
+        ) from None
+    _make_room(folder, most_bytes, key)
+    vectors = read_vectors(folder, key)
+    if vectors is None:
+        raise RuntimeError(f"{key} was written and cannot be read.")
+    return vectors
+
+
+def _fill(path: Path, n_texts: int, batches: Iterable[Sequence[tuple[int, TextVectors]]], most_bytes: int) -> None:
+    arrays: list[np.memmap] = []
+    for batch in batches:
+        for index, vectors in batch:
+            if not arrays:
+                arrays = _create(path, [(n_texts, *vectors.heads.shape), (n_texts, *vectors.layers.shape)], most_bytes)
+            arrays[0][index], arrays[1][index] = vectors.heads, vectors.layers
+    for array in arrays:
+        array.flush()
+
+
+def _create(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> list[np.memmap]:
+    """Create a file with arrays of zeros."""
+    sizes = [math.prod(shape) * np.dtype(np.float32).itemsize for shape in shapes]
+    if sum(sizes) > most_bytes:
+        raise AnalysisError(
+            f"The vectors of {shapes[0][0]:,} texts take {sum(sizes) / 2**30:.1f} GB and at most "
+            f"{most_bytes / 2**30:.1f} GB can be cached. Give fewer texts."
+        )
+    ends = np.cumsum([0, *sizes]).tolist()
+    header = json.dumps(
+        {
+            name: {"dtype": FLOAT32, "shape": shape, "data_offsets": [start, end]}
+            for name, shape, start, end in zip(NAMES, shapes, ends, ends[1:])
+        }
+    ).encode()
+    header += b" " * (-len(header) % ALIGNED)
+    first = ALIGNED + len(header)
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(ALIGNED, "little") + header)
+        file.truncate(first + sum(sizes))
+    return [
+        np.memmap(path, np.float32, mode="r+", offset=first + start, shape=shape) for start, shape in zip(ends, shapes)
+    ]
+
+
+def _array_positions(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
+    """First byte and shape of each array of a file; None if it is damaged."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(ALIGNED), "little")
+        if not 0 < length <= LARGEST_HEADER:
+            return None
+        content = file.read(length)
+    header = _header(content)
+    if header is None:
+        return None
+    first = ALIGNED + length
+    ends = [first + header[name]["data_offsets"][1] for name in NAMES]
+    if path.stat().st_size != max(ends):
+        return None
+    return {name: (first + header[name]["data_offsets"][0], tuple(header[name]["shape"])) for name in NAMES}
+
+
+def _header(content: bytes) -> Mapping[str, Any] | None:
+    try:
+        header = parse_json(content)
+    except ValueError:  # not JSON, or not UTF-8
+        return None
+    return header if isinstance(header, dict) and set(NAMES) <= set(header) else None
+
+
+def _make_room(folder: Path, most_bytes: int, key: str) -> None:
+    """Delete the least recently read files, except that of this key."""
+    states = [(path, path.stat()) for path in folder.glob(f"*{SUFFIX}") if path.stem != key]
+    total = (folder / f"{key}{SUFFIX}").stat().st_size + sum(state.st_size for _, state in states)
+    for path, state in sorted(states, key=lambda entry: entry[1].st_mtime_ns):
+        if total <= most_bytes:
+            return
+        path.unlink(missing_ok=True)
+        total -= state.st_size

@@ -1,0 +1,78 @@
+"""Baselines that use no vectors: class frequencies, text length, and words."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from attention_sieve.core.knowledge.labels import LENGTH, MAJORITY, WORDS, Baseline, Labels, score
+from attention_sieve.core.knowledge.probes.probe import probe
+from attention_sieve.core.knowledge.task import Task
+from attention_sieve.core.knowledge.vectors import pair_features
+
+MOST_WORDS: Final = 1_000
+"""Number of words that are counted: the most frequent ones of the training part."""
+_WORD: Final = re.compile(r"\w+")
+
+
+def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
+    """Three baselines of a task: its most frequent class, the length of its texts alone, and the words in them.
+
+    The last two are probes like those of heads: on the numbers of words and characters of each segment and their
+    squares, and on counts of the MOST_WORDS most frequent words, combined by `pair_features` for pairs.
+
+    Args:
+        task: with its texts.
+        labels: of the task.
+    """
+    gold = labels.gold[labels.test]
+
+    def baseline(name: str, predicted: Float[np.ndarray, " test"]) -> Baseline:
+        return Baseline(name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted)
+
+    return (
+        baseline(MAJORITY, np.full(len(labels.test), _most_frequent(labels))),
+        baseline(LENGTH, probe(_lengths(task)[:, None], labels).predicted[0]),
+        baseline(WORDS, probe(_word_counts(task, labels)[:, None], labels).predicted[0]),
+    )
+
+
+def _most_frequent(labels: Labels) -> float:
+    """The most frequent class of the training part; for a regression the mean."""
+    gold = labels.gold[labels.train]
+    return float(np.bincount(gold.astype(int)).argmax()) if labels.bins is None else float(gold.mean())
+
+
+def _lengths(task: Task) -> Float[np.ndarray, "example column"]:
+    sizes = np.array(
+        [
+            [size for segment in example.text.segments for size in (len(segment.split()), len(segment))]
+            for example in task.examples
+        ],
+        float,
+    )
+    return np.concatenate([sizes, sizes**2], axis=1)
+
+
+def _word_counts(task: Task, labels: Labels) -> Float[np.ndarray, "example column"]:
+    words = [[_words(segment) for segment in example.text.segments] for example in task.examples]
+    frequencies = Counter(word for row in labels.train for segment in words[row] for word in segment)
+    column = {word: index for index, (word, _) in enumerate(frequencies.most_common(MOST_WORDS))}
+    first, *others = (_counts([segments[side] for segments in words], column) for side in range(len(words[0])))
+    return pair_features(first, others[0]) if others else first
+
+
+def _words(segment: str) -> list[str]:
+    return _WORD.findall(segment.lower())
+
+
+def _counts(texts: Sequence[Sequence[str]], column: dict[str, int]) -> Float[np.ndarray, "example column"]:
+    counts = np.zeros((len(texts), max(1, len(column))))
+    for row, words in enumerate(texts):
+        for word in words:
+            if word in column:
+                counts[row, column[word]] += 1
+    return counts

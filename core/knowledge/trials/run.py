@@ -1,0 +1,204 @@
+"""Runs trials one after the other. A stop waits for one step only and loses the current stage; a resumed run repeats no
+stage that is done."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.probes.solver import between_steps
+from attention_sieve.core.knowledge.read_task import Batch, read_task
+from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct
+from attention_sieve.core.knowledge.report import TaskReport, code_lengths, selectivity, task_report, texts_of
+from attention_sieve.core.knowledge.task import Task, check_task
+from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
+from attention_sieve.core.knowledge.trials.result import STAGES, Stage, TrialResult, read_result, write_result
+from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
+from attention_sieve.core.knowledge.vectors import Pooling, Vectors, usual_pooling
+from attention_sieve.core.passes.prepare import check_settings, prepare_all
+
+READING: Final = "Reading vectors"
+DOING: Final[dict[Stage, str]] = {
+    "heads": "Probing each head and each layer",
+    "controls": "Probing a control task, and measuring the code length",
+    "together": "Probing the best heads together",
+}
+GROWTH: Final = 1.5
+"""Growth factor of the number of concatenated heads beyond the number of heads of a layer."""
+Tell = Callable[[str, int, int], None]
+"""tell(doing, texts done, all texts) reports the current work; may raise to stop."""
+
+
+class Trials:
+    """Runs trials in this process, and keeps the last checkpoint in memory for the next trial."""
+
+    def __init__(self, folder: Path, device: str = "auto", dtype: str = "float32") -> None:
+        """Set up without running anything.
+
+        Args:
+            folder: of the rows.
+            device: auto, cuda, mps or cpu.
+            dtype: number format of the passes.
+        """
+        self._folder, self._device, self._dtype = folder, device, dtype
+        self._loaded: Checkpoint | None = None
+
+    def run(
+        self,
+        trial: Trial,
+        stages: Sequence[Stage] = STAGES,
+        tell: Tell = lambda *_: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[TrialResult, bool]:
+        """Compute the missing stages of a trial, and write its row after each stage.
+
+        Args:
+            trial: to run.
+            stages: to compute; the first stage is always computed.
+            tell: receives the progress.
+            check: called between two steps of fitting probes, from several threads; may raise to stop.
+
+        Returns: the result, and whether nothing was missing.
+        Raises: AnalysisError if the checkpoint, the task and the settings do not fit together; what `tell` and `check`
+            raise.
+        """
+        before = between_steps.set(check)
+        try:
+            return self._run(trial, stages, tell)
+        finally:
+            between_steps.reset(before)
+
+    def _run(self, trial: Trial, stages: Sequence[Stage], tell: Tell) -> tuple[TrialResult, bool]:
+        files, task = trial.files(), trial.task()
+        check_task(task)
+        path = row_path(self._folder, trial, files, task_sha256(task), self._dtype)
+        result = read_result(path)
+        if result is not None and set(stages) <= set(result.stages):
+            return result, True
+        checkpoint = self._load(files)
+        task, vectors, pooling = _read(checkpoint, trial, task, tell)
+        for stage in STAGES:
+            if result is None:
+                tell(DOING["heads"], 0, 0)
+                result = _first(checkpoint, trial, task, vectors, pooling)
+            elif stage in stages and stage not in result.stages:
+                tell(DOING[stage], 0, 0)
+                result = _with_stage(result, stage, task, vectors)
+            else:
+                continue
+            write_result(path, result)
+        if result is None:
+            raise RuntimeError("A trial was run without its first stage.")
+        return result, False
+
+    def _load(self, files: CheckpointFiles) -> Checkpoint:
+        if self._loaded is None or self._loaded.files != files:
+            self._loaded = None  # frees its memory before the next one is loaded
+            self._loaded = load_checkpoint(files, device=self._device, dtype=self._dtype)
+        return self._loaded
+
+
+def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> tuple[Task, Vectors, Pooling]:
+    """The task without examples that the checkpoint cannot read, its vectors, and their pooling."""
+    settings = PassSettings(trial.attention or checkpoint.files.kinds[0])
+    check_settings(checkpoint, settings)
+    pooling = trial.pooling or usual_pooling(checkpoint, settings.kind)
+    prepared, _ = prepare_all(checkpoint, texts_of(task), settings, trial.too_long)
+
+    def watch(work: Iterable[Batch], n_texts: int) -> Iterator[Batch]:
+        n_done = 0
+        for batch in work:
+            n_done += len(batch)
+            tell(READING, n_done, n_texts)
+            yield batch
+
+    tell(READING, 0, len(texts_of(task)))
+    return *read_task(checkpoint, task, prepared, settings, pooling, watch), pooling
+
+
+def _first(checkpoint: Checkpoint, trial: Trial, task: Task, vectors: Vectors, pooling: Pooling) -> TrialResult:
+    """The result of a trial after its first stage."""
+    return TrialResult(
+        trial=trial,
+        fingerprint=checkpoint.files.fingerprint,
+        dtype=checkpoint.dtype,
+        kind=trial.attention or checkpoint.files.kinds[0],
+        pooling=pooling,
+        task_sha256=task_sha256(task),
+        source=task.source,
+        classes=() if task.is_regression else task.classes,
+        notes=check_task(task),
+        stages=("heads",),
+        report=task_report(task, vectors),
+    )
+
+
+def _with_stage(result: TrialResult, stage: Stage, task: Task, vectors: Vectors) -> TrialResult:
+    """The result of a trial after one more stage; a regression has no controls."""
+    stages = (*result.stages, stage)
+    if stage == "together":
+        together = reconstruct(task, vectors, result.report, steps_of(result.report))
+        return replace(result, stages=stages, together=together)
+    if result.report.is_regression:
+        return replace(result, stages=stages)
+    seed = result.trial.seed
+    bits, uniform = code_lengths(task, vectors, seed)
+    control = selectivity(task, vectors, result.report, seed)
+    return replace(result, stages=stages, selectivity=control, bits=bits, uniform_bits=uniform)
+
+
+def steps_of(report: TaskReport) -> tuple[int, ...]:
+    """Numbers of heads to concatenate: each up to those of a layer, then in growing steps, and all."""
+    n_heads, per_layer = len(ranking(report)), int(report.head.max()) + 1
+    steps = list(range(1, min(per_layer, n_heads) + 1))
+    while (following := round(steps[-1] * GROWTH)) < n_heads:
+        steps.append(following)
+    return tuple(sorted({*steps, n_heads}))
+
+
+def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], reporter: Reporter) -> list[TrialResult]:
+    """Run a table of trials, stage by stage: the first of all trials, then the second of all.
+
+    A trial that cannot be run is reported and left out, and the others continue.
+
+    Args:
+        table: of trials.
+        trials: runs one.
+        stages: to compute.
+        reporter: receives the progress, and finally how the run ended.
+
+    Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
+    Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
+    """
+    results: dict[Trial, TrialResult] = {}
+    failed: set[Trial] = set()
+    n_texts = n_texts_of(table)
+    reporter.expect(sum(n_texts) * len(stages))
+    try:
+        for stage in [name for name in STAGES if name in stages]:
+            for trial, n_of_trial in zip(table, n_texts):
+                reporter.begin(name_of(trial), n_of_trial)
+                if trial not in failed:
+                    try:
+                        result, was_kept = trials.run(trial, (stage,), reporter.tell, reporter.check)
+                    except AnalysisError as error:
+                        failed.add(trial)
+                        reporter.failed(name_of(trial), str(error))
+                    else:
+                        results[trial] = result
+                reporter.done(was_kept=trial in failed or was_kept)
+    except Stopped:
+        reporter.end("stopped")
+    except KeyboardInterrupt:
+        reporter.end("stopped")
+        raise
+    except BaseException as error:
+        reporter.end("failed", f"{type(error).__name__}: {error}")
+        raise
+    else:
+        reporter.end("finished")
+    return [results[trial] for trial in table if trial in results]

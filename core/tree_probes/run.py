@@ -1,0 +1,274 @@
+"""A run of probes: computes the attention of a corpus in short turns, then trains the probes one after the other. Only
+one run trains at a time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import EveryTextTooLong
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.core.tree_probes.attachment import AttachmentScore
+from attention_sieve.core.tree_probes.features import Pieces, embedded_words, word_attention_maps, word_pieces
+from attention_sieve.core.tree_probes.probe import ProbeSettings, Training, offset_scores, uas
+from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
+from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
+
+TURN: Final = 8_000
+"""Characters of the texts of one turn, during which other requests wait: about a second's work."""
+WAIT_SECONDS: Final = 0.3
+"""Interval between checks whether another run has ended."""
+
+Stage = Literal["waiting", "passing", "training"]
+
+_one_at_a_time: Final = Lock()
+"""The attention of a corpus takes much memory, and training takes a CPU core."""
+
+
+@dataclass(frozen=True)
+class ProbeKind:
+    """A kind of probe."""
+
+    words: bool
+    """Whether weights depend on the words."""
+    control: bool
+    """Whether the checkpoint has random weights; word vectors are still those of the real checkpoint."""
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Progress of a run."""
+
+    stage: Stage
+    share: float
+    """Share of the stage that is done."""
+    kind: ProbeKind | None = None
+    """The probe being trained."""
+    training: Training | None = None
+
+
+Tell = Callable[[Stand], None]
+"""Called several times a second; it may raise to stop."""
+
+
+OnCheckpoint = Callable[[bool, Callable[[Checkpoint], Any], Callable[[], None]], Any]
+"""on_checkpoint(control, work, watch) -> result of the work on the loaded checkpoint, or on its random control; `watch`
+is called while waiting for it, and may raise to stop."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProbeQuestion:
+    """The probes to train, and their texts."""
+
+    texts: Sequence[Text]
+    trees: Sequence[Dependencies]
+    train: Sequence[int]
+    """Indices of the training texts."""
+    test: Sequence[int]
+    kinds: Sequence[ProbeKind]
+    settings: PassSettings
+    how: ProbeSettings
+    """Settings of all probes; `words` is ignored."""
+    vectors: WordVectors | None
+    """Vectors of the words of all texts; None for the checkpoint's own embeddings."""
+    too_long: TooLong
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainedProbe:
+    """A trained probe and its score on the test texts."""
+
+    training: Training
+    """Unfinished if it was stopped."""
+    score: AttachmentScore
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProbeResults:
+    """Results so far."""
+
+    offsets: Mapping[int, AttachmentScore]
+    """Scores of right-branching and of the best fixed offset."""
+    probes: Mapping[ProbeKind, TrainedProbe]
+    too_long: tuple[tuple[int, int], ...]
+    """Index and number of tokens of each text that was left out."""
+    n_left_out: int
+    """Words of the other texts used for neither training nor testing, as they or their heads have no tokens."""
+
+
+def train_probes(
+    on_checkpoint: OnCheckpoint,
+    question: ProbeQuestion,
+    tell: Tell,
+    keep: Callable[[ProbeResults], None],
+) -> None:
+    """Train probes on a corpus, one after the other, once no other run is training.
+
+    Args:
+        on_checkpoint: runs work on the checkpoint or its random control.
+        question: the probes to train, and their texts.
+        tell: receives the progress; if it raises, the run ends, with the best state so far of the current probe.
+        keep: called after each probe with all results so far.
+
+    Raises: AnalysisError if any stage fails, and whatever `tell` raises.
+    """
+    while not _one_at_a_time.acquire(timeout=WAIT_SECONDS):
+        tell(Stand("waiting", 0.0))
+    try:
+        work = _Work(on_checkpoint, question, tell, keep)
+        for control in sorted({kind.control for kind in question.kinds}):
+            work.do(control)
+    finally:
+        _one_at_a_time.release()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Passed:
+    """Results of passes, by index of the text."""
+
+    words: dict[int, PassedWords]
+    pieces: dict[int, Pieces]
+    too_long: list[tuple[int, int]]
+
+
+class _Work:
+    """Trains the probes of a question, those of one checkpoint at a time."""
+
+    def __init__(
+        self,
+        on_checkpoint: OnCheckpoint,
+        question: ProbeQuestion,
+        tell: Tell,
+        keep: Callable[[ProbeResults], None],
+    ) -> None:
+        self._on_checkpoint, self._question = on_checkpoint, question
+        self._tell, self._keep = tell, keep
+        self._table: np.ndarray | None = None
+        self._rows: dict[int, np.ndarray] = {}
+        self._results: ProbeResults | None = None
+
+    def do(self, control: bool) -> None:
+        """Train the probes of the checkpoint, or those of its random control."""
+        question = self._question
+        kinds = [kind for kind in question.kinds if kind.control == control]
+        passed = self._passed(control)
+        if self._table is None and any(kind.words for kind in question.kinds):
+            self._set_vectors(control, passed)
+        for kind in kinds:
+            self._train(kind, passed)
+
+    def _passed(self, control: bool) -> _Passed:
+        """Attention of all texts, in turns; the shortest first, as a batch holds texts of similar length."""
+        texts = self._question.texts
+        order = sorted(range(len(texts)), key=lambda index: _size(texts[index]))
+        passed = _Passed(words={}, pieces={}, too_long=[])
+        for indices in _turns(order, texts):
+            stand = Stand("passing", (len(passed.words) + len(passed.too_long)) / len(texts))
+            self._tell(stand)
+            turn = self._on_checkpoint(control, partial(_turn, self._question, indices), partial(self._tell, stand))
+            passed.words.update(turn.words)
+            passed.pieces.update(turn.pieces)
+            passed.too_long.extend(turn.too_long)
+        if not passed.words:
+            raise EveryTextTooLong(tuple(passed.too_long))
+        return passed
+
+    def _set_vectors(self, control: bool, passed: _Passed) -> None:
+        vectors = self._question.vectors
+        if vectors is not None:
+            self._table, self._rows = vectors.table, dict(enumerate(vectors.rows))
+            return
+        pieces = list(passed.pieces.values())
+        embedded = self._on_checkpoint(control, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
+        self._table, self._rows = embedded.table, dict(zip(passed.pieces, embedded.rows))
+
+    def _train(self, kind: ProbeKind, passed: _Passed) -> None:
+        from attention_sieve.core.tree_probes.training import train
+
+        question, (table, rows) = self._question, self._vectors(kind, passed)
+        trees = dict(enumerate(question.trees))
+        train_texts, test_texts = (
+            probe_texts(passed.words, trees, rows, indices) for indices in (question.train, question.test)
+        )
+        if self._results is None:
+            self._results = ProbeResults(
+                offsets=offset_scores(train_texts, test_texts),
+                probes={},
+                too_long=tuple(sorted(passed.too_long)),
+                n_left_out=n_left_out([*train_texts, *test_texts]),
+            )
+        last: Training | None = None
+        try:
+            for last in train(train_texts, table, replace(question.how, words=kind.words)):
+                self._tell(Stand("training", _share(last, question.how.epochs), kind, last))
+        finally:
+            if last is not None and (last.is_finished or last.best):
+                self._score(kind, last, test_texts, table)
+
+    def _vectors(self, kind: ProbeKind, passed: _Passed) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        if kind.words and self._table is not None:
+            return self._table, self._rows
+        empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
+        return empty.table, dict(zip(passed.pieces, empty.rows))
+
+    def _score(self, kind: ProbeKind, training: Training, test: Sequence[ProbeText], table: np.ndarray) -> None:
+        from attention_sieve.core.tree_probes.training import predicted_heads
+
+        if self._results is None:
+            raise RuntimeError("A probe was trained before its texts were there.")
+        score = uas(predicted_heads(training.probe, test, table), test)
+        probes = {**self._results.probes, kind: TrainedProbe(training=training, score=score)}
+        self._results = replace(self._results, probes=probes)
+        self._keep(self._results)
+
+
+def _no_watch() -> None:
+    """Do nothing: for work that takes no time."""
+
+
+def _turn(question: ProbeQuestion, indices: Sequence[int], checkpoint: Checkpoint) -> _Passed:
+    """Pass some texts through a checkpoint; raises if the attention of all texts would not fit into memory."""
+    layers = checkpoint.attentions[question.settings.kind]
+    n_words = [min(len(tree.heads), checkpoint.max_tokens) for tree in question.trees]
+    check_fits(n_words, layers.n_layers, layers.n_heads)
+    texts = [question.texts[index] for index in indices]
+    prepared, too_long = prepare_all(checkpoint, texts, question.settings, question.too_long)
+    prepared_indices = [indices[row] for row in prepared]
+    words = [question.trees[index].words for index in prepared_indices]
+    passed = list(prepared.values())
+    batches = word_attention_maps(checkpoint, passed, words, question.settings)
+    return _Passed(
+        words={prepared_indices[row]: features for batch in batches for row, features in batch},
+        pieces={
+            index: word_pieces(text, text_words) for index, text, text_words in zip(prepared_indices, passed, words)
+        },
+        too_long=[(indices[row], n_tokens) for row, n_tokens in too_long],
+    )
+
+
+def _turns(order: Sequence[int], texts: Sequence[Text]) -> Iterator[list[int]]:
+    turn, n_characters = list[int](), 0
+    for index in order:
+        if turn and n_characters + _size(texts[index]) > TURN:
+            yield turn
+            turn, n_characters = [], 0
+        turn.append(index)
+        n_characters += _size(texts[index])
+    yield turn
+
+
+def _size(text: Text) -> int:
+    return sum(map(len, text.segments))
+
+
+def _share(training: Training, most_epochs: int) -> float:
+    n_whole = len(training.epochs) - 1 - (training.done == training.n_texts)
+    return min((n_whole + training.done / training.n_texts) / most_epochs, 1.0)

@@ -1,0 +1,207 @@
+"""Several checkpoints, such as the steps of a training run: heads per role, and the change of a score."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.dashboard.figures.appearance import LOOKS, SHAPES
+from attention_sieve.dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
+from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
+from attention_sieve.dashboard.figures.comparison.step_axis import (
+    FOCUS,
+    Axis,
+    across,
+    apart_at,
+    axis_of,
+    focus_layers,
+    lines,
+)
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.scales import WORDS
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 260
+LINE: Final = 14
+"""Pixels between the names of two lines."""
+
+
+def roles_over_steps(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    counts: Int[np.ndarray, "checkpoint role"],
+    roles: Sequence[str],
+    marked: int | None = None,
+) -> Figure:
+    """How many heads hold each role in each checkpoint: a line for each role over steps, points for other checkpoints.
+
+    Args:
+        names: of the checkpoints, the reference first.
+        steps: training step of each; None for checkpoints that are not steps of one run.
+        counts: heads that hold each role.
+        roles: names along the role axis.
+        marked: index of the checkpoint in focus.
+    """
+    at, axis = range(len(names)) if steps is None else steps, axis_of(names, steps)
+    number, role_index = np.indices(counts.shape).reshape(2, -1)
+    points = pd.DataFrame(
+        {
+            "kind": "point",
+            "checkpoint": np.array([drawable(name) for name in names])[number],
+            "at": apart_at(np.array(at)[number], role_index, axis),
+            "role": np.array(roles)[role_index],
+            "heads": counts.ravel(),
+        }
+    )
+    last = points[number == np.argmax(at)]
+    top = max(1, int(counts.max()))
+    labels = [LOOKS[role].lettered for role in last["role"]]
+    heights = apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
+    ends = last.assign(kind="end", label=labels, heads=heights, at=last["at"].max())
+    data = pd.concat([points, ends, lines(names, at, marked)])
+    return Figure(_roles_spec(tuple(roles), axis, top), data, _roles_description(names, steps, counts, roles))
+
+
+def shift_over_steps(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    shift: Float[np.ndarray, " checkpoint"],
+    role: str,
+    marked: int | None = None,
+    scale: Scale = "score",
+) -> Figure:
+    """The mean change of a role's score against the reference in each checkpoint.
+
+    Args:
+        names: of the checkpoints, the reference first.
+        steps: training step of each; None for checkpoints that are not steps of one run, which no line joins.
+        shift: mean change b − a over all heads and texts; NaN if not available.
+        role: role of the score.
+        marked: index of the checkpoint in focus.
+        scale: of the scores.
+    """
+    at = range(len(names)) if steps is None else steps
+    points = pd.DataFrame(
+        {"kind": "point", "checkpoint": [drawable(name) for name in names], "at": at, "change": shift}
+    )
+    data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
+    description = _shift_description(names, steps, shift, role, scale)
+    return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, description)
+
+
+@lru_cache(maxsize=64)
+def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
+    import altair as alt
+
+    def heads(field: str) -> alt.Y:
+        scale, ticks = alt.Scale(domain=[0, top], nice=False), alt.Axis(tickMinStep=1, format="d")
+        return alt.Y(field, type="quantitative", title="heads", scale=scale, axis=ticks)
+
+    x = across(axis)
+    floor = of_kind("floor").mark_rule(opacity=0).encode(y=heads("value"))
+    line = of_kind("point").mark_line(strokeWidth=2)
+    line = line.encode(x=x, y=heads("heads"), stroke=role_colors(alt.Stroke, roles))
+    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1)
+    point = point.encode(
+        x=x,
+        y=heads("heads"),
+        fill=role_colors(alt.Fill, roles),
+        shape=role_shapes(roles),
+        tooltip=[alt.Tooltip("role:N", title="role"), *_of_checkpoint(axis), alt.Tooltip("heads:N", title="heads")],
+    )
+    name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
+    name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
+    return template(
+        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, name),
+        title="Heads per role over training" if isinstance(axis, int) else "Heads per role in each checkpoint",
+        reading=(FOCUS,),
+        height=HEIGHT,
+    )
+
+
+@lru_cache(maxsize=64)
+def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
+    import altair as alt
+
+    def change(field: str) -> alt.Y:
+        along = alt.Scale(domain=list(ends), nice=False)
+        return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
+
+    x, y = across(axis), change("change")
+    color = LOOKS[role].color
+    change_tooltip = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
+    floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
+    line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
+    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
+    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change_tooltip])
+    return template(
+        alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, note()),
+        title=f"Mean change, b − a: {LOOKS[role].label}",
+        reading=("each checkpoint minus the first", FOCUS),
+        height=HEIGHT,
+    )
+
+
+def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
+    """Tooltip of a mark: the checkpoint, and its step if known."""
+    import altair as alt
+
+    name = alt.Tooltip("checkpoint:N", title="checkpoint")
+    return [name] if isinstance(axis, tuple) else [name, alt.Tooltip("at:N", title="step", format=",d")]
+
+
+def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:
+    if steps is None:
+        return f"{counted(len(names), 'checkpoint')}"
+    return f"{counted(len(names), 'checkpoint')} from step {min(steps):,} to {max(steps):,}"
+
+
+def _roles_description(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    counts: Int[np.ndarray, "checkpoint role"],
+    roles: Sequence[str],
+) -> str:
+    if steps is None:
+        labels = [LOOKS[role].label for role in roles]
+        held = [
+            f"{drawable(name)}: {', '.join(f'{label} {count}' for label, count in zip(labels, row, strict=True))}"
+            for name, row in zip(names, counts, strict=True)
+        ]
+        return f"How many heads hold each role in each of {counted(len(names), 'checkpoint')}. {'; '.join(held)}."
+    parts = [
+        f"{LOOKS[role].label} {row[0]} at first, {row[-1]} at last, between {row.min()} and {row.max()}"
+        for role, row in zip(roles, counts.T, strict=True)
+    ]
+    return f"A line for each role over {_order(names, steps)}: how many heads hold it. {'; '.join(parts)}."
+
+
+def _shift_description(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    shift: Float[np.ndarray, " checkpoint"],
+    role: str,
+    scale: Scale,
+) -> str:
+    start = (
+        f"Mean change of the {WORDS[scale].noun} for {LOOKS[role].label} against the first checkpoint, b − a, over "
+        f"{_order(names, steps)}"
+    )
+    known = np.flatnonzero(~np.isnan(shift))
+    if not len(known):
+        return f"{start}: no change to draw."
+    low, high = known[shift[known].argmin()], known[shift[known].argmax()]
+    missing = len(shift) - len(known)
+    left_out = f" {counted(missing, 'checkpoint')} without a change left out." if missing else ""
+    last = "" if steps is None else f"{shift[known[-1]]:+.3g} for {drawable(names[known[-1]])}, the last; "
+    return (
+        f"{start}: {last}lowest {shift[low]:+.3g} for "
+        f"{drawable(names[low])}, highest {shift[high]:+.3g} for {drawable(names[high])}.{left_out}"
+    )

@@ -1,0 +1,232 @@
+"""Heads as points on a plane, similar heads close together: by kind, and by layer."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.similarity.layout import HeadPlane
+from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.heads import head_choice, head_rows
+from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, Look, by_kind
+from attention_sieve.dashboard.figures.similarity.names import line_ends, name_places
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 320
+NARROWEST: Final = 300
+"""Width in pixels on a phone."""
+MARGIN: Final = 0.08
+"""Margin around the outermost heads, relative to the width of the plane."""
+OUTSIDE: Final = 0.05
+"""Maximum share of the heads that lie outside of a closer view."""
+WORTH: Final = 0.75
+"""A closer view has at most this share of the width of the whole plane; otherwise there is none."""
+SLACK: Final = 1.1
+"""A closer view may be wider by this factor than without as many heads as can be outside, so that fewer are."""
+FURTHER: Final = "arrow: the head lies further out in that direction"
+READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
+RIM: Final = 0.9
+"""Place of a head outside, from the middle of the visible part to its edge."""
+MANY: Final = 400
+"""Number of heads above which marks are small and without numbers."""
+
+
+def outermost(plane: HeadPlane) -> Bool[np.ndarray, "layer head"]:
+    """The few heads so far out that the others would fill a small part of the plane; none where that is not so."""
+    is_out = np.zeros(plane.places.shape[:2], bool)
+    present = np.argwhere(~np.isnan(plane.places).any(axis=-1))
+    reach = np.abs(plane.points - np.median(plane.points, axis=0)).max(axis=1)
+    order = np.argsort(-reach, kind="stable")
+    widths = [np.ptp(plane.points[order[n_out:]], axis=0).max() for n_out in range(int(OUTSIDE * len(order)) + 1)]
+    if widths[-1] < WORTH * widths[0]:
+        n_out = next(number for number, width in enumerate(widths) if width <= SLACK * widths[-1])
+        is_out[tuple(present[order[:n_out]].T)] = True
+        *middle, half = _span(plane, is_out)
+        is_out &= np.abs(plane.places - middle).max(axis=-1) > half
+    return is_out
+
+
+def heads_by_kind(
+    plane: HeadPlane,
+    kinds: HeadKinds,
+    chosen: Sequence[Head],
+    outside: Bool[np.ndarray, "layer head"] | None = None,
+) -> Figure:
+    """The plane with the kind of each head as colour and mark.
+
+    Args:
+        plane: coordinates of the heads.
+        kinds: of the heads.
+        chosen: heads that are ringed.
+        outside: heads that are left out of the visible part, and marked at its rim, in their direction; None for none.
+
+    Source: Clark et al. 2019, Figure 6, upper panel.
+    """
+    points = _points(plane, chosen, outside)
+    points["kind of head"] = [
+        kinds.look(layer, head).label for layer, head in zip(points["layer"].tolist(), points["head"].tolist())
+    ]
+    spec = _kind_spec(kinds.title, kinds.present(), _span(plane, outside), len(points) > MANY, _has(outside))
+    counts = points.loc[points["kind"] == "head", "kind of head"].value_counts(sort=False)
+    kind_counts = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
+    return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {kind_counts}.")
+
+
+def heads_by_layer(
+    plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"] | None = None
+) -> Figure:
+    """The plane with the layer of each head as colour and number.
+
+    Args:
+        plane, chosen, outside: as for `heads_by_kind`.
+
+    Source: Clark et al. 2019, Figure 6, lower panel.
+    """
+    points = _points(plane, chosen, outside)
+    spec = _layer_spec(len(plane.places), _span(plane, outside), len(points) > MANY, _has(outside))
+    return Figure(spec, points, _description(plane))
+
+
+def _has(outside: Bool[np.ndarray, "layer head"] | None) -> bool:
+    return outside is not None and bool(outside.any())
+
+
+def _points(plane: HeadPlane, chosen: Sequence[Head], outside: Bool[np.ndarray, "layer head"] | None) -> pd.DataFrame:
+    """Every head where it is drawn, those outside again, and the chosen ones with the positions of their names."""
+    n_layers, n_heads, _ = plane.places.shape
+    points = head_rows(n_layers, n_heads)
+    points["x"], points["y"] = plane.places.reshape(-1, 2).T
+    *middle, half = _span(plane, outside)
+    points[["shown_x", "shown_y"]] = points[["x", "y"]]
+    if outside is not None:
+        steps = plane.places[outside] - middle
+        points.loc[outside.ravel(), "angle"] = np.degrees(np.arctan2(steps[:, 0], steps[:, 1]))  # clockwise from above
+        inside = half * RIM / np.abs(steps).max(axis=1, keepdims=True)
+        points.loc[outside.ravel(), ["shown_x", "shown_y"]] = middle + steps * inside
+    points = points.dropna(subset="x", ignore_index=True)  # without removed heads
+    places = points[["shown_x", "shown_y"]].to_numpy()
+    ringed = [index for index, head in enumerate(zip(points["layer"], points["head"])) if head in chosen]
+    # `half` is half of the visible height or width, whichever is smaller; the other side shows more.
+    pixels = [side / (2 * half) for side in (HEIGHT, NARROWEST)]
+    names = np.array(middle) + name_places(places - middle, ringed, np.full(2, half), pixels)
+    named = points.iloc[ringed].assign(kind="chosen")
+    named[["name_x", "name_y"]] = names
+    named[["line_x", "line_y"]] = line_ends(names, named[["shown_x", "shown_y"]].to_numpy(), pixels[-1])
+    further = points.dropna(subset="angle") if outside is not None else points[:0]
+    return pd.concat([points.assign(kind="head"), further.assign(kind="further"), named], ignore_index=True)
+
+
+def _description(plane: HeadPlane) -> str:
+    return f"{len(plane.points)} heads as points on a plane (stress {plane.stress:.2f})."
+
+
+def _span(plane: HeadPlane, outside: Bool[np.ndarray, "layer head"] | None = None) -> tuple[float, float, float]:
+    """Middle of both axes, and half of their visible range, of the heads that are not outside."""
+    inside = ~np.isnan(plane.places).any(axis=-1)
+    flat = plane.places[inside if outside is None else inside & ~outside]
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    half = float((high - low).max()) / 2 * (1 + 2 * MARGIN) or 1.0
+    middle = (low + high) / 2
+    return float(middle[0]), float(middle[1]), half
+
+
+def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
+    """Both axes with the same number of pixels per unit, for any width of the figure."""
+    import altair as alt
+
+    def scale(middle: float, sides: str) -> alt.Scale:
+        reach = f"{span[2]!r} * max(1, {sides})"
+        # With given ends, Vega does not compute them before it has data, and does not warn that there is none.
+        ends = [alt.expr(f"{middle!r} - {reach}"), alt.expr(f"{middle!r} + {reach}")]
+        return alt.Scale(domain=ends, nice=False, zero=False)
+
+    x = alt.X("shown_x:Q", axis=None, scale=scale(span[0], "width / height"))
+    return x, alt.Y("shown_y:Q", axis=None, scale=scale(span[1], "height / width"))
+
+
+def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
+    """Marks that select their head, with its name for screen readers."""
+    import altair as alt
+
+    return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
+
+
+def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
+    """Rings around the chosen heads, their names, and lines between the two."""
+    import altair as alt
+
+    x, y = (axis.copy() for axis in axes)
+    x.shorthand, y.shorthand = "name_x:Q", "name_y:Q"
+    line = of_kind("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
+    ring = of_kind("chosen").mark_point(
+        shape="circle", filled=False, color=INK, size=320, strokeWidth=2.5, opacity=1, tooltip=False
+    )
+    name = of_kind("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, baseline="middle", tooltip=False)
+    return (
+        line.encode(*axes, x2=alt.X2("line_x:Q"), y2=alt.Y2("line_y:Q")),
+        ring.encode(*axes),
+        name.encode(x, y, text=alt.Text("name:N")),
+    )
+
+
+def _further(axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
+    """Arrows outwards from the heads at the rim."""
+    import altair as alt
+
+    arrow = of_kind("further").mark_text(
+        text="↑", dy=-16, color=INK, fontWeight="bold", fontSize=16, baseline="middle", tooltip=False
+    )
+    return arrow.encode(*axes, angle=alt.Angle("angle:Q", scale=None))
+
+
+def _reading(has_outside: bool) -> tuple[str, ...]:
+    return (*READING, FURTHER) if has_outside else READING
+
+
+@lru_cache(maxsize=32)
+def _kind_spec(
+    title: str, looks: tuple[Look, ...], span: tuple[float, float, float], many: bool, has_outside: bool
+) -> Spec:
+    import altair as alt
+
+    axes = _axes(span)
+    points = of_kind("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
+    points = points.encode(
+        color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
+        shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
+        tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip("kind of head:N", title=title)],
+    )
+    chart = alt.layer(_heads(points, axes), *([_further(axes)] if has_outside else []), *_chosen(axes))
+    return template(chart, title=f"Heads by {title}", reading=_reading(has_outside), height=HEIGHT)
+
+
+@lru_cache(maxsize=32)
+def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool, has_outside: bool) -> Spec:
+    import altair as alt
+
+    axes = _axes(span)
+    color = alt.Color(
+        "layer:Q",
+        scale=alt.Scale(domain=[0, max(1, n_layers - 1)], range=[LESS, AMOUNT, MORE]),
+        legend=alt.Legend(orient="bottom", title="layer", format="d", tickMinStep=1, gradientLength=160),
+    )
+    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("layer:N", title="layer")]
+    size = 40 if many else 200
+    points = of_kind("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
+    layers = [_heads(points.encode(color=color, tooltip=tooltip), axes)]
+    if not many:
+        numbers = of_kind("head").mark_text(
+            color="#FFFFFF", fontWeight="bold", fontSize=10, tooltip=False, cursor="pointer"
+        )
+        layers.append(numbers.encode(*axes, text=alt.Text("layer:N")))
+    if has_outside:
+        layers.append(_further(axes))
+    reading = _reading(has_outside)
+    return template(alt.layer(*layers, *_chosen(axes)), title="Heads by layer", reading=reading, height=HEIGHT)

@@ -1,0 +1,137 @@
+"""Two checkpoints of one shape: which heads changed, and tabs with further questions."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from attention_sieve.core.comparison.tables import comparison_table, role_change_table, transition_table
+from attention_sieve.core.comparison.transitions import changes_per_layer, role_changes, transitions
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
+from attention_sieve.dashboard.figures.comparison.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.comparison import wording
+from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
+from attention_sieve.dashboard.views.comparison.flow import flow
+from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired, shift
+from attention_sieve.dashboard.views.comparison.runs import over_checkpoints
+from attention_sieve.dashboard.views.comparison.sureness import how_sure
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
+
+ROLE_WIDTH = 250
+"""Width of the list of roles, in pixels."""
+
+
+def changes(focus: Focus, steps: Sequence[int] | None) -> None:
+    """Which heads changed, and below it a tab for each further question.
+
+    Args:
+        focus: the selected checkpoint among the others.
+        steps: as in `over_checkpoints`.
+    """
+    st.subheader(wording.CHANGES)
+    if focus.chosen.corpus == controls.TYPED and focus.chosen.criterion.method == "test":
+        st.info(wording.TYPED)
+    role = _controls(focus)
+    which_heads(focus, role)
+    views: dict[str, Callable[[], None]] = {
+        wording.EACH: lambda: grids(focus),
+        wording.DIFFERENCES: lambda: differences(focus, role),
+        wording.LAYERS: lambda: _per_layer(focus, role),
+        wording.DIVERGENCE: lambda: _divergence(focus),
+        wording.TRANSITIONS: lambda: _transitions(focus),
+        wording.SURE: lambda: how_sure(focus),
+        wording.TABLE: lambda: _table(focus),
+    }
+    if len(focus.pairs) > 1:
+        over = wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS
+        views = {over: lambda: over_checkpoints(focus, steps, role), **views}
+    frame.tabs("compare details", views)
+
+
+def _controls(focus: Focus) -> str:
+    """The selected role, initially the one that changed most, and a switch for the finer roles."""
+    labels = {LOOKS[role].label: role for role in _with_scores(focus)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        role = from_list(
+            wording.ROLE,
+            labels,
+            key="compare role",
+            start=LOOKS[focus.role].label,
+            help=wording.ROLE_HELP,
+            width=ROLE_WIDTH,
+        )
+        toggle(shared_wording.FINER, key=FINER)
+    return role
+
+
+def _with_scores(focus: Focus) -> list[str]:
+    means = np.stack([tests.mean for tests in focus.pair.tests])
+    roles = (*focus.coarse, *focus.fine)
+    return [role for role in roles if role == focus.role or np.isfinite(means[:, focus.pair.roles.index(role)]).any()]
+
+
+def _per_layer(focus: Focus, role: str) -> None:
+    tests_a, tests_b = focus.pair.tests
+    indices = [focus.pair.roles.index(name) for name in focus.coarse]
+    gained, lost = changes_per_layer(tests_a.holds[indices], tests_b.holds[indices])
+    role_shift = shift(focus.pair, focus.chosen, role)
+    left, right = halves()
+    with left:
+        figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
+        chart("roles gained and lost", figure, focus.facts)
+    with right:
+        figure = shift_by_layer([role_shift], focus.chosen.criterion.alpha, focus.chosen.scale)
+        chart("score change by layer", figure, focus.facts)
+
+
+def _divergence(focus: Focus) -> None:
+    left, right = halves()
+    with left:
+        divergence(focus)
+    per_text = focus.pair.scored.divergence
+    if per_text is not None and divergence_of_heads(focus.pair) is not None:
+        with right:
+            chart("divergence by layer", divergence_by_layer(per_text), focus.facts)
+
+
+def _transitions(focus: Focus) -> None:
+    holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
+    st.markdown(wording.TRANSITIONS_SEE)
+    between = transitions(holds_a, holds_b, focus.pair.roles, focus.coarse)
+    flow(focus, between)
+    table = transition_table(between)
+    st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
+    table_downloads("transitions", table, focus.facts)
+    st.markdown(wording.MCNEMAR)
+    roles = {*focus.coarse, *focus.fine}
+    counts = role_change_table(
+        [change for change in role_changes(holds_a, holds_b, focus.pair.roles) if change.role in roles]
+    )
+    st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
+    table_downloads("role changes", counts, focus.facts)
+
+
+def _table(focus: Focus) -> None:
+    tests = paired(focus.pair, focus.chosen)
+    table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        roles = some_of("Roles", focus.pair.roles, key="compare roles", every="all roles")
+        only_significant = toggle("Only significant differences", key="compare significant")
+    mask = table["role"].isin(roles)
+    table = table[mask & tests.differs.ravel() if only_significant else mask]
+    small = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted", "wilcoxon_p")}
+    score = {
+        name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")
+    }
+    st.dataframe(table, hide_index=True, column_config={**small, **score})
+    for sentences, letter in zip(focus.sentences, "ab"):
+        table = with_sentences(table, sentences, f"mostly_{letter}")
+    table_downloads("differences", table, focus.facts)

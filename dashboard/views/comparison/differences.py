@@ -1,0 +1,165 @@
+"""Two checkpoints of one shape, head by head: grids of roles and of changes, and maps of differences."""
+
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Bool, Float
+
+from attention_sieve.core.comparison.differences import PairedTests
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.comparison import wording
+from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
+
+MOST_DIVERGENCE: Final = float(np.log(2))
+FINER: Final = "compare finer"
+"""Key of whether the finer roles are shown."""
+
+
+def which_heads(focus: Focus, role: str) -> None:
+    """Roles gained, kept and lost next to a map of the score differences for one role."""
+    left, right = halves()
+    with left:
+        tests_a, (reference, compared) = focus.pair.tests[0], focus.names
+        title = f"Roles gained, kept and lost by {compared} against {reference}"
+        p_values = paired(focus.pair, focus.chosen).p_adjusted
+        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=tests_a.holds)
+    with right:
+        _difference(focus, role)
+
+
+def grids(focus: Focus) -> None:
+    """Roles under each checkpoint."""
+    for column, side, letter in zip(halves(), (0, 1), "ab"):
+        with column:
+            name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
+            st.markdown(f"**({letter})** {plain(name)}")
+            p_name = f"p ({focus.chosen.correction})"
+            _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
+
+
+def _shown_roles(focus: Focus) -> tuple[str, ...]:
+    return focus.fine if st.session_state.get(FINER) else focus.coarse
+
+
+def _roles(
+    focus: Focus,
+    name: str,
+    side: int,
+    p_values: Float[np.ndarray, "role layer head"],
+    p_name: str,
+    title: str,
+    held_before: Bool[np.ndarray, "role layer head"] | None = None,
+) -> None:
+    """A grid of the roles of one side with its files; with `held_before`, of those gained, kept and lost."""
+    tests = focus.pair.tests[side]
+    uniform, greatest = focus.pair.scored.sides[side].mean_references()
+    grid = RoleGrid(
+        label=title,
+        roles=tests.roles,
+        scores=tests.mean,
+        holds=tests.holds,
+        tau=focus.chosen.criterion.tau,
+        shown=_shown_roles(focus),
+        held_before=held_before,
+        before=wording.against(focus.names[0]),
+        filled=shared_wording.filled_by_test(focus.chosen.criterion.tau, focus.chosen.scale),
+        scale=focus.chosen.scale,
+        uniform=uniform,
+        greatest=greatest,
+        p_values=p_values,
+        p_name=p_name,
+        sentences=focus.sentences[side],
+    )
+    show_role_grid(
+        grid,
+        key=f"compare {name}",
+        file=name if held_before is not None else f"grid {name}",
+        heads=focus.heads,
+        reset=focus.reset,
+        facts=focus.facts,
+        title=f"({name}) Roles of the heads" if held_before is None else "Roles gained, kept and lost",
+    )
+
+
+def divergence(focus: Focus) -> None:
+    """Divergence of the attention of each head between the two checkpoints."""
+    moved = divergence_of_heads(focus.pair)
+    if moved is None:
+        st.info(wording.NO_DIVERGENCE)
+        return
+    st.markdown(wording.DIVERGENCE_NOTE)
+    divergences = [values for pair in focus.pairs if (values := divergence_of_heads(pair)) is not None]
+    bound = min(round_bound(max(float(values.max()) for values in divergences)), MOST_DIVERGENCE)
+    _map(focus, "divergence", moved, bound, wording.DIVERGENCE_TITLE)
+
+
+def differences(focus: Focus, role: str) -> None:
+    """A map of b - a for each role except the one that is drawn already."""
+    st.markdown(wording.sign(focus.chosen.scale))
+    others = [other for other in _shown_roles(focus) if other != role]
+    for start in range(0, len(others), 2):
+        for column, other in zip(halves(), others[start : start + 2]):
+            with column:
+                _difference(focus, other)
+
+
+def _difference(focus: Focus, role: str) -> None:
+    """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
+    tests, index = paired(focus.pair, focus.chosen), focus.pair.roles.index(role)
+    if not np.isfinite(tests.difference[index]).any():
+        st.info(wording.no_scores(LOOKS[role].label))
+        return
+    indices = [focus.pair.roles.index(name) for name in dict.fromkeys((*_shown_roles(focus), role))]
+    absolute_differences = [np.abs(pair.tests[1].mean[indices] - pair.tests[0].mean[indices]) for pair in focus.pairs]
+    bound = round_bound(max(float(np.nanmax(values)) for values in absolute_differences))
+    _map(focus, role, tests.difference[index], bound, f"{LOOKS[role].label}, b − a", tests)
+
+
+def _map(
+    focus: Focus,
+    name: str,
+    values: Float[np.ndarray, "layer head"],
+    bound: float,
+    title: str,
+    tests: PairedTests | None = None,
+) -> None:
+    """A map of one number per head with its files; with `tests`, the difference of the role `name` and its tests."""
+    index = focus.pair.roles.index(name) if tests is not None else 0
+    reference, compared = focus.names
+    picture = HeadMap(
+        title=title,
+        label=f"{title} of {compared} against {reference}",
+        values=values,
+        bound=bound,
+        signed=tests is not None,
+        low_label="" if tests is None else wording.LESS,
+        high_label="" if tests is None else wording.MORE,
+        outlined=None if tests is None else tests.differs[index],
+        outline="" if tests is None else wording.OUTLINE,
+        details=() if tests is None else _details(tests, index),
+    )
+    show_head_map(
+        picture, key=f"map {name}", file=f"map of {name}", heads=focus.heads, reset=focus.reset, facts=focus.facts
+    )
+
+
+def _details(tests: PairedTests, index: int) -> list[Detail]:
+    ends = zip(tests.low[index], tests.high[index])
+    interval = [[f"{low:+.3f} to {high:+.3f}" for low, high in zip(*rows)] for rows in ends]
+    return [
+        ("mean under a", tests.mean_a[index]),
+        ("mean under b", tests.mean_b[index]),
+        ("b − a", tests.difference[index]),
+        (f"{1 - tests.alpha:.0%} interval", interval),
+        ("p, corrected", tests.p_adjusted[index]),
+        ("p, Wilcoxon", tests.wilcoxon_p[index]),
+        ("effect (d)", tests.effect[index]),
+        ("texts", tests.texts[index].astype(str).tolist()),
+    ]

@@ -1,0 +1,261 @@
+"""Compare: two or more checkpoints on the same texts, and what changes from the reference to each other."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
+from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
+from attention_sieve.core.finetuning.chance import against_chance
+from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.roles.roles import shown_roles_of_all
+from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.offers.checkpoints import runs_here
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.samples import REVIEW
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.comparison import results, wording
+from attention_sieve.dashboard.views.comparison.both_texts import same_head_in_both
+from attention_sieve.dashboard.views.comparison.numbers import (
+    Compared,
+    Focus,
+    Scored,
+    Training,
+    on_common_texts,
+    scored,
+    tested,
+)
+from attention_sieve.dashboard.views.comparison.summary import summary, what_changed_in_roles
+from attention_sieve.dashboard.views.descriptions.sentences import Sentences, kept_sentences
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.page import running_panel
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.leading import lesson_panel, shows
+from attention_sieve.dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
+from attention_sieve.dashboard.views.results.chosen import is_chosen
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+REVIEW_TYPED: Final = write_typed([REVIEW])
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Compare", wording.SEE, results.compare if is_chosen() else _compare, NOTES)
+
+
+def _compare() -> None:
+    choice = state.choice()
+    runs = runs_here()
+    top = st.container()
+    left, right = halves()
+    with left:
+        names = _names(choice, runs)
+    text = None
+    if names:
+        with right:
+            text = _typed([choice.checkpoint, *names])
+    reference, inference = controls.engine(choice), controls.inference()
+    if choice.off:
+        st.info(wording.ALL_ON)
+    others = _engines(choice, names)
+    if state.lesson_is_on("compare"):
+        visit = Visit(chosen=choice, engine=reference, inference=inference, texts=())
+        lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
+    if not names:
+        _nothing_chosen(runs)
+        return
+    corpus = controls.corpus_texts(choice)
+    texts = corpus
+    for engine in (reference, *others):
+        texts = frame.readable(choice, engine, texts)
+    if not texts:
+        frame.ask_for_texts(choice, corpus)
+        return
+    pairs = _pairs(inference, choice, reference, others, texts)
+    if pairs:
+        _draw(inference, choice, pairs, runs, text, texts)
+
+
+def _names(choice: Choice, runs: Sequence[SavedRun]) -> list[str]:
+    """The compared checkpoints, in the order in which they were chosen."""
+    names = other_checkpoints(wording.WITH, choice, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
+    with st.container(horizontal=True, vertical_alignment="center", key="reference"):
+        st.markdown(wording.reference(plain(choice.checkpoint)))
+        buttons_of_steps(runs)
+    return names
+
+
+def _typed(names: Sequence[str]) -> Text | None:
+    """The typed text on screen; initially a movie review if one of the checkpoints was fine-tuned on reviews."""
+    of_reviews = SAMPLE in {run_and_step(name)[0] for name in names}
+    start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
+    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
+    try:
+        return text_on_screen(read_typed(typed))
+    except AnalysisError as error:
+        show_error(error)
+        return None
+
+
+def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
+    """Explain how to get a second checkpoint, with buttons to choose or make one."""
+    if is_public():
+        st.info(wording.CHOOSE_SECOND)
+        return
+    running_panel()
+    finished = [run.name for run in runs if run.progress.state == "finished"]
+    st.info(wording.NOTHING_CHOSEN if finished else wording.NOTHING)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name in finished:
+            st.button(
+                plain(name), key=f"with {name}", icon=":material/compare:", on_click=choose_others, args=([name],)
+            )
+        if not finished and training_runs.running() is None:
+            st.button(
+                wording.MAKE_SAMPLE,
+                key="make sample",
+                icon=":material/download:",
+                help=wording.MAKE_SAMPLE_HELP,
+                on_click=_make_sample,
+            )
+        st.page_link(st.session_state["pages"]["finetune"], label=wording.FINETUNE, icon=":material/model_training:")
+
+
+def _make_sample() -> None:
+    try:
+        training_runs.start_sample()
+    except AnalysisError as error:
+        show_error(error)
+
+
+def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:
+    """The compared checkpoints that can be found; shows the errors of the others."""
+    engines = []
+    for name in names:
+        try:
+            engines.append(controls.other_engine(choice, name))
+        except AnalysisError as error:
+            show_error(error)
+    return engines
+
+
+def _pairs(
+    inference: Inference, choice: Choice, reference: Engine, others: Sequence[Engine], texts: tuple[Text, ...]
+) -> list[Compared]:
+    """Each checkpoint against the reference on the same texts; an error in one does not affect the others."""
+    scores: list[Scored] = []
+    for engine in others:
+        try:
+            comparison = scored(inference, (reference, engine), choice, texts)
+        except AnalysisError as error:
+            show_error(error)
+            if isinstance(error, EveryTextTooLong):
+                ask_about_long_texts(error.texts, engine.files.name)
+                break
+            continue
+        if comparison is None:
+            break  # stopped: the progress bar says so and offers to continue
+        scores.append(comparison)
+    else:
+        _say_too_long(scores)
+    return [tested(comparison, choice) for comparison in on_common_texts(scores)] if scores else []
+
+
+def _say_too_long(scores: Sequence[Scored]) -> None:
+    """Say which texts are left out of all comparisons or cut, and because of which checkpoints."""
+    index_sets = [{index for index, _ in comparison.too_long} for comparison in scores]
+    common = set.intersection(*index_sets) if index_sets else set()
+    limiting = [comparison.engines[1].files.name for comparison, indices in zip(scores, index_sets) if indices > common]
+    lengths = dict(sorted(text_and_length for comparison in scores for text_and_length in comparison.too_long))
+    ask_about_long_texts(tuple(lengths.items()), ", ".join(limiting))
+
+
+def _sentences(
+    inference: Inference, focus: Focus, texts: tuple[Text, ...]
+) -> tuple[Sentences | None, Sentences | None]:
+    """Descriptions of the heads under both checkpoints with all heads on; None where they need a pass."""
+    choice = replace(focus.chosen, off=())
+    a, b = (
+        kept_sentences(Visit(chosen=choice, engine=engine, inference=inference, texts=texts), tests)
+        for engine, tests in zip(focus.pair.engines, focus.pair.tests, strict=True)
+    )
+    return a, b
+
+
+def _draw(
+    inference: Inference,
+    choice: Choice,
+    pairs: Sequence[Compared],
+    runs: Sequence[SavedRun],
+    text: Text | None,
+    texts: tuple[Text, ...],
+) -> None:
+    pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
+    coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests], pair.roles)
+    same_shape_pairs = [other for other in pairs if other.same_shape]
+    training = training_of(pair.name, pair.engines[0].files.name, runs)
+    focus = Focus(chosen=choice, pair=pair, pairs=same_shape_pairs, coarse=coarse, fine=fine, training=training)
+    is_in_lesson = state.lesson_is_on("compare")
+    if pair.same_shape:
+        if not is_in_lesson:
+            summary(focus)
+        elif shows("compare", "summary"):
+            st.markdown(f"**{what_changed_in_roles(focus)}**")
+        if text is not None:
+            same_head_in_both(inference, focus, text)
+        state.put_in_link(focus.heads)
+    if not first_screen_is_drawn():
+        return
+    # Charts and tables import pandas, which would delay the first pictures.
+    from attention_sieve.dashboard.views.comparison.changes import changes
+    from attention_sieve.dashboard.views.comparison.differences import grids
+    from attention_sieve.dashboard.views.comparison.shapes import unlike_shapes
+
+    if is_in_lesson:
+        if pair.same_shape and shows("compare", "grids"):
+            grids(focus)
+    elif pair.same_shape:
+        focus = replace(focus, sentences=_sentences(inference, focus, texts))
+        changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
+    else:
+        unlike_shapes(focus)
+
+
+def _selected_pair(pairs: Sequence[Compared]) -> Compared:
+    """The comparison selected with a slider, for example along a training run."""
+    names = [pair.name for pair in pairs]
+    if st.session_state.get("focus", names[-1]) not in names:
+        st.session_state["focus"] = names[-1]
+    name = st.select_slider(
+        wording.FOCUS,
+        names,
+        names[-1],
+        key="focus",
+        help=wording.FOCUS_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    return pairs[names.index(str(name))]
+
+
+def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> Training:
+    """The training that led from the reference to a checkpoint."""
+    run_name, step = run_and_step(name)
+    run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
+    if run is None:
+        return Training("")
+    beside = against_chance(run.progress, step)
+    return Training(wording.training(step)) if beside is None or beside.is_above else Training("", beside)

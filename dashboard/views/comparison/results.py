@@ -1,0 +1,203 @@
+"""Two checkpoints on the same corpus of any size, compared by their statistics."""
+
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.comparison.transitions import changed_heads, role_changes
+from attention_sieve.core.corpus.paired import Differences, check_same_texts, read_differences
+from attention_sieve.core.corpus.results import Results
+from attention_sieve.core.corpus.strata import EVERYTHING
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.roles import ROLES, shown_roles_of_all
+from attention_sieve.core.roles.tables import by_head
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.roles.parts import NOTHING
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.offers.results import offered, open_offered
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.comparison import wording as compare_wording
+from attention_sieve.dashboard.views.comparison.sentence import what_changed
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
+from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.results import chosen as choosing
+from attention_sieve.dashboard.views.results import wording
+from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided, part_of
+from attention_sieve.dashboard.views.roles import wording as role_wording
+
+FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
+
+
+def compare() -> None:
+    """Draw the body of the page Compare."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        a = choosing.opened()
+        if a is None:
+            return
+        other = _other(a)
+    if other is None:
+        choosing.say_what(a)
+        st.info(wording.NO_OTHER)
+        return
+    check_same_texts(a.results, other)
+    b = replace(a, results=other, part=part_of(other, a.part.stratum))
+    tests = decided(a, False), decided(b, False)
+    if tests[0].mean.shape != tests[1].mean.shape:
+        st.info(
+            plain(f"{a.results.checkpoint} and {other.checkpoint} do not have the same number of layers and heads.")
+        )
+        return
+    choosing.say_both(a, b)
+    is_whole = a.part.stratum == EVERYTHING
+    paired_tests = read_differences(a.results, other, a.chosen.criterion) if is_whole else None
+    _summary(a, tests, paired_tests)
+    if not is_whole:
+        st.info(wording.PAIRED_OVER_ALL)
+    elif paired_tests is None:
+        _how_to_pair(a, b)
+    frame.tabs(
+        "results compare",
+        {
+            "Which heads": lambda: _which_heads(a, b, tests, paired_tests),
+            "Grids": lambda: _grids(a, b, tests),
+            "Table": lambda: _table(a, tests, paired_tests),
+        },
+    )
+
+
+def _other(a: Opened) -> Results | None:
+    names = [name for name, folder in offered().items() if folder != a.results.folder.resolve()]
+    name = st.selectbox(
+        wording.COMPARED,
+        names,
+        index=None,
+        key="other results",
+        accept_new_options=not controls.public.is_public(),
+        help=wording.COMPARED_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    return open_offered(str(name)) if name else None
+
+
+def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    """Say which roles heads gained and lost, then how many scores differ."""
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
+    holds_a, holds_b = (side.holds for side in tests)
+    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in coarse]
+    changed, n_differ = changed_heads(holds_a, holds_b, ROLES, coarse), None
+    scale = a.results.settings.scale
+    if paired_tests is not None:
+        differs = paired_tests.differs & (holds_a != holds_b)
+        n_differ = int(differs[[ROLES.index(role) for role in coarse]].any(axis=0).sum())
+    at_tau = shared_wording.at_tau(tests[0].settings.tau, scale)
+    counts = compare_wording.summary(int(changed.sum()), changed.size, at_tau, n_differ, scale)
+    note = few_texts(a.part.n_texts)
+    st.markdown(f"**{what_changed(changes, len(changed))}** {counts} {note or ''}")
+    if paired_tests is not None:
+        n_tested = int((paired_tests.texts > 1).sum())
+        st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.chosen.criterion.alpha))
+    if reasons := {role: reason for role, reason in a.part.untested(tests[0]).items() if role in coarse}:
+        st.markdown(role_wording.untested(reasons))
+
+
+def _how_to_pair(a: Opened, b: Opened) -> None:
+    if controls.public.is_public():
+        st.info(wording.NOT_PAIRED_HERE)
+    else:
+        st.info(wording.NOT_PAIRED)
+        folders = [str(side.results.folder.resolve()) for side in (a, b)]
+        st.code(shlex.join(["python", "-m", "attention_sieve", "corpus", "compare", *folders]), language=None)
+
+
+def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
+    tau, scale = tests.settings.tau, opened.results.settings.scale
+    return RoleGrid(
+        label=f"Roles of the heads of {opened.results.checkpoint}",
+        scores=tests.mean,
+        holds=tests.holds,
+        tau=tau,
+        shown=roles,
+        filled=shared_wording.filled_by_test(tau, scale),
+        scale=scale,
+        p_values=tests.p_adjusted,
+        p_name=f"p ({tests.settings.correction})",
+    )
+
+
+def _most_changed(tests: tuple[HeadTests, HeadTests]) -> Head:
+    """The head that gains or loses most roles; where none does, the one with most roles."""
+    changes = (tests[0].holds != tests[1].holds).sum(axis=0)
+    return highest_head(changes) if changes.any() else busiest(tests[1])
+
+
+def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    """Roles gained, kept and lost next to a map of the score differences for one role."""
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
+    heads = a.heads(_most_changed(tests))
+    left, right = halves()
+    with left:
+        grid = replace(_grid(b, tests[1], coarse), held_before=tests[0].holds, before=a.results.checkpoint)
+        show_role_grid(grid, key="results changes", file="changes", heads=heads, reset=a.reset, facts=b.facts)
+    with right:
+        role = from_list("Role", {LOOKS[name].label: name for name in coarse}, key="results compare role")
+        index = ROLES.index(role)
+        difference = tests[1].mean[index] - tests[0].mean[index]
+        finite = np.abs(difference[np.isfinite(difference)])
+        if not finite.size:
+            st.info(NOTHING)
+            return
+        picture = HeadMap(
+            title=f"{LOOKS[role].label}: difference of the mean scores",
+            label=f"Scores of {b.results.checkpoint} minus those of {a.results.checkpoint}",
+            values=difference,
+            bound=round_bound(float(finite.max()) or 1.0),
+            signed=True,
+            low_label=compare_wording.LESS,
+            high_label=compare_wording.MORE,
+            outlined=None if paired_tests is None else paired_tests.differs[index],
+            outline="" if paired_tests is None else "differs significantly",
+            details=[("a", tests[0].mean[index]), ("b", tests[1].mean[index])],
+        )
+        show_head_map(picture, key="results moved", file="differences", heads=heads, reset=a.reset, facts=b.facts)
+    state.put_in_link(heads)
+
+
+def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
+    coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
+    heads = a.heads(_most_changed(tests))
+    for column, opened, side, letter in zip(halves(), (a, b), tests, "ab"):
+        with column:
+            st.markdown(f"**({letter})** {plain(opened.results.checkpoint)}")
+            show_role_grid(
+                _grid(opened, side, coarse),
+                key=f"results {letter}",
+                file=letter,
+                heads=heads,
+                reset=a.reset,
+                facts=opened.facts,
+            )
+
+
+def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    if paired_tests is not None:
+        table = by_head(ROLES, {name: getattr(paired_tests, name) for name in FIELDS})
+    else:
+        sides = {
+            f"{name}_{letter}": getattr(side, name) for side, letter in zip(tests, "ab") for name in ("mean", "holds")
+        }
+        table = by_head(ROLES, {"difference": tests[1].mean - tests[0].mean, **sides})
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in FIELDS if name not in ("texts", "differs")}
+    st.dataframe(table, hide_index=True, column_config=number)
+    table_downloads("differences", pd.DataFrame(table), a.facts)

@@ -1,0 +1,139 @@
+"""All heads on one relation, and the heads that are syntactic by argmax next to those that are by the sieve."""
+
+import math
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from attention_sieve.core.relations.accuracy import beats_baseline
+from attention_sieve.core.relations.settings import DIRECTIONS
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.statistics.overlap import overlap
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.grammar.control import control_details
+from attention_sieve.dashboard.views.grammar.relations import wording
+from attention_sieve.dashboard.views.grammar.relations.focus import Focus
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+
+SYNTACTIC: Final = ROLES.index("syntactic")
+
+
+def grid(focus: Focus) -> None:
+    """Accuracy of every head on the chosen relation and direction, minus the baseline."""
+    relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
+    points = 100 * (relation.accuracy - relation.baseline.share)[direction]
+    ends = zip(relation.low[direction].tolist(), relation.high[direction].tolist())
+    baseline = f"{relation.baseline.share:.1%} ({relation.baseline.offset:+d})"
+    details: list[Detail] = [
+        ("right", _shares(relation.accuracy[direction])),
+        ("interval", [[_interval(*cell) for cell in zip(*rows)] for rows in ends]),
+        ("best fixed offset", np.full(points.shape, baseline).tolist()),
+        ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
+        ("p, corrected", relation.p_values[direction]),
+        *control_details(relation.key_matched, direction),
+    ]
+    if direction:
+        details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[direction])))
+    if off := focus.visit.chosen.off:
+        layers, heads = map(range, points.shape)
+        details.append(
+            ("switched off", [["yes" if (layer, head) in off else "no" for head in heads] for layer in layers])
+        )
+    title = f"{relation.relation}, {DIRECTION_NAMES[focus.direction]}: {wording.GRID_TITLE}"
+    picture = HeadMap(
+        title=title,
+        label=_label(focus, title),
+        values=points,
+        bound=round_bound(float(np.abs(points).max())),
+        signed=True,
+        low_label=wording.LOWER,
+        high_label=wording.HIGHER,
+        outlined=beats_baseline(focus.by_row, margin=focus.finding.settings.margin)[direction],
+        outline=wording.OUTLINE_ROW if direction else wording.OUTLINE,
+        details=details,
+    )
+    _show(focus, "accuracies", picture, wording.GRID_PAPER)
+
+
+def two_rules(focus: Focus) -> None:
+    """Compare the heads that are syntactic by argmax and by the sieve: numbers, overlap, and maps of both."""
+    st.markdown(wording.TWO_RULES_SEE)
+    argmax = focus.finding.by_argmax
+    if argmax is None:
+        st.info(wording.NO_RULE_RELATION)
+        return
+    tested = corpus(focus.visit)
+    if tested is None:
+        return
+    scale = focus.visit.chosen.scale
+    by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
+    rule = wording.POINTS if focus.finding.settings.margin == "points" else wording.RELATIVE
+    n_all = argmax.heads.size - len(focus.visit.removed)
+    n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
+    by_argmax = wording.n_syntactic(int(argmax.heads.sum()), n_all, n_heads, rule)
+    both = overlap(np.stack([argmax.heads, by_sieve]), ("argmax", "sieve"), "argmax", "sieve")
+    st.markdown(f"{by_argmax} {wording.both_rules(both, n_all)}")
+    best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
+    points = 100 * argmax.gain
+    argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
+    sieve_title = f"{wording.SIEVE_GRID}: {wording.sieve_title(scale)}"
+    left, right = halves()
+    with left:
+        picture = HeadMap(
+            title=argmax_title,
+            label=_label(focus, argmax_title),
+            values=points,
+            bound=round_bound(float(np.abs(points).max())),
+            signed=True,
+            low_label=wording.LOWER,
+            high_label=wording.HIGHER,
+            outlined=argmax.heads,
+            outline=wording.OUTLINE,
+            details=[("best at", best), (f"mean {WORDS[scale].noun} by the sieve", score)],
+        )
+        _show(focus, "syntactic by argmax", picture)
+    with right:
+        picture = HeadMap(
+            title=sieve_title,
+            label=_label(focus, sieve_title),
+            values=score,
+            bound=round_bound(float(np.nanmax(np.abs(score), initial=0))),
+            signed=scale == "share",
+            outlined=by_sieve,
+            outline=wording.SIEVE_OUTLINE,
+            details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],
+        )
+        _show(focus, "syntactic by the sieve", picture)
+    st.caption(wording.TWO_RULES_PAPER)
+
+
+def _interval(low: float, high: float) -> str:
+    return "none" if math.isnan(low) else f"{low:.1%} to {high:.1%}"
+
+
+def _shares(accuracy: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    return [[f"{share:.1%}" for share in row] for row in accuracy.tolist()]
+
+
+def _label(focus: Focus, title: str) -> str:
+    return f"{title}, heads of {focus.visit.engine.files.name}"
+
+
+def _show(focus: Focus, name: str, picture: HeadMap, paper: str = "") -> None:
+    """Draw a map with one number per head, and its downloads."""
+    show_head_map(
+        picture,
+        key=f"relations {name}",
+        file=f"map of {name}",
+        heads=focus.heads,
+        reset=focus.reset,
+        facts=focus.facts,
+        paper=paper,
+    )

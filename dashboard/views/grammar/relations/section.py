@@ -1,0 +1,190 @@
+"""Relations: which head finds which dependency relation, compared with the best fixed offset."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.relations.accuracy import ALL
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
+from attention_sieve.core.relations.settings import AS_IN_CODE, USUAL_CASES, Margin, RelationSettings
+from attention_sieve.core.statistics.documents import documents_note
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.relations.bars import relation_bars
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.grammar import wording as shared_wording
+from attention_sieve.dashboard.views.grammar.relations import wording
+from attention_sieve.dashboard.views.grammar.relations.focus import Focus, marked, relation_finding
+from attention_sieve.dashboard.views.grammar.relations.heads import grid, two_rules
+from attention_sieve.dashboard.views.grammar.relations.sentence import head_on_a_sentence
+from attention_sieve.dashboard.views.grammar.relations.table import best_heads, best_rows, picked
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE: "relative"}
+
+
+def show_section() -> None:
+    """Draw the section."""
+    frame.section(wording.SEE, _relations, NOTES)
+
+
+def _relations() -> None:
+    start = frame.without_corpus()
+    if start.settings.kind == "cross":
+        st.info(shared_wording.CROSS)
+        return
+    visit = frame.with_corpus(start)
+    if visit is None:
+        return
+    results_slot, settings_slot = st.container(), st.container()
+    with settings_slot:
+        settings, is_controlled = _settings(visit.chosen.criterion.alpha)
+    with results_slot:
+        found = relation_finding(visit, settings)
+        if found is None:
+            return
+        state.remember_off(visit.chosen)
+        ask_about_long_texts(found.too_long)
+        if found.finding.accuracies:
+            _accuracies(visit, found, is_controlled=is_controlled)
+        else:
+            st.info(found.finding.why_empty)
+            _show_source(found.finding)
+
+
+def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_controlled: bool) -> None:
+    """Draw the accuracies of the heads for the relations that have enough cases, perhaps beside random weights."""
+    finding = found.finding
+    random = _of_random_weights(visit, finding) if is_controlled else None
+    _headline(visit, finding)
+    left, right = halves()
+    with left:
+        relation, direction = picked(finding)
+    _, layer, head = relation.best
+    _, n_layers, n_heads = relation.accuracy.shape
+    focus = Focus(
+        visit=visit,
+        found=found,
+        relation=relation,
+        direction=direction,
+        heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
+        facts={
+            **provenance.corpus_facts(visit.chosen, visit.engine, len(finding.items)),
+            **RELATION_ANALYSIS.facts(finding, finding.settings),
+        },
+    )
+    with left:
+        grid(focus)
+    with right:
+        head_on_a_sentence(focus)
+        frame.link_to_inspect(focus.heads)
+        _show_source(finding)
+    state.put_in_link(focus.heads)
+    table = best_rows(finding, random)
+    frame.tabs(
+        "relation details",
+        {
+            wording.TABLE: lambda: best_heads(focus, table),
+            wording.BARS: lambda: _bars(focus, table),
+            wording.DISTANCES: lambda: _distances(focus),
+            wording.TWO_RULES: lambda: two_rules(focus),
+        },
+    )
+
+
+def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFinding | None:
+    """The same of a checkpoint of the same shape with random weights and all heads on."""
+    random = replace(visit.engine, files=randomly_initialised(visit.engine.files))
+    control = replace(visit, engine=random, chosen=replace(visit.chosen, off=()))
+    found = relation_finding(control, replace(finding.settings, least_cases=1))
+    return None if found is None else found.finding
+
+
+def _bars(focus: Focus, table: pd.DataFrame) -> None:
+    """The best heads and their baselines as bars."""
+    if not table["held_out"].notna().any():
+        st.info(wording.no_bars(focus.finding.unit))
+        return
+    best_of_halves = [relation.best_of_halves for relation in focus.finding.accuracies]
+    random_name = randomly_initialised(focus.visit.engine.files).name if "random" in table else ""
+    bars = relation_bars(table, best_of_halves, focus.visit.chosen.criterion.alpha, random_name)
+    chart("relation bars", bars, focus.facts, wording.BARS_PAPER)
+
+
+def _settings(alpha: float) -> tuple[RelationSettings, bool]:
+    """The settings that the reader chose, and whether to compare with random weights."""
+    with st.expander(wording.SETTINGS), st.container(horizontal=True, vertical_alignment="bottom"):
+        reading = _reading()
+        least = from_list(
+            wording.MIN_CASES,
+            {wording.AUTOMATIC: None, **{str(number): number for number in MIN_CASES}},
+            key="least cases",
+            help=wording.MIN_CASES_HELP,
+            width=220,
+        )
+        margin = one_of(wording.RULE, MARGINS, key="rule", help=wording.RULE_HELP)
+        is_controlled = toggle(shared_wording.RANDOM_WEIGHTS, key="random", help=wording.RANDOM_WEIGHTS_HELP)
+    return replace(reading, alpha=alpha, least_cases=least, margin=margin), is_controlled
+
+
+def _reading() -> RelationSettings:
+    """How predictions are read and counted: as in the authors' code, or by the individual settings."""
+    if toggle(wording.AS_IN_CODE, key="as in code", help=wording.AS_IN_CODE_HELP):
+        return AS_IN_CODE
+    from_word = one_of(
+        shared_wording.FROM_WORD, shared_wording.FROM_WORDS, key="from word", help=shared_wording.FROM_WORD_HELP
+    )
+    return RelationSettings(from_word=from_word, at_clitic=toggle(wording.POSS, key="poss", help=wording.POSS_HELP))
+
+
+def _show_source(finding: RelationFinding) -> None:
+    """Show the source of the relations and the number of documents; and if the minimum number of cases was chosen
+    automatically, why it is low.
+    """
+    source = wording.source(finding.n_gold, len(finding.items), plain(parser_name()))
+    st.caption(f"{source} {documents_note(finding.n_documents)}")
+    is_automatic = finding.settings.least_cases is None
+    if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:
+        st.info(wording.fewer_cases(finding.least_cases, USUAL_CASES))
+    if finding.looks_back:
+        st.info(wording.LOOKS_BACK)
+
+
+def _headline(visit: Visit, finding: RelationFinding) -> None:
+    off = [wording.OFF_STILL_ATTENDS] if visit.chosen.off else []
+    st.markdown(" ".join([_best(visit, finding), *off]))
+
+
+def _best(visit: Visit, finding: RelationFinding) -> str:
+    """The heads, chosen on one half, that are furthest above the baseline on the other; or that none is above it."""
+    best = finding.largest_gain
+    if not best.best_of_halves:
+        return wording.no_halves(finding.unit)
+    sentence = wording.best_head if best.best_accuracy > best.baseline.share else wording.none_above
+    heads = [
+        f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
+        for direction, layer, head in dict.fromkeys(best.best_of_halves)
+    ]
+    said = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
+    return f"{said} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()
+
+
+def _distances(focus: Focus) -> None:
+    counts = distances(of_text.dependencies for of_text in focus.finding.predictions)
+    relations = [relation.relation for relation in focus.finding.accuracies if relation.relation != ALL]
+    chart("relation distances", distance_histogram(counts, relations), focus.facts, wording.DISTANCES_PAPER)

@@ -1,0 +1,144 @@
+"""The predictions of the chosen head on one sentence, below the sentence's own tree."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Bool
+
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.relations.settings import DIRECTIONS
+from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.components.drawing import drawing
+from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
+from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
+from attention_sieve.dashboard.figures.relations.sentences import Sentence, sentence, sentences
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.grammar.relations import wording
+from attention_sieve.dashboard.views.grammar.relations.focus import Focus, is_case
+from attention_sieve.dashboard.views.pickers import toggle
+
+SENTENCE: Final = "relation sentence"
+SHORT: Final = 16
+"""Maximum number of words of the default sentence: it should fit without scrolling."""
+LONGEST_NAME: Final = 80
+"""Maximum number of characters of a sentence in the list of sentences."""
+
+
+@dataclass(frozen=True)
+class SentencePosition:
+    """The position of a sentence in the texts."""
+
+    text: int
+    """Position of its text among those with predictions."""
+    words: tuple[int, int]
+    """First and one-past-last word."""
+
+    @property
+    def n_words(self) -> int:
+        """Number of words of the sentence."""
+        return self.words[1] - self.words[0]
+
+
+def head_on_a_sentence(focus: Focus) -> None:
+    """Draw the arcs of the head that was chosen last."""
+    if not focus.heads:
+        st.info(wording.ARCS_HINT)
+        return
+    layer, head = focus.heads[-1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        position = _picked(focus)
+        every_word = toggle(wording.EVERY_WORD, key="every guess")
+    predictions = focus.finding.predictions[position.text]
+    trees = predictions.dependencies
+    cases = _cases(focus, trees)
+    parsed = sentence(
+        trees.words.shown(_text(focus, position)),
+        trees,
+        predictions.predicted[DIRECTIONS.index(focus.direction), layer, head],
+        np.ones(len(trees.heads), bool) if every_word else cases,
+        position.words,
+    )
+    in_sentence = cases[slice(*position.words)]
+    n_right = int((in_sentence & (parsed.predicted == parsed.heads)).sum())
+    st.markdown(
+        f"**{head_name(layer, head)}**, {DIRECTION_NAMES[focus.direction]}, {plain(focus.relation.relation)}: "
+        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.ARCS_READ}",
+        help=wording.ARCS_ENDS,
+    )
+    _draw(focus, parsed, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
+
+
+def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
+    """Words of a text that the relation is counted on."""
+    return is_case(trees, focus.relation.relation, focus.finding.settings.every_word)
+
+
+def _picked(focus: Focus) -> SentencePosition:
+    """The sentence that the reader picked, of those with the relation; by default a short one with most of its cases.
+
+    The link is written by hand: a bound list would write its displayed text, and uploaded text must not be in a link.
+    """
+    positions, n_cases = dict[str, SentencePosition](), dict[str, int]()
+    for text, predictions in enumerate(focus.finding.predictions):
+        cases = _cases(focus, predictions.dependencies)
+        for number, words in enumerate(sentences(predictions.dependencies.heads), start=1):
+            name = f"{focus.found.positions[text] + 1}.{number}"
+            if n := int(cases[slice(*words)].sum()):
+                positions[name], n_cases[name] = SentencePosition(text, words), n
+    short = [name for name, position in positions.items() if position.n_words <= SHORT] or list(positions)
+    start = max(short, key=lambda name: n_cases[name])
+    if SENTENCE not in st.session_state:
+        st.session_state[SENTENCE] = st.query_params.get(SENTENCE)
+    if st.session_state[SENTENCE] not in positions:
+        st.session_state[SENTENCE] = start
+    name = st.selectbox(
+        wording.SENTENCE,
+        list(positions),
+        format_func=lambda name: f"{name}: {_beginning(focus, positions[name])}",
+        key=SENTENCE,
+        persist_state="session",
+    )
+    if st.query_params.get(SENTENCE) != name:
+        st.query_params[SENTENCE] = name
+    return positions[name]
+
+
+def _beginning(focus: Focus, position: SentencePosition) -> str:
+    """The beginning of a sentence, for the list."""
+    words, (start, stop) = focus.finding.predictions[position.text].dependencies.words, position.words
+    end = words.spans[stop - 1, 1] if words.segments[start] == words.segments[stop - 1] else None
+    text = visible(_text(focus, position).segments[words.segments[start]][words.spans[start, 0] : end])
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def _text(focus: Focus, position: SentencePosition) -> Text:
+    """What the attention reads of a text."""
+    return queries_text(focus.finding.items[position.text].text, focus.visit.settings.kind)
+
+
+def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
+    label = f"{title}, on the sentence: {' '.join(parsed.words)}"
+    svg = parse_arcs_svg(parsed, attends=focus.direction, label=label)
+    drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
+    facts = focus.facts | {"sentence": " ".join(parsed.words)}
+    titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
+    drawing_downloads(
+        "arcs",
+        titled,
+        facts,
+        lambda: parse_arcs_file(
+            parsed,
+            attends=focus.direction,
+            title=titled,
+            reading=wording.ARCS_LEGEND,
+            caption=provenance.caption(focus.facts),
+        ),
+        paper=wording.ARCS_PAPER,
+    )

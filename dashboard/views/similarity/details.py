@@ -1,0 +1,177 @@
+"""One head's distances to all others, and the views of all distances: tree, matrices, table."""
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.similarity.analysis import distance_table
+from attention_sieve.core.similarity.distances import MOST, layer_distances, nearest_heads
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
+from attention_sieve.dashboard.figures.similarity.matrix import distance_matrix
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.similarity import wording
+from attention_sieve.dashboard.views.similarity.numbers import MEAN_UNIT, Similar
+
+ROWS_HEIGHT: Final = 330
+"""Height of the table of distances in pixels: that of a map of 6 layers next to it; the table scrolls."""
+MOST_ROWS: Final = 20_000
+"""Maximum number of pairs shown on the page; 1,024 heads make half a million."""
+
+
+def nearest(similar: Similar) -> None:
+    """Distance of every head from the head that was chosen last, as a map and as a table."""
+    left, right = halves()
+    with left:
+        heads = _map(similar)
+    state.put_in_link(heads)
+    with right:
+        st.subheader(wording.CHOSEN)
+        if not heads:
+            st.info(wording.NONE_CHOSEN)
+            return
+        head = heads[-1]
+        neighbours = nearest_heads(similar.arranged.distances, head)
+        table = pd.DataFrame(
+            {
+                "head": [head_name(*neighbour) for neighbour, _ in neighbours],
+                "distance": [distance for _, distance in neighbours],
+                similar.kinds.title: [similar.kinds.look(*neighbour).label for neighbour, _ in neighbours],
+                "same layer": ["yes" if neighbour[0] == head[0] else "no" for neighbour, _ in neighbours],
+            }
+        )
+        distance = st.column_config.NumberColumn(wording.distance(similar.unit), format="%.4f")
+        st.dataframe(table, hide_index=True, column_config={"distance": distance}, height=ROWS_HEIGHT)
+        files = with_sentences(table, similar.sentences)
+        table_downloads(f"nearest to {head_name(*head)}", files, similar.facts)
+        frame.link_to_inspect(heads)
+
+
+def _map(similar: Similar) -> list[tuple[int, int]]:
+    distances = similar.arranged.distances
+    head = similar.heads[-1] if similar.heads else None
+    values = np.full(distances.shape[:2], np.nan) if head is None else distances[head]
+    finite = values[np.isfinite(values)]
+    bound = round_bound(float(finite.max())) if finite.size else 1.0
+    bound = min(bound, MOST) if similar.unit == MEAN_UNIT else bound
+    to_head = "" if head is None else f" to {head_name(*head)}"
+    name = similar.engine.files.name
+    kinds = [
+        [similar.kinds.look(*head_at).label for head_at in _heads_of_layer(values, layer)]
+        for layer in range(len(values))
+    ]
+    picture = HeadMap(
+        title=f"distance{to_head} ({similar.unit})",
+        label=f"Distance of the heads of {name}{to_head} ({similar.unit})",
+        values=values,
+        bound=bound,
+        low_label="alike",
+        details=[(wording.HOW_FAR.lower(), values), (similar.kinds.title, kinds)],
+    )
+    return show_head_map(
+        picture,
+        key="similarity map",
+        file="distances",
+        heads=similar.heads,
+        reset=(name, similar.engine.files.fingerprint, state.n_pushed()),
+        facts=similar.facts,
+    )
+
+
+def _heads_of_layer(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
+    return [(layer, head) for head in range(values.shape[1])]
+
+
+def tree(similar: Similar) -> None:
+    """All heads as a tree."""
+    figure = dendrogram(similar.arranged.tree, similar.kinds, similar.heads, similar.unit)
+    chart("tree of heads", figure, similar.facts, wording.NO_FIGURE, selects=True)
+
+
+def layers(similar: Similar) -> None:
+    """Mean distances between layers."""
+    st.markdown(wording.LAYERS_NOTE)
+    values = layer_distances(similar.arranged.distances)
+    names = [f"L{layer}" for layer in range(len(values))]
+    figure = distance_matrix(
+        values,
+        names,
+        names,
+        title="Mean distance between the heads of two layers",
+        row_title="layer",
+        column_title="other layer",
+        unit=similar.unit,
+    )
+    chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
+
+
+def pairs(similar: Similar) -> None:
+    """Distances between the heads of two layers, as a matrix."""
+    n_layers, n_heads = similar.arranged.divergences.shape
+    usual = similar.heads[-1][0] if similar.heads else 0
+    widget_options: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        numbers = list(map(str, range(n_layers)))
+        layer_a = int(st.selectbox(wording.LAYER_A, numbers, index=usual, key="similarity layer", **widget_options))
+        layer_b = int(
+            st.selectbox(wording.LAYER_B, numbers, index=usual, key="similarity other layer", **widget_options)
+        )
+        relative = st.toggle(
+            wording.RELATIVE,
+            key="similarity relative",
+            help=wording.RELATIVE_HELP,
+            disabled=layer_a != layer_b,
+            **widget_options,
+        )
+    relative = relative and layer_a == layer_b
+    distances = (
+        similar.arranged.divergences.relative[layer_a] if relative else similar.arranged.distances[layer_a, :, layer_b]
+    )
+    values = np.array(distances, dtype=float)
+    if layer_a == layer_b:
+        np.fill_diagonal(values, np.nan)  # a head and itself are not a pair
+    title = wording.RELATIVE if relative else wording.HOW_FAR
+    figure = distance_matrix(
+        values,
+        [head_name(layer_a, head) for head in range(n_heads)],
+        [head_name(layer_b, head) for head in range(n_heads)],
+        title=f"{title}, layer {layer_a} against layer {layer_b}",
+        row_title="head",
+        column_title="other head",
+        unit=MEAN_UNIT if relative else similar.unit,
+    )
+    chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
+
+
+def table(similar: Similar) -> None:
+    """Table of the pairs of heads, the closest first; the downloads hold all of them."""
+    rows = distance_table(similar.arranged.divergences).sort_values("divergence", ignore_index=True)
+    closest = rows.head(MOST_ROWS)
+    displayed = pd.DataFrame(
+        {
+            "head": _names(closest["layer_a"], closest["head_a"]),
+            "other head": _names(closest["layer_b"], closest["head_b"]),
+            **{name: closest[name] for name in wording.COLUMNS},
+        }
+    )
+    columns = {
+        name: st.column_config.NumberColumn(label, help=help_text, format="%.4f")
+        for name, (label, help_text) in wording.COLUMNS.items()
+    }
+    st.dataframe(displayed, hide_index=True, column_config=columns, placeholder="–")
+    if len(rows) > MOST_ROWS:
+        st.caption(wording.closest_rows(MOST_ROWS, len(rows)))
+    table_downloads("distances of heads", rows, similar.facts)
+
+
+def _names(layers: pd.Series, heads: pd.Series) -> list[str]:
+    return [head_name(*layer_head) for layer_head in zip(layers.tolist(), heads.tolist())]

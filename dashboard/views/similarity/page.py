@@ -1,0 +1,159 @@
+"""Similar heads: which heads attend alike, over a corpus."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
+from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
+from attention_sieve.core.similarity.layout import groups
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.surface.behaviours import behaviours
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
+from attention_sieve.dashboard.views.corpus import corpus
+from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.similarity import wording
+from attention_sieve.dashboard.views.similarity.details import layers, nearest, pairs, table, tree
+from attention_sieve.dashboard.views.similarity.numbers import (
+    HOW_FAR_KEY,
+    MEAN_UNIT,
+    N_TEXTS,
+    N_TEXTS_KEY,
+    SUM_UNIT,
+    USUAL,
+    Arranged,
+    Similar,
+    arranged,
+    compared_texts,
+    how,
+)
+from attention_sieve.dashboard.views.similarity.points import points
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+COLOUR_KEY: Final = "similarity colour"
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Similar heads", wording.SEE, _similar, NOTES)
+
+
+def _similar() -> None:
+    visit = frame.visit()
+    if visit is None:
+        return
+    _settings()
+    engine, texts = visit.engine, visit.texts
+    compared = replace(visit, texts=compared_texts(texts))
+    found = find(compared, SIMILARITY_ANALYSIS, how())
+    if found is None:
+        return
+    state.remember_off(visit.chosen)
+    ask_about_long_texts(found.too_long)
+    n_layers, n_heads = found.finding.shape
+    if present_heads(found.finding.mean).sum() < 2:
+        st.info(wording.NO_SECOND_HEAD)
+        return
+    arrangement = arranged(found.finding)
+    unit = SUM_UNIT if how().smoothed else MEAN_UNIT
+    _summary(arrangement, unit, len(texts))
+    kinds = _kinds(visit, compared, (n_layers, n_heads))
+    pair = closest_pair(arrangement.distances)
+    _draw(
+        Similar(
+            engine=engine,
+            arranged=arrangement,
+            unit=unit,
+            kinds=kinds,
+            heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
+            facts=_facts(visit.chosen, engine, arrangement),
+            sentences=kept_sentences(visit),
+        )
+    )
+
+
+def _settings() -> None:
+    n_texts = (*map(str, N_TEXTS), wording.ALL_TEXTS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
+        one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
+        one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
+
+
+def _by_name(names: Sequence[str]) -> dict[str, str]:
+    """Options whose value is their name: the card of a head on Inspect reads them by name too."""
+    return {name: name for name in names}
+
+
+def _facts(choice: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
+    return {
+        **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
+        **SIMILARITY_ANALYSIS.facts(arranged.divergences, how()),
+    }
+
+
+def _summary(arranged: Arranged, unit: str, n_all: int) -> None:
+    pair = closest_pair(arranged.distances)
+    summary = wording.summary(
+        None if pair is None else (head_name(*pair[0]), head_name(*pair[1]), pair[2]),
+        *within_and_between(arranged.distances),
+        unit,
+        (arranged.divergences.n_texts, n_all),
+        int(present_heads(arranged.distances).sum()),
+    )
+    sizes = [len(part) for part in groups(arranged.tree)]
+    st.markdown(f"{summary} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
+
+
+def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
+    """Behaviours over the compared texts, or roles over the corpus; -1 throughout after the reader stopped the work."""
+    if st.session_state[COLOUR_KEY] == wording.ROLE:
+        return _roles(visit, shape)
+    kind_indices = np.full(shape, -1)
+    found = find(compared, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
+    if found is None:
+        st.info(wording.NO_BEHAVIOUR)
+    else:
+        kind_indices = behaviours(found.finding.heads)
+    return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=kind_indices)
+
+
+def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
+    tested = corpus(visit)
+    kind_indices = np.full(shape, -1)
+    if tested is not None:
+        tests = tested.tests
+        coarse, _ = shown_roles(tests.mean, tests.roles)
+        holds, looks = tests.holds[[tests.roles.index(role) for role in coarse]], list(LOOKS)
+        first_role = np.array([looks.index(role) for role in coarse])[holds.argmax(axis=0)]
+        kind_indices = np.where(holds.sum(axis=0) > 1, len(looks), np.where(holds.any(axis=0), first_role, -1))
+    return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=kind_indices)
+
+
+def _draw(similar: Similar) -> None:
+    frame.tabs(
+        "similarity details",
+        {
+            wording.MAP: lambda: points(similar),
+            wording.TREE: lambda: tree(similar),
+            wording.LAYERS: lambda: layers(similar),
+            wording.PAIR: lambda: pairs(similar),
+            wording.TABLE: lambda: table(similar),
+        },
+    )
+    nearest(similar)

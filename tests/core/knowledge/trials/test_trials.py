@@ -1,0 +1,316 @@
+"""Trials: plain values to one row each, stage by stage, with nothing computed twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import astuple, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from probing_files import write_task
+from small_checkpoints import N_HEADS, N_LAYERS
+
+from attention_sieve.__main__ import main
+from attention_sieve.core.checkpoints.saved_runs import STOP
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.reconstruction import Reconstruction
+from attention_sieve.core.knowledge.report import Selectivity, TaskReport
+from attention_sieve.core.knowledge.trials import run as running
+from attention_sieve.core.knowledge.trials.command import read_trials, stages_of
+from attention_sieve.core.knowledge.trials.progress import PROGRESS, Reporter, read_trials_progress, stop_trials
+from attention_sieve.core.knowledge.trials.result import STAGES, read_result
+from attention_sieve.core.knowledge.trials.run import DOING, Trials, run_table, steps_of
+from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of, values_of
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+
+
+@pytest.fixture
+def trial(folders, tmp_path):
+    data = write_task(tmp_path, "length", lambda words: "long" if len(words) > 5 else "short")
+    return Trial(checkpoint=str(folders("bert")), data=str(data), pooling="mean")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return tmp_path / "rows"
+
+
+@pytest.fixture
+def trials(rows):
+    return Trials(rows)
+
+
+def only_file(folder):
+    (path,) = folder.iterdir()
+    return path
+
+
+def expect_equal(one, other):
+    for field in fields(one):
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, np.ndarray):
+            np.testing.assert_allclose(left, right, rtol=1e-6)
+        elif field.name != "baselines":
+            assert left == right
+
+
+def test_a_row_gives_back_what_was_found(trial, trials, rows):
+    result, was_kept = trials.run(trial)
+    kept = read_result(only_file(rows))
+    assert not was_kept
+    assert kept.trial == trial
+    assert kept.stages == STAGES
+    assert kept.classes == ("long", "short")
+    assert (kept.pooling, kept.kind, kept.fingerprint) == ("mean", "self", result.fingerprint)
+    for name, kind in (("report", TaskReport), ("selectivity", Selectivity), ("together", Reconstruction)):
+        assert isinstance(getattr(kept, name), kind)
+        expect_equal(getattr(kept, name), getattr(result, name))
+    for one, other in zip(kept.report.baselines, result.report.baselines, strict=True):
+        expect_equal(one, other)
+    np.testing.assert_allclose(kept.bits, result.bits)
+    assert astuple(kept.gain(2)) == astuple(result.gain(2))
+
+
+def test_a_row_is_a_table_that_any_program_reads(trial, trials, rows):
+    result, _ = trials.run(trial)
+    (row,) = pd.read_parquet(only_file(rows)).to_dict("records")
+    head = result.report.best_head
+    assert row["task"] == "length"
+    assert row["best_head"] == f"L{result.report.layer[head]} H{result.report.head[head]}"
+    assert row["best_head_accuracy"] == result.report.accuracy[head]
+    assert row["gain"] == result.gain(N_HEADS).percent
+    assert len(row["place_accuracy"]) == N_LAYERS * N_HEADS + N_LAYERS
+
+
+def test_the_same_trial_is_not_computed_again(trial, trials, rows, monkeypatch):
+    trials.run(trial)
+    monkeypatch.setattr(running, "load_checkpoint", None)
+    result, was_kept = Trials(rows).run(trial)
+    assert was_kept
+    assert result.stages == STAGES
+
+
+def test_a_later_stage_is_added_to_the_row(trial, trials, rows, monkeypatch):
+    first, _ = trials.run(trial, ("heads",))
+    assert (first.stages, first.bits, first.together, first.gain(1)) == (("heads",), None, None, None)
+    assert np.isnan(first.accuracy_of(1)).all()
+    monkeypatch.setattr(running, "task_report", None)  # what is there is not computed again
+    later, was_kept = Trials(rows).run(trial, ("together",))
+    assert not was_kept
+    assert later.stages == ("heads", "together")
+    expect_equal(later.report, first.report)
+    assert only_file(rows)
+
+
+def test_a_renamed_file_is_the_same_trial(trial, trials, rows, tmp_path):
+    trials.run(trial, ("heads",))
+    other = tmp_path / "renamed.txt"
+    other.write_bytes((tmp_path / "length.txt").read_bytes())
+    assert trials.run(replace(trial, data=str(other)), ("heads",))[1]
+
+
+@pytest.mark.parametrize("change", [{"pooling": "last"}, {"seed": 1}, {"random_weights": 0}])
+def test_other_settings_are_another_trial(trial, trials, rows, change):
+    trials.run(trial, ("heads",))
+    assert not trials.run(replace(trial, **change), ("heads",))[1]
+    assert len(list(rows.iterdir())) == 2
+
+
+def test_a_damaged_row_is_computed_anew(trial, trials, rows):
+    trials.run(trial, ("heads",))
+    path = only_file(rows)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_result(path) is None
+    assert not trials.run(trial, ("heads",))[1]
+    assert read_result(path) is not None
+
+
+def test_one_trial_that_cannot_be_run_does_not_end_the_others(trial, trials, tmp_path):
+    lost = replace(trial, data=str(tmp_path / "lost.txt"))
+    reporter = Reporter(tmp_path / "journal", 4)
+    (result,) = run_table([lost, trial], trials, ("heads", "together"), reporter)
+    assert result.trial == trial
+    progress = read_trials_progress(tmp_path / "journal")
+    assert (progress.state, progress.done, progress.total) == ("finished", 4, 4)
+    (failed,) = progress.failed
+    assert failed.trial.startswith("lost, ")
+    assert "cannot be read" in failed.why
+
+
+def test_a_stop_keeps_what_is_finished_and_going_on_computes_the_rest(trial, trials, rows, tmp_path):
+    journal, other = tmp_path / "journal", replace(trial, seed=1)
+    reporter = Reporter(journal, 2)
+    begun = reporter.begin
+
+    def begin(name, n_texts):
+        begun(name, n_texts)
+        if reporter.progress.done == 1:
+            stop_trials(journal)
+
+    reporter.begin = begin
+    assert [result.trial for result in run_table([trial, other], trials, ("heads",), reporter)] == [trial]
+    stopped = read_trials_progress(journal)
+    assert (stopped.state, stopped.done, stopped.total) == ("stopped", 1, 2)
+    reporter = Reporter(journal, 2)
+    assert len(run_table([trial, other], trials, ("heads",), reporter)) == 2
+    assert read_trials_progress(journal).state == "finished"
+    assert len(list(rows.iterdir())) == 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_stop_ends_within_a_stage_and_loses_only_that_one(n_threads, trial, trials, rows, tmp_path):
+    journal, n_steps, before = tmp_path / "journal", [], torch.get_num_threads()
+    reporter = Reporter(journal, 2)
+    checked = reporter.check
+
+    def check():
+        n_steps.append(reporter.progress.done)
+        if n_steps.count(1) == 5 and reporter.progress.doing == DOING["together"]:
+            (journal / STOP).touch()  # while the probes of the second stage are fitted
+        checked()
+
+    reporter.check = check
+    torch.set_num_threads(n_threads)
+    try:
+        (result,) = run_table([trial], trials, ("heads", "together"), reporter)
+    finally:
+        torch.set_num_threads(before)
+    assert result.stages == read_result(only_file(rows)).stages == ("heads",)
+    progress = read_trials_progress(journal)
+    assert (progress.state, progress.done) == ("stopped", 1)
+    assert n_steps.count(1) < 5 + 2 * n_threads
+
+
+def test_the_time_left_is_estimated_by_texts(tmp_path):
+    outer = time.monotonic()
+    reporter = Reporter(tmp_path, 3)
+    inner = time.monotonic()
+    reporter.expect(100 + 900 + 500)
+    reporter.begin("small", 100)
+    sum(range(10**6))
+    inner = time.monotonic() - inner
+    reporter.done(was_kept=False)
+    outer = time.monotonic() - outer
+    assert 14 * inner <= reporter.progress.seconds_left <= 14 * outer
+    reporter.begin("kept", 900)
+    reporter.done(was_kept=True)
+    assert reporter.progress.seconds_left >= 5 * inner
+    reporter.begin("large", 500)
+    reporter.done(was_kept=False)
+    assert reporter.progress.seconds_left == 0
+
+
+def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
+    Reporter(tmp_path, 3)
+    written = json.loads((tmp_path / PROGRESS).read_text())
+    assert read_trials_progress(tmp_path).state == "running"
+    (tmp_path / PROGRESS).write_text(json.dumps(written | {"created": written["created"] - 100}))
+    assert read_trials_progress(tmp_path).state == "left"
+    with pytest.raises(AnalysisError, match="nothing to stop"):
+        stop_trials(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["", "[]", "{}", '{"pid": 1, "created": 2, "failed": [3]}', '{"pid": 1e999}', "{" * 3000]
+)
+def test_spoilt_progress_is_none(tmp_path, spoilt):
+    (tmp_path / PROGRESS).write_text(spoilt)
+    assert read_trials_progress(tmp_path) is None
+
+
+def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_say(trial, tmp_path, rows, capsys):
+    table = tmp_path / "trials.csv"
+    table.write_text(f"checkpoint,data,pooling,seed\n{trial.checkpoint},{trial.data},mean,\n")
+    options = ["trials", "--table", str(table), "--output", str(rows), "--stages", "heads,together"]
+    assert main(options) == 0
+    said = [line.removeprefix(f"{name_of(trial)}: ") for line in capsys.readouterr().out.splitlines()]
+    alone = ["--checkpoint", trial.checkpoint, "--data", trial.data, "--pooling", "mean", "--device", "cpu"]
+    for command in ("knowledge", "reconstruct"):
+        assert main([command, *alone, "--output", str(tmp_path / "found.csv")]) == 0
+    assert said == [line.removeprefix("length: ") for line in capsys.readouterr().out.splitlines()]
+    assert len(said) == 2
+    assert read_result(only_file(rows)).trial == trial
+
+
+def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path):
+    table, journal = tmp_path / "trials.csv", tmp_path / "journal"
+    lines = [f"{trial.checkpoint},{trial.data},{seed}" for seed in range(40)]
+    table.write_text("\n".join(["checkpoint,data,seed", *lines]))
+    arguments = ["trials", "--table", table, "--output", tmp_path / "rows", "--stages", "heads", "--device", "cpu"]
+    arguments += ["--journal", journal, "--workers", 2]
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import attention_sieve.__main__ as main; sys.exit(main._entry())"
+    )
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as run:
+        while run.poll() is None and getattr(read_trials_progress(journal), "done", 0) == 0:
+            with suppress(subprocess.TimeoutExpired):
+                run.wait(0.05)
+        os.killpg(run.pid, signal.SIGINT)  # as a terminal does, so its worker processes get it, too
+        _, said = run.communicate(timeout=120)
+    progress = read_trials_progress(journal)
+    assert run.returncode == 130
+    assert said == f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
+    assert progress.state == "stopped"
+    assert 0 < progress.done <= len(list((tmp_path / "rows").glob("*.parquet"))) < 40
+
+
+def test_values_of_a_trial_are_a_trial_again(trial):
+    given = replace(trial, random_weights=3, is_regression=False, text_columns="a,b")
+    assert trial_of({name: str(value) for name, value in values_of(given).items()}) == given
+    assert trial_of(values_of(given)) == given
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("checkpoint\nbundled\n", "Trial 1: A trial needs a data"),
+        ("checkpoint,data,colour\na,b,c\n", "no column 'colour'"),
+        ("checkpoint,data,pooling\na,b,c\n", "There is no pooling 'c'"),
+        ("checkpoint,data,seed\na,b,-1\n", "seed is '-1'. Write a whole number"),
+        ("checkpoint,data,is_regression\na,b,perhaps\n", "is_regression is 'perhaps'"),
+        ("checkpoint,data,too_long\na,b,c\n", "There is no too_long 'c'. Choose from error, skip, truncate"),
+        ("checkpoint,data\na,b,c,d\n", "Line 2 has 4 cells and the header 2"),
+        ("checkpoint,data,seed\na,b\n", "Line 2 has 2 cells and the header 3"),
+        ("checkpoint,data,seed,seed\na,b,1,2\n", 'The header has 2 columns named "seed"'),
+        ('checkpoint,data\na,"b\nc,d\n', "The row that starts on line 2 opens a quote that is never closed"),
+        ("", "The table has no trial"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_said(content, said):
+    with pytest.raises(AnalysisError, match=said):
+        read_trials(".csv", content.encode())
+
+
+@pytest.mark.parametrize(("content", "said"), [("{", "Line 1 is no JSON"), ("[1]", "Line 1 is no JSON object")])
+def test_lines_that_are_no_objects_are_said(content, said):
+    with pytest.raises(AnalysisError, match=said):
+        read_trials(".jsonl", content.encode())
+
+
+def test_equal_trials_are_run_once():
+    assert len(read_trials(".csv", b"checkpoint,data\na,b\na,b\n")) == 1
+
+
+def test_stages_are_computed_in_their_order():
+    assert stages_of("together, heads") == ("heads", "together")
+
+
+def test_few_numbers_of_heads_are_put_together_beyond_a_layers(trial, trials):
+    report, _ = trials.run(trial, ("heads",))
+    assert (N_LAYERS, N_HEADS) == (2, 3)
+    assert steps_of(report.report) == (1, 2, 3, 4, 6)

@@ -1,0 +1,133 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_help import columns_in_help, own_columns
+from small_checkpoints import N_HEADS, N_LAYERS
+
+from attention_sieve.__main__ import main
+
+TREES = [
+    {"words": ["the", "cat", "sat", "."], "heads": [2, 3, 0, 3], "relns": ["det", "nsubj", "root", "punct"]},
+    {"words": ["she", "eats", "apples"], "heads": [2, 0, 2], "relns": ["nsubj", "root", "dobj"]},
+    {"words": ["a", "black", "dog", "ran"], "heads": [3, 3, 4, 0], "relns": ["det", "amod", "nsubj", "root"]},
+]
+
+
+@pytest.fixture
+def trees(tmp_path):
+    path = tmp_path / "trees.jsonl"
+    path.write_text("".join(json.dumps(TREES[i % 3]) + "\n" for i in range(16)), "utf-8")
+    return path
+
+
+def probe(folder, trees, output, *more):
+    return main(["tree-probes", "--checkpoint", str(folder), "--texts", str(trees), "--output", str(output), *more])
+
+
+def test_weights_of_every_head_and_a_summary_are_written(folders, trees, tmp_path, capsys):
+    output = tmp_path / "probe.csv"
+    assert probe(folders("bert"), trees, output, "--epochs", "2", "--random-control", "--seed", "4") == 0
+    table = pd.read_csv(output)
+    assert own_columns(table) == columns_in_help("tree-probes", "Columns:")
+    assert table[["layer", "head"]].to_numpy().tolist() == [[i, j] for i in range(N_LAYERS) for j in range(N_HEADS)]
+    for column in ("w", "u", "control_w", "control_u"):
+        assert np.isfinite(table[column]).all()
+    assert (table["words"] == "none").all()
+    summary = json.loads((tmp_path / "probe.summary.json").read_text("utf-8"))
+    assert list(summary["UAS"]) == ["probe", "random control", "right-branching"]
+    assert summary["UAS"]["probe"]["n_texts"] == 4
+    assert summary["training"]["probe"]["texts"] == 10
+    assert summary["training"]["probe"]["texts held out"] == 2
+    assert [epoch["number"] for epoch in summary["training"]["probe"]["epochs"]] == [0, 1, 2]
+    assert (summary["settings"]["seed"], summary["settings"]["words"]) == (4, False)
+    said = capsys.readouterr()
+    assert "random control" in said.out
+    assert f"{summary['UAS']['right-branching']['share']:.1%}" in said.out
+    assert "attention of 16 texts takes 0 MB" in said.err
+    assert "words in 12 texts for training" in said.err
+    assert "only 4 texts to test on" in said.err
+    assert summary["words left out"] == 0
+    assert "neither training nor testing" not in said.err
+
+
+def test_vectors_come_from_the_checkpoint_or_from_a_file(folders, trees, tmp_path, capsys):
+    vectors = tmp_path / "glove.txt"
+    vectors.write_text("the 1 2\ncat 3 4\nsat 0 1\nshe 1 1\n", "utf-8")
+    for words in ("embeddings", str(vectors)):
+        output = tmp_path / "probe.parquet"
+        assert probe(folders("bert"), trees, output, "--words", words, "--test-texts", str(trees), "--epochs", "1") == 0
+        table = pd.read_parquet(output)
+        assert (table[["w", "u"]] >= 0).to_numpy().all()  # norms
+        assert table.attrs["words"] == words
+        assert json.loads(output.with_suffix(".summary.json").read_text("utf-8"))["UAS"]["probe"]["n_texts"] == 16
+    assert f"72 of 118 words have no vector in {vectors}" in capsys.readouterr().err
+
+
+def test_a_text_without_a_tree_is_parsed(folders, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("The cat sat.\nShe eats red apples.\n" * 6, "utf-8")
+    assert probe(folders("bert"), texts, tmp_path / "probe.csv", "--epochs", "1") == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--words", "nowhere.txt"), "nowhere.txt cannot be read"),
+        (("--test-share", "0.01"), "Of 16 texts, 16 would be for training and 0 for testing"),
+        (("--test-share", "nan"), "The test split is nan. Give one between 0 and 1."),
+        (("--seed", "1" * 26), "The seed is 1111"),
+        (("--memory-mb", "0"), "at most 0 MB may be used"),
+        (("--patience", "0"), "at least 1 as its patience, got 0"),
+        (("--attention", "cross"), "has no cross attention"),
+        (("--text-columns", "a"), "has no columns to pick from"),
+    ],
+)
+def test_what_cannot_be_done_is_said(folders, trees, tmp_path, capsys, more, said):
+    assert probe(folders("bert"), trees, tmp_path / "probe.csv", *more) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "probe.csv").exists()
+
+
+@pytest.mark.parametrize("option", ["--texts", "--test-texts", "--words"])
+@pytest.mark.parametrize(("output", "read"), [("dev.csv", "dev.summary.json"), ("dev.csv", "dev.csv")])
+def test_what_is_read_is_not_written_over(folders, trees, tmp_path, capsys, option, output, read):
+    own = tmp_path / read
+    own.write_bytes(trees.read_bytes())
+    assert probe(folders("bert"), trees, tmp_path / output, option, str(own)) == 2
+    assert f"{own} is also another file of this command, and would be overwritten" in capsys.readouterr().err
+    assert own.read_bytes() == trees.read_bytes()
+
+
+def test_a_file_beside_the_table_stays_as_it_is(folders, trees, tmp_path):
+    own = tmp_path / "trees.json"
+    own.write_text(json.dumps([TREES[i % 3] for i in range(16)]), "utf-8")
+    assert probe(folders("bert"), own, tmp_path / "trees.csv", "--epochs", "1") == 0
+    assert json.loads(own.read_text("utf-8"))[0] == TREES[0]
+
+
+def test_a_summary_that_cannot_be_written_is_refused_before_the_work(folders, trees, tmp_path, capsys):
+    (tmp_path / "probe.summary.json").mkdir()
+    assert probe(folders("bert"), trees, tmp_path / "probe.csv") == 2
+    assert "probe.summary.json is a folder. Name a file in it." in capsys.readouterr().err
+    assert not (tmp_path / "probe.csv").exists()
+
+
+def test_words_beyond_a_cut_are_left_out_and_counted(folders, trees, tmp_path, capsys):
+    # Of 60 words 38 are passed; the head of the first is none of these, and the head of all others is the first.
+    long = {"words": ["cat"] * 60, "heads": [60, *[1] * 58, 0], "relns": ["dep"] * 59 + ["root"]}
+    test = tmp_path / "test.jsonl"
+    test.write_text((json.dumps(long) + "\n") * 2, "utf-8")
+    for folder, words in (("none", "none"), ("embeddings", "embeddings")):
+        (tmp_path / folder).mkdir()
+        output = tmp_path / folder / "probe.csv"
+        more = ("--test-texts", str(test), "--too-long", "truncate", "--epochs", "1", "--words", words)
+        assert probe(folders("bert"), trees, output, *more) == 0
+        summary = json.loads(output.with_suffix(".summary.json").read_text("utf-8"))
+        assert summary["words left out"] == 2 * (60 - 37)
+        assert {name: score["n_words"] for name, score in summary["UAS"].items()} == {
+            "probe": 2 * 37,
+            "right-branching": 2 * 37,
+        }
+        assert "46 words are used for neither training nor testing" in capsys.readouterr().err

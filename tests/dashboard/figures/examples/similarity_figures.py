@@ -1,0 +1,56 @@
+"""The figures of similar heads, drawn of random distances."""
+
+import numpy as np
+from drawn import Drawn
+from scipy.spatial.distance import pdist, squareform
+
+from attention_sieve.core.similarity.layout import HeadPlane, head_plane, head_tree
+from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
+from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similarity.matrix import distance_matrix
+from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer
+
+N_LAYERS, N_HEADS = 3, 4
+
+
+def distances_of(n_layers=N_LAYERS, n_heads=N_HEADS, seed=3):
+    points = np.random.default_rng(seed).normal(size=(n_layers * n_heads, 3)) / 10
+    return squareform(pdist(points)).reshape(n_layers, n_heads, n_layers, n_heads)
+
+
+def kinds_of(n_layers=N_LAYERS, n_heads=N_HEADS):
+    of = np.arange(n_layers * n_heads).reshape(n_layers, n_heads) % 4 - 1
+    return HeadKinds(title="behaviour", looks=BEHAVIOUR_LOOKS, of=of)
+
+
+DISTANCES, KINDS = distances_of(), kinds_of()
+PLANE, TREE = head_plane(DISTANCES), head_tree(DISTANCES)
+CHOSEN = [(2, 1), (0, 3)]
+NAMES = [f"L{layer}" for layer in range(N_LAYERS)]
+
+
+def matrix(values, names=NAMES):
+    return distance_matrix(
+        values, names, names, title="Distance", row_title="layer", column_title="other layer", unit="nats"
+    )
+
+
+def large_plane():
+    return HeadPlane(places=np.random.default_rng(0).normal(size=(32, 32, 2)), stress=0.3)
+
+
+FIGURES = Drawn(
+    {
+        "by kind": lambda: heads_by_kind(PLANE, KINDS, CHOSEN),
+        "by layer": lambda: heads_by_layer(PLANE, CHOSEN),
+        "tree": lambda: dendrogram(TREE, KINDS, CHOSEN, "nats"),
+        "matrix": lambda: matrix(DISTANCES.mean(axis=(1, 3))),
+        "all alike": lambda: heads_by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
+        "tree of two": lambda: dendrogram(head_tree(np.zeros((2, 1, 2, 1))), kinds_of(2, 1), [], "summed nats"),
+        "tree of many": lambda: dendrogram(head_tree(DISTANCES, most_leaves=5), KINDS, CHOSEN, "nats"),
+        "matrix of nothing": lambda: matrix(np.full((N_LAYERS, N_LAYERS), np.nan)),
+        "many by kind": lambda: heads_by_kind(large_plane(), kinds_of(32, 32), []),
+        "many by layer": lambda: heads_by_layer(large_plane(), []),
+        "tree of 1,024": lambda: dendrogram(head_tree(distances_of(32, 32)), kinds_of(32, 32), [], "nats"),
+    }
+)

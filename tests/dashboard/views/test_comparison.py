@@ -1,0 +1,427 @@
+"""The page Compare without a browser: what it computes once, what it says, and what it sends to its views."""
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reading import sent
+
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
+from attention_sieve.core.comparison.transitions import RoleChange
+from attention_sieve.core.passes.outputs import Prediction
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.samples import REVIEW
+from attention_sieve.dashboard.views.comparison import wording
+from attention_sieve.dashboard.views.comparison.both_texts import prediction_sentence
+from attention_sieve.dashboard.views.comparison.flow import HEAD as HEAD_OF
+from attention_sieve.dashboard.views.comparison.flow import TRANSITION, _take_mark
+from attention_sieve.dashboard.views.comparison.numbers import Training
+from attention_sieve.dashboard.views.comparison.page import training_of
+from attention_sieve.dashboard.views.comparison.sentence import what_changed
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
+
+ROLE = "compare role"
+SHORT = "The old cat sat.\nShe drank hot coffee.\nA bird sang softly.\nHe sold red apples."
+
+
+@pytest.fixture
+def pair(small):
+    """Two small checkpoints of one shape; the second one is a classifier."""
+    return str(small("bert")), str(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9))
+
+
+@pytest.fixture
+def compare(app, pair):
+    def opened(**link):
+        a, b = pair
+        usual = {"checkpoint": a, "with": b, "corpus_text": SHORT, "text": "The cat sat."}
+        return app("compare", **{name: value for name, value in (usual | link).items() if value is not None})
+
+    return opened
+
+
+def summary(at):
+    return next(each.value for each in at.markdown if "changed a role" in each.value)
+
+
+def test_the_page_says_what_changed_and_sends_it_to_every_view(compare):
+    at = compare(tau="1", method="mean alone")
+    assert not at.exception
+    assert not at.error
+    assert re.match(r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1; in ", summary(at))
+    assert sent(at, "Roles gained, kept and lost")["compared"]
+    for label in ("(a) Roles of the heads", "(b) Roles of the heads", f"{at.selectbox(key=ROLE).value}, b − a"):
+        assert sent(at, label)
+    difference = sent(at, "Difference of the attention")
+    assert difference["signed"]
+    pictures = [sent(at, wording.CONTROLS), sent(at, "Attention of"), difference]
+    assert [each["controls"] for each in pictures] == ["alone", "without", "without"]
+    assert {each["group"] for each in pictures} == {"compare"}
+
+
+def test_a_grid_tells_what_heads_mostly_do_under_the_checkpoint_of_which_that_is_known(app, compare, pair):
+    app("surface", checkpoint=pair[0], corpus_text=SHORT)
+    at = compare()
+    assert all(sentence.endswith(".") for of_layer in sent(at, "(a) Roles")["sentences"] for sentence in of_layer)
+    assert sent(at, "(b) Roles")["sentences"] is None
+
+
+def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_stays(compare, small, pair):
+    other = small("bert", initializer_range=1.6)
+    firsts = []
+    for focus in (pair[1], other):
+        at = compare(**{"with": [pair[1], other], "focus": focus})
+        (said,) = (each.value for each in at.markdown if "changed most" in each.value)
+        head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score changed most", said).groups()
+        assert at.selectbox(key=ROLE).value == role
+        shown = sent(at, f"{role}, b − a")
+        sizes = np.abs([[float(text.replace("−", "-") or 0) for text in row] for row in shown["texts"]])
+        layer, place = (int(number) for number in re.findall(r"\d", head))
+        assert sizes[layer, place] == sizes.max()
+        assert sent(at, "Attention of")["label"].startswith(f"Attention of {head} in ")
+        firsts.append((role, head))
+    at.select_slider(key="focus").set_value(pair[1]).run()
+    assert at.selectbox(key=ROLE).value == firsts[0][0]
+    assert sent(at, f"Attention of {firsts[0][1]} in ")
+    chosen = next(role for role in at.selectbox(key=ROLE).options if role not in dict(firsts))
+    at.selectbox(key=ROLE).set_value(chosen).run()
+    at.select_slider(key="focus").set_value(other).run()
+    assert at.selectbox(key=ROLE).value == chosen
+    linked = compare(**{"with": [pair[1], other], "focus": other, "head": "1-1", "compare role": chosen})
+    assert sent(linked, "Attention of L1 H1 in ")
+    assert linked.selectbox(key=ROLE).value == chosen
+
+
+def test_a_movie_review_begins_where_one_of_the_two_has_learnt_from_reviews(compare, store, pair):
+    reviews = store / "checkpoints" / "movie-reviews"
+    shutil.copytree(pair[1], reviews)
+    try:
+        at = compare(**{"with": "movie-reviews", "text": None})
+        assert at.text_area(key="text").value == REVIEW.segments[0]
+        at.multiselect(key="with").set_value([]).run()
+        at.multiselect(key="with").set_value(["movie-reviews"]).run()
+        assert at.text_area(key="text").value == REVIEW.segments[0]
+        at.text_area(key="text").set_value("The reader's own.").run()
+        assert at.text_area(key="text").value == "The reader's own."
+        assert compare(**{"with": pair[1], "text": None}).text_area(key="text").value == EXAMPLE_TYPED
+    finally:
+        shutil.rmtree(reviews)
+
+
+def test_moving_tau_or_the_correction_runs_no_model(compare):
+    at = compare()
+    before, first = controls.inference().n_passed, sent(at, "Roles gained, kept and lost")
+    at.slider(key="tau").set_value(1.0).run()
+    at.selectbox(key="method").set_value("mean alone").run()
+    at.selectbox(key="correction").set_value("none").run()
+    assert not at.exception
+    assert sent(at, "Roles gained, kept and lost")["states"] != first["states"]
+    assert "at tau 1;" in summary(at)
+    assert controls.inference().n_passed == before
+
+
+def test_the_reference_against_itself_differs_in_nothing(compare, pair):
+    at = compare(**{"with": pair[0]})
+    assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
+    assert wording.SAME in [each.value for each in at.info]
+
+
+def test_how_sure_it_is_says_tests_and_other_texts(compare):
+    at = compare(**{"compare details": wording.SURE})
+    assert not at.exception
+    (said,) = (each.value for each in at.markdown if "differ significantly" in each.value)
+    assert re.search(r"^- \*\*\d+\*\* of \d+ scores \(one for each head and role\) differ significantly", said)
+    assert re.search(r"\n- For \*\*\d\*\* of the \d heads? that changed a role, the labels under a and under b", said)
+    assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5
+
+
+def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
+    at = compare(head="1-2")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
+    at.session_state["compare a"] = {"chosen": {"rev": 0, "value": [[0, 1]]}}
+    at.session_state["head"] = [(0, 1)]
+    at.run()
+    assert sent(at, "Roles gained, kept and lost")["chosen"] == [[0, 1]]
+    assert sent(at, "Difference of the attention")["label"].startswith("Difference of the attention of L0 H1")
+
+
+def test_heads_switched_off_elsewhere_are_on_here(compare):
+    at = compare(off="1-2")
+    assert wording.ALL_ON in [each.value for each in at.info]
+    assert summary(at) == summary(compare())
+
+
+def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
+    at = compare(**{"with": "/nowhere/at/all"})
+    assert [each.value for each in at.error if "There is no folder" in each.value]
+    assert not at.exception
+
+
+def test_checkpoints_of_another_shape_keep_the_views_by_depth(compare, small):
+    at = compare(**{"with": str(small("bert", num_hidden_layers=3))})
+    assert not at.exception
+    assert any("has 2 layers x 3 heads and the compared checkpoint 3 x 3" in each.value for each in at.info)
+    assert len(at.get("vega_lite_chart")) == 2
+
+
+def test_other_tokens_are_said_and_attention_is_compared_between_words(compare, small):
+    at = compare(**{"with": str(small("gpt2"))})
+    assert not at.exception
+    shown = " ".join(each.value for each in (*at.markdown, *at.caption, *at.info))
+    assert "The tokenizers split 4 of 4 texts differently." in shown
+    assert "attention is shown between words" in shown
+    assert [token.strip() for token in sent(at, "Attention of")["queries"]["tokens"]] == ["The", "cat", "sat."]
+
+
+def test_no_text_asks_for_texts(compare):
+    at = compare(corpus_text="")
+    assert shared_wording.WAIT_TYPED in [each.value for each in at.info]
+
+
+def test_each_says_what_it_predicts(compare):
+    at = compare()
+    a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
+    assert a.endswith(f":small[{shared_wording.EMBEDS_ONLY}]")
+    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
+    assert int(shares[0]) >= int(shares[1])
+    assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "unit", "masked", "said"),
+    [
+        (["bad", "good", "so"], [0.612, 0.3, 0.088], "probability", None, "Predicts bad 61%, good 30%"),
+        (["score"], [1.5], "value", None, "Predicts score 1.50"),
+        (["great", "good"], [0.21, 0.09], "probability", "film", "In place of “film”: great 21%, good 9%"),
+    ],
+)
+def test_predictions_in_words(names, values, unit, masked, said):
+    assert wording.predicted(names, values, unit, masked) == said
+
+
+def test_the_next_token_is_said_with_its_space_and_after_which_token():
+    next_token = Prediction(names=("She", " She"), values=np.array([0.1, 0.18]), unit="probability", after=".")
+    assert prediction_sentence(next_token) == "After “\\.”: ␣She 18%, She 10%"
+
+
+def run(name, checkpoint, right=0.8):
+    """A finished run with 30 validation texts, half of them in either class."""
+    measured = (HeldOut(5, 0.7, 0.9, None), HeldOut(10, 0.6, right, None))
+    of_half = Validation(30, 0.5, None)
+    progress = Progress("finished", 10, 10, None, (), measured, (5, 10), "", checkpoint=checkpoint, validation=of_half)
+    return SavedRun(name, Path(name), progress)
+
+
+def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_can_read(compare, small, pair):
+    short = small("bert", max_position_embeddings=14)
+    few = "The cat.\nShe ate.\nA dog."
+    typed = few + "\nThe old cat sat on the old mat and drank."
+    each = {"compare details": wording.EACH}
+    at = compare(**{"with": [pair[1], short], "corpus_text": typed, "focus": pair[1]} | each)
+    assert not at.exception
+    alone = compare(**{"with": pair[1], "corpus_text": typed})
+    both = sent(at, "(b) Roles of the heads")
+    assert both["label"].endswith(pair[1])
+    assert both["scores"] != sent(alone, "(b) Roles of the heads")["scores"]
+    assert both["scores"] == sent(compare(**{"with": pair[1], "corpus_text": few}), "(b) Roles of the heads")["scores"]
+    assert any("Longer than some checkpoints can read" in each.value and "text 4" in each.value for each in at.warning)
+
+
+def test_maps_of_all_checkpoints_share_one_scale(compare, small, pair):
+    other = small("bert", initializer_range=1.6)
+    ends = set()
+    for focus in (pair[1], other):
+        details = {"compare details": wording.DIFFERENCES, "compare role": "local"}
+        at = compare(**{"with": [pair[1], other], "focus": focus} | details)
+        assert sent(at, "local, b − a")["label"].startswith(f"local, b − a of {focus}")
+        ends |= {sent(at, f"{role}, b − a")["high"][0] for role in ("local", "syntactic", "delimiter")}
+    assert len(ends) == 1
+
+
+def test_the_roles_of_both_are_shown_where_only_one_has_delimiters(compare, small):
+    at = compare(checkpoint=str(small("gpt2")))
+    letters = [role["letter"] for role in sent(at, "(a) Roles of the heads")["roles"]]
+    shown = {letters[place] for place in sent(at, "(a) Roles of the heads")["shown"]}
+    assert {"D", "F"} <= shown
+
+
+@pytest.mark.parametrize(
+    ("overall", "p", "expected"),
+    [
+        (0.5, 0.04, "**delimiter:sep** rose by 0.5 on average over all heads and 7 texts, p = 0.040."),
+        (-2.0, 1e-9, "**delimiter:sep** fell by 2 on average over all heads and 7 texts, p < 0.001."),
+        (0.0, np.nan, "**delimiter:sep** does not change on any text."),
+        (np.nan, np.nan, "**delimiter:sep** is not applicable to these texts."),
+    ],
+)
+def test_the_shift_in_words(overall, p, expected):
+    assert wording.shift("delimiter:sep", overall, p, 7) == expected
+
+
+def change(role, before, gained=0, lost=0, where_gained=None, where_lost=None):
+    counts = {"before": before, "after": before + gained - lost, "kept": before - lost}
+    return RoleChange(role=role, gained=gained, lost=lost, where_gained=where_gained, where_lost=where_lost, **counts)
+
+
+SYNTACTIC = change("syntactic", 4, gained=2, lost=1, where_gained=(1, 2, 2), where_lost=(4, 4, 1))
+DELIMITER = change("delimiter", 53, lost=19, where_lost=(1, 4, 16))
+BLOCK = change("block", 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "training", "sentence"),
+    [
+        (
+            [SYNTACTIC, DELIMITER, BLOCK],
+            "Fine-tuning",
+            "Fine-tuning took the delimiter role (attention to the special tokens) from 19 of 53 heads, mostly in "
+            "layers 1–4, gave the syntactic role (attention to words that are related to each other) to 2 and took it "
+            "from 1 of 4.",
+        ),
+        (
+            [SYNTACTIC, DELIMITER, BLOCK],
+            "",
+            "From (a) to (b), 19 of 53 heads lose the delimiter role (attention to the special tokens), mostly in "
+            "layers 1–4, 2 gain the syntactic role (attention to words that are related to each other) and 1 of "
+            "4 loses it.",
+        ),
+        (
+            [change("local", 0, gained=1, where_gained=(0, 0, 1))],
+            "Fine-tuning for 63 steps",
+            "Fine-tuning for 63 steps gave the local role (attention to neighbouring tokens) to 1 head.",
+        ),
+        (
+            [change("block", 1_200, lost=1_100, where_lost=(5, 5, 1_100))],
+            "",
+            "From (a) to (b), 1,100 of 1,200 heads lose the block role (attention to tokens of the same segment), all "
+            "in layer 5.",
+        ),
+        (
+            [change("sink", 9, lost=9, where_lost=(0, 5, 9))],
+            "Fine-tuning",
+            "Fine-tuning took the attention sink role (attention to the first token) from 9 of 9 heads.",
+        ),
+        ([BLOCK], "Fine-tuning", "Fine-tuning changed no head’s role."),
+        ([BLOCK], "", "Every head has the same roles under (a) and (b)."),
+    ],
+)
+def test_what_changed_in_one_sentence(changes, training, sentence):
+    assert what_changed(changes, 6, training) == sentence
+
+
+def test_training_is_named_only_where_it_made_one_out_of_the_other():
+    runs = [run("run", "bundled")]
+    assert training_of("run", "bundled", runs).sentence == "Fine-tuning"
+    assert training_of("run/checkpoint-1063", "bundled", runs).sentence == "Fine-tuning for 1,063 steps"
+    for name, reference in (("run", "another"), ("bundled", "run"), ("other/checkpoint-5", "bundled")):
+        assert training_of(name, reference, runs) == Training("")
+
+
+def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
+    runs = [run("run", "bundled", right=0.6)]
+    training = training_of("run", "bundled", runs)
+    assert training.sentence == ""
+    assert wording.not_above_chance(training.chance) == (
+        "There is no evidence that its training taught it anything: the validation accuracy is 0.600 at step 10 (95% "
+        "interval 0.423 to 0.754, 30 texts; the most frequent class alone: 0.500). The differences below need not "
+        "come from learning the task."
+    )
+    assert training_of("run/checkpoint-7", "bundled", runs) == Training("Fine-tuning for 7 steps")
+    old = replace(runs[0], progress=replace(runs[0].progress, validation=None))
+    assert training_of("run", "bundled", [old]) == Training("Fine-tuning"), "an old run does not say"
+
+
+def test_what_the_sentence_stands_on_in_words():
+    for n_changed, n_differ, said in (
+        (
+            12,
+            9,
+            "12 of 72 heads changed a role at tau 3; in 9 of them the score of that role differs significantly too.",
+        ),
+        (
+            2,
+            2,
+            "2 of 72 heads changed a role at tau 3; in all of them the score of that role differs significantly too.",
+        ),
+        (0, 0, "0 of 72 heads changed a role at tau 3."),
+    ):
+        assert wording.summary(n_changed, 72, "tau 3", n_differ, "score") == said
+
+
+def transitions_page(compare, **link):
+    at = compare(**{"compare details": wording.TRANSITIONS, "tau": "1", "method": "mean alone"} | link)
+    assert not at.exception
+    return at
+
+
+def test_a_transition_lists_its_heads_and_a_head_leads_to_its_arcs_and_to_inspect(compare):
+    at = transitions_page(compare)
+    (table,) = (each.value for each in at.dataframe if "which" in each.value)
+    options = at.selectbox(key=TRANSITION).options
+    assert [f"{before} → {after}" for before, after in zip(table["before"], table["after"])] == [
+        option.split(":")[0].replace(" + ", ", ") for option in options[: len(table)]
+    ]
+    assert HEAD_OF not in [each.key for each in at.button_group]
+    at.selectbox(key=TRANSITION).set_value(options[0].split(":")[0]).run()
+    heads = at.button_group(key=HEAD_OF)
+    assert ", ".join(heads.options) == table["which"][0]
+    heads.set_value(heads.options[0]).run()
+    assert not at.exception
+    assert sent(at, "Attention of")["label"].startswith(f"Attention of {heads.options[0]} in ")
+
+
+def test_what_a_click_sends_is_taken_only_where_it_names_a_mark(monkeypatch):
+    session = {}
+    monkeypatch.setattr("attention_sieve.dashboard.views.comparison.flow.st.session_state", session)
+    marks = {"local → no role": ((0, 1),)}
+    for nothing in (None, 3, ["local → no role"], "local → gone", {"mark": 1}):
+        _take_mark(marks, nothing)
+    assert session == {}
+    _take_mark(marks, "local → no role")
+    assert session == {TRANSITION: "local → no role"}
+
+
+def test_a_link_keeps_a_transition_under_another_tau_that_has_it_and_else_says_so(compare):
+    at = transitions_page(compare)
+    at.selectbox(key=TRANSITION).set_value("no role under a").run()
+    assert at.query_params[TRANSITION] == "no role under a"
+    there = transitions_page(compare, transition="no role under a", tau="10")
+    assert there.selectbox(key=TRANSITION).value == "no role under a"
+    n_heads, n_there = (
+        next(option for option in page.selectbox(key=TRANSITION).options if option.startswith("no role under a: "))
+        for page in (at, there)
+    )
+    assert n_heads != n_there
+    name = at.selectbox(key=TRANSITION).options[0].split(":")[0]
+    at.selectbox(key=TRANSITION).set_value(name).run()
+    tau = at.slider(key="tau")
+    tau.set_value(tau.max).run()
+    assert not at.exception
+    assert not any(option.startswith(f"{name}:") for option in at.selectbox(key=TRANSITION).options)
+    assert at.selectbox(key=TRANSITION).value is None
+    assert TRANSITION not in at.query_params
+    there = transitions_page(compare, transition=name, tau="10")
+    assert any("which no head makes here" in warning.value for warning in there.warning)
+
+
+def test_under_the_share_every_view_says_so_and_runs_no_model(compare):
+    at = compare()
+    before, first = controls.inference().n_passed, sent(at, "(a) Roles of the heads")
+    at.selectbox(key="scale").set_value("share above chance").run()
+    assert controls.inference().n_passed == before
+    assert "changed a role at tau 0.5 of the share above chance" in summary(at)
+    assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
+    assert sent(at, "(a) Roles of the heads")["scores"] != first["scores"]
+    for tab in (
+        wording.DIFFERENCES,
+        wording.LAYERS,
+        wording.DIVERGENCE,
+        wording.TRANSITIONS,
+        wording.SURE,
+        wording.TABLE,
+    ):
+        assert not compare(scale="share above chance", **{"compare details": tab}).exception
