@@ -1,4 +1,6 @@
-"""Redirects a misspelt address to the page that is meant, and any other unknown one to the first page, which says so.
+"""Redirects a former or misspelt address to the page that is meant, and any other unknown one to the first page.
+
+The first page says that no page has the address.
 
 Streamlit itself shows its first page at every address that no page has, as if nothing were wrong.
 """
@@ -15,6 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 NO_PAGE: Final = "no page"
 """Query parameter of the first page: the name in an address that no page has."""
+FORMER: Final = {"parsing": "grammar", "similar": "similarity"}
+"""Former addresses of pages. Each was also the first word of the page's own query parameters."""
 LEAST_ALIKE: Final = 0.75
 """Least similarity (difflib) of a misspelt name and the one that is meant."""
 _NAME: Final = re.compile("/([^/.]+)")
@@ -42,7 +46,10 @@ class KnownAddresses:
             await self._app(scope, receive, send)
             return
         query = scope["query_string"].decode("latin-1")
-        address = self._meant(name[1])
+        if address := FORMER.get(name[1]):
+            query = re.sub(rf"(?<![^&]){name[1]}(?=\+|%20)", address, query)
+        else:
+            address = self._meant(name[1])
         parameters = [query] if address else [f"{quote_plus(NO_PAGE)}={quote_plus(name[1])}", query]
         query = "&".join(filter(None, parameters))
         await RedirectResponse(f"./{address or ''}{'?' if query else ''}{query}")(scope, receive, send)

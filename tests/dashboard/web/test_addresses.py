@@ -52,6 +52,19 @@ def test_a_misspelt_address_leads_to_the_page_that_is_meant_and_keeps_what_the_l
     assert (sent.status_code, sent.headers["location"]) == (307, f"./{meant}?text=a+b&tau=2")
 
 
+@pytest.mark.parametrize(
+    ("link", "today"),
+    [
+        ("parsing?parsing+section=Probes&text=parsing+a", "grammar?grammar+section=Probes&text=parsing+a"),
+        ("similar?similar%20texts=16&head=2-2", "similarity?similarity%20texts=16&head=2-2"),
+        ("similar", "similarity"),
+    ],
+)
+def test_a_link_to_a_page_by_its_former_address_opens_what_it_has_shown(answer, link, today):
+    sent = answer(f"/{link}")
+    assert (sent.status_code, sent.headers["location"]) == (307, f"./{today}")
+
+
 def test_any_other_address_leads_to_the_first_page_with_its_name(answer):
     assert answer("/nowhere?tau=2").headers["location"] == "./?no+page=nowhere&tau=2"
     assert answer("/no%20where%26x%3Cb%3E").headers["location"] == "./?no+page=no+where%26x%3Cb%3E"
