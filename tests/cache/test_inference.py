@@ -11,7 +11,6 @@ from small_checkpoints import save
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
@@ -171,8 +170,8 @@ def test_windows_beyond_the_end_of_a_long_text_are_one(inference, tmp_path):
     assert inference.n_passed == 2
 
 
-def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory_whatever_their_size(engine, tmp_path):
-    inference, text = Inference(Store(tmp_path / "store"), memory=Memory(0)), Text(("the cat sat",))
+def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory(engine, tmp_path):
+    inference, text = Inference(Store(tmp_path / "store")), Text(("the cat sat",))
     asked = [PassSettings(), PassSettings(off=((0, 1),))]
     seen = [inference.look(engine, text, settings)[0] for settings in asked]
     assert [inference.look(engine, text, settings)[0] for settings in asked] == seen
