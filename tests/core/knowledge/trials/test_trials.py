@@ -314,3 +314,13 @@ def test_few_numbers_of_heads_are_put_together_beyond_a_layers(trial, trials):
     report, _ = trials.run(trial, ("heads",))
     assert (N_LAYERS, N_HEADS) == (2, 3)
     assert steps_of(report.report) == (1, 2, 3, 4, 6)
+
+
+def test_the_command_says_which_trials_could_not_be_run(trial, tmp_path, rows, capsys):
+    table = tmp_path / "trials.jsonl"
+    lines = [{"checkpoint": trial.checkpoint, "data": data} for data in (trial.data, str(tmp_path / "lost.txt"))]
+    table.write_text("\n".join(map(json.dumps, lines)))
+    assert main(["trials", "--table", str(table), "--output", str(rows), "--stages", "heads"]) == 2
+    said = capsys.readouterr()
+    assert "length, " in said.out
+    assert "lost.txt cannot be read" in said.err

@@ -186,7 +186,18 @@ def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, class
     assert controls.inference().n_passed == passed
 
 
-def test_a_run_begun_on_the_page_is_watched_and_stopped_and_can_be_resumed(app, classifier):
+def test_weights_that_were_trained_too_are_asked_with_their_gates(app, classifier, sweep_of):
+    sweep = sweep_of(replace(QUICK, with_weights=True, learning_rate=0.01), (0.1,))
+    keep(sweep)
+    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    at = upload(app("importance", checkpoint=classifier, **TAB))
+    assert not at.exception
+    table = next(each.value for each in at.dataframe if "share" in each.value)
+    assert table["score"][1] == pytest.approx(read_progress(sweep.run_folder(0.1)).held_out[-1].accuracy)
+    assert "The weights were trained along with the gates." in shown(at)
+
+
+def test_a_run_begun_on_the_page_is_watched_stopped_and_resumed(app, classifier):
     link = TAB | {"penalties": "0.1,0.2", "gates epochs": "900", "gates batch_size": "4"}
     at = upload(app("importance", checkpoint=classifier, **link))
     button(at, wording.start(2)).click().run()
@@ -204,7 +215,10 @@ def test_a_run_begun_on_the_page_is_watched_and_stopped_and_can_be_resumed(app, 
     stopped = runs.look(sweep)
     assert stopped.state == "stopped"
     assert f"Training was stopped at step {stopped.progress.step:,}" in shown(at)
-    assert not button(at, wording.RESUME).disabled
+    button(at, wording.RESUME).click().run()
+    until(lambda: (now := runs.look(sweep)).progress is not None and now.progress.step > stopped.progress.step)
+    runs._end()
+    assert runs.look(sweep).state == "stopped"
 
 
 def test_gates_of_a_run_that_goes_on_are_shown_from_its_folder(app, classifier, sweep_of):
