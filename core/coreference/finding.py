@@ -62,8 +62,3 @@ class CoreferenceFinding:
     def n_documents(self) -> int:
         """Documents with cases."""
         return int(self.scores.n_documents[0])
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of the choices in memory."""
-        return sum(array.nbytes for choices in self.choices for array in vars(choices).values())
