@@ -71,8 +71,8 @@ def test_every_command_has_a_summary_that_begins_with_a_verb():
 
 def test_help_keeps_the_list_of_columns():
     """Each column on lines of its own, whatever the width of the terminal."""
-    described = inspect.getdoc(COMMANDS["word-links"]._defaults["run"]).splitlines()
+    described = inspect.getdoc(COMMANDS["compare"]._defaults["run"]).splitlines()
     columns = [line.split(":")[0].strip() for line in described if re.match(r" {4}\S", line)]
-    shown = COMMANDS["word-links"].format_help().splitlines()
+    shown = COMMANDS["compare"].format_help().splitlines()
     assert columns
     assert all(any(line.startswith(f"  {names}: ") for line in shown) for names in columns)

@@ -103,7 +103,7 @@ def _panel(inputs: StepInputs) -> Beside:
 def _ranking(result: StepResult) -> None:
     """What the checkpoint makes of the text, one line each, the highest value first."""
     with st.container(key="lesson ranking", gap=None):
-        st.caption(say(language(), "predicted" if result.is_prediction else "similarity"))
+        st.caption(say(language(), "predicted" if result.is_prediction else "similar"))
         lines = (f"{number}. {plain(name)} **{value:.2f}**" for number, (name, value) in enumerate(result.ranking, 1))
         st.markdown("\n".join(lines))
 

@@ -63,7 +63,7 @@ def named_in_help(capsys, *command):
     return set(SUFFIX.findall(of_option))
 
 
-@pytest.mark.parametrize("command", ["score", "surface", "probe"])
+@pytest.mark.parametrize("command", ["score", "surface", "tree-probes"])
 def test_a_command_reads_the_files_that_its_help_names(command, files, capsys):
     assert accepted(read_texts, files) == named_in_help(capsys, command)
 

@@ -227,7 +227,7 @@ def test_an_interval_that_reaches_below_zero_is_drawn_whole():
 
 
 def test_loading_the_figures_imports_no_plotly():
-    rooms = ("compare.flow", "roles.many_scores", "plotly_figure")
+    rooms = ("comparison.flow", "roles.many_scores", "plotly_figure")
     loads = "; ".join(f"import attention_sieve.dashboard.figures.{room}" for room in rooms)
     code = f"import sys; {loads}; sys.exit(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

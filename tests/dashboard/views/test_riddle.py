@@ -14,6 +14,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.views.riddle.show import OWN, RIDDLE
+from attention_sieve.dashboard.views.text.stories import VISITED
 from attention_sieve.dashboard.web.addresses import NO_PAGE
 from attention_sieve.dashboard.wording import TITLE
 

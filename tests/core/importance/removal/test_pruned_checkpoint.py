@@ -16,6 +16,8 @@ from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.finetune import finetune
 from attention_sieve.core.finetuning.journal import open_run, plan_of
 from attention_sieve.core.finetuning.settings import TrainingSettings
+from attention_sieve.core.importance.effects import kept_alone
+from attention_sieve.core.importance.metrics import TextOutcomes, label_score
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.verdicts import LEAST_UNITS
 from attention_sieve.core.passes.prepare import prepare

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from probe_figures import TRAINING
+from tree_probe_figures import TRAINING
 
 from attention_sieve.core.tree_probes.run import ProbeKind, Stand
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
