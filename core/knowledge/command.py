@@ -59,12 +59,12 @@ class Probed:
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     parser = add_task_command(
-        commands, "knowledge", "probe the output vector of each head for a task", probe_tasks.__doc__
+        commands, "knowledge", "probe the output vector of each head for a task", knowledge.__doc__
     )
     parser.add_argument(
         "--details", action="store_true", help="add baselines, a control task, description lengths and p-values"
     )
-    parser.set_defaults(run=probe_tasks)
+    parser.set_defaults(run=knowledge)
     parser = add_task_command(
         commands, "reconstruct", "probe the best heads together, for more and more heads", reconstruct_tasks.__doc__
     )
@@ -118,7 +118,7 @@ def add_task_command(commands: Any, name: str, summary: str, description: str | 
     return parser
 
 
-def probe_tasks(arguments: argparse.Namespace) -> None:
+def knowledge(arguments: argparse.Namespace) -> None:
     """Train and test a linear probe on the output vector of each head, and of each layer; write a row per probe.
 
     Columns:

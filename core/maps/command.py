@@ -48,7 +48,7 @@ Maps = Float16[np.ndarray, "layer head query key"]
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    parser = commands.add_parser("maps", help="export attention maps", description=attention.__doc__)
+    parser = commands.add_parser("maps", help="export attention maps", description=maps.__doc__)
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     add_texts_options(parser)
@@ -56,10 +56,10 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--yes", action="store_true", help=f"write more than {CONFIRMED_ABOVE // 10**9} GB without asking"
     )
-    parser.set_defaults(run=attention)
+    parser.set_defaults(run=maps)
 
 
-def attention(arguments: argparse.Namespace) -> None:
+def maps(arguments: argparse.Namespace) -> None:
     """Export the attention maps of every text (layer x head x query x key, float16), with its tokens.
 
     A safetensors file contains `attention`, `query ids` and `key ids`, and as metadata `query tokens`, `key tokens`,
@@ -75,12 +75,12 @@ def attention(arguments: argparse.Namespace) -> None:
     checkpoint, settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
     _confirm(_bytes_of(checkpoint, list(prepared.values())), len(prepared), arguments.yes)
-    maps = progress_bar(_maps(checkpoint, prepared, settings), len(prepared))
+    batches = progress_bar(_maps(checkpoint, prepared, settings), len(prepared))
     facts = checkpoint_facts(checkpoint, settings)
     if not is_npz:
         make_folder(arguments.output)
     write_maps = _write_npz if is_npz else _write_folder
-    write(arguments.output, lambda output: write_maps(output, maps, prepared, texts, facts))
+    write(arguments.output, lambda output: write_maps(output, batches, prepared, texts, facts))
 
 
 def _check_folder(output: Path) -> None:

@@ -14,7 +14,7 @@ from attention_sieve.core.statistics.documents import documents_note
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     sentence = "measure how well each head predicts syntactic relations"
-    parser = add_analysis_command(commands, "relations", parse_heads, sentence, RELATION_ANALYSIS)
+    parser = add_analysis_command(commands, "relations", relations, sentence, RELATION_ANALYSIS)
     add_texts_options(parser)
     parser.add_argument(
         "--as-in-code",
@@ -24,7 +24,7 @@ def add_command(commands: Any) -> None:
     )
 
 
-def parse_heads(arguments: argparse.Namespace) -> None:
+def relations(arguments: argparse.Namespace) -> None:
     """Measure how well each head predicts syntactic relations; write a row per relation, direction, layer and head.
 
     Relations are taken from the file if it has trees; otherwise spaCy parses the texts. The relation `all` includes

@@ -11,10 +11,10 @@ from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     sentence = "measure how differently each pair of heads attends"
-    add_texts_options(add_analysis_command(commands, "similarity", distances, sentence, SIMILARITY_ANALYSIS))
+    add_texts_options(add_analysis_command(commands, "similarity", similarity, sentence, SIMILARITY_ANALYSIS))
 
 
-def distances(arguments: argparse.Namespace) -> None:
+def similarity(arguments: argparse.Namespace) -> None:
     """Measure how differently each pair of heads attends; write a row per pair of heads, within and across layers."""
     settings = settings_of(arguments, SIMILARITY_ANALYSIS.settings)
     texts = read_texts(arguments.texts, arguments.text_columns)

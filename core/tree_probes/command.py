@@ -87,7 +87,7 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "tree-probes",
         help="train a probe that predicts syntactic heads from all attention heads",
-        description=probe.__doc__,
+        description=tree_probes.__doc__,
     )
     add_checkpoint_options(parser)
     add_texts_options(
@@ -123,10 +123,10 @@ def add_command(commands: Any) -> None:
         "--random-control", action="store_true", help="train a second probe on the same model with random weights"
     )
     add_output_option(parser, f"file to write: {' or '.join(TABLES)}; a summary is written beside it")
-    parser.set_defaults(run=probe)
+    parser.set_defaults(run=tree_probes)
 
 
-def probe(arguments: argparse.Namespace) -> None:
+def tree_probes(arguments: argparse.Namespace) -> None:
     """Train a probe that predicts the syntactic head of each word from all attention heads; write a row per head.
 
     The probe is compared with fixed offsets and, with --random-control, with a probe on a model with random weights.
