@@ -107,7 +107,7 @@ def differences():
     from dataclasses import replace
 
     import streamlit as st
-    from test_compare_views import attention_of, sharp_and_thin, side_of
+    from test_comparison_views import attention_of, sharp_and_thin, side_of
 
     from attention_sieve.dashboard.components.arcs import attention_arcs
     from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
