@@ -32,7 +32,7 @@ from attention_sieve.cache.serving.looks import Look, Looks, moved_back
 from attention_sieve.cache.serving.model_time import STEP_SECONDS
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.requests import Report, Sender, Status, is_short
-from attention_sieve.cache.serving.shares import STOPPED_BYTES, Shares
+from attention_sieve.cache.serving.shares import STOPPED_BYTES, Quotas
 from attention_sieve.cache.serving.urgent import UrgentWork
 from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.record import Record
@@ -69,7 +69,7 @@ class Inference:
         models: Models | None = None,
         *,
         most_at_once: int | None = None,
-        shares: Shares | None = None,
+        shares: Quotas | None = None,
         session: Callable[[], Hashable] = lambda: None,
         memory: Memory | None = None,
     ) -> None:

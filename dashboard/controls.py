@@ -10,7 +10,7 @@ import streamlit as st
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.serving.shares import Shares
+from attention_sieve.cache.serving.shares import Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
@@ -55,7 +55,7 @@ def inference() -> Inference:
     if not public.is_public():
         return Inference(store, session=session_id, memory=kept)
     forget_from_now_on(store)
-    shares = Shares(public.share(store.limit_bytes), session_id)
+    shares = Quotas(public.share(store.limit_bytes), session_id)
     return Inference(store, most_at_once=public.MAX_TEXTS, shares=shares, session=session_id, memory=kept)
 
 

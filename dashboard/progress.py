@@ -11,13 +11,13 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.serving.run import Run
 from attention_sieve.dashboard import wording
 
-Result = TypeVar("Result")
+Done = TypeVar("Done")
 Arguments = ParamSpec("Arguments")
 LOOK_SECONDS: Final = 0.2
 """Maximum delay until a waiting run ends after its reader does something else."""
 
 
-def in_its_place(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def in_its_place(work: Callable[Arguments, Done]) -> Callable[Arguments, Done]:
     """Decorator: draw what a function shows while it works in a container that exists on every run.
 
     Without it, the next run, which does not wait, would draw all that follows one position higher: Streamlit's front
@@ -25,14 +25,14 @@ def in_its_place(work: Callable[Arguments, Result]) -> Callable[Arguments, Resul
     """
 
     @wraps(work)
-    def placed(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def placed(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Done:
         with st.container():
             return work(*args, **kwargs)
 
     return placed
 
 
-def let_leave(work: Callable[[], Result]) -> Result:
+def let_leave(work: Callable[[], Done]) -> Done:
     """Run long work that neither draws nor reports progress, and return its result.
 
     The work runs in a separate thread. If the reader does something else meanwhile, the run of the page ends here, as
@@ -40,7 +40,7 @@ def let_leave(work: Callable[[], Result]) -> Result:
 
     Raises: what the work raises.
     """
-    run: Run[None, Result] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
+    run: Run[None, Done] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
     while run.is_on:
         run.wait(LOOK_SECONDS)
         st.session_state.get("page")  # Streamlit ends a run only when it is called
@@ -49,7 +49,7 @@ def let_leave(work: Callable[[], Result]) -> Result:
     return run.results
 
 
-def with_progress(question: object, work: Callable[[Report], Result], doing: str = wording.SCORING) -> Result | None:
+def with_progress(question: object, work: Callable[[Report], Done], doing: str = wording.SCORING) -> Done | None:
     """Do long work under a progress bar, unless the reader has stopped it; the work itself stores finished parts.
 
     Streamlit ends a run when the reader does something, so a click on Stop arrives as the next run.

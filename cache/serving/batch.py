@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from attention_sieve.cache.serving.item_requests import PassResult
-from attention_sieve.cache.serving.requests import Item
+from attention_sieve.cache.serving.requests import WaitingText
 from attention_sieve.cache.store.arrays import packed_attention
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
@@ -29,7 +29,7 @@ PADDING_SHARE: Final = 1 / 16
 """Largest share of a batch's budget for padding; beyond it, another batch costs less."""
 
 
-def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
+def prepared(checkpoints: Sequence[Checkpoint], item: WaitingText) -> Exception | None:
     """Tokenise an item's text for each checkpoint, unless it already is.
 
     Returns: the error in the text or its settings, or None. It concerns this item only; others may still be valid.
@@ -49,10 +49,10 @@ def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
 
 def next_batch(
     checkpoints: Sequence[Checkpoint],
-    ready: Iterator[Sequence[Item]],
+    ready: Iterator[Sequence[WaitingText]],
     budget: int,
-    most_characters: Callable[[Item], float],
-) -> list[Item]:
+    most_characters: Callable[[WaitingText], float],
+) -> list[WaitingText]:
     """The next batch: the first waiting item, and others of similar length as far as they fit.
 
     Args:
@@ -61,7 +61,7 @@ def next_batch(
         budget: tokens of the batch, including padding.
         most_characters: size of a batch that begins with this item, so that it does not take too long.
     """
-    batch: dict[Item, None] = {}  # in order, and quick to look up
+    batch: dict[WaitingText, None] = {}  # in order, and quick to look up
     longest = n_tokens = entries = 0
     characters_left = math.inf
     for items in ready:
@@ -80,12 +80,12 @@ def next_batch(
     return list(batch)
 
 
-def _are_alike(a: Item, b: Item) -> bool:
+def _are_alike(a: WaitingText, b: WaitingText) -> bool:
     """Whether one pass can serve both."""
     return a.settings == b.settings and a.item_request.question is b.item_request.question
 
 
-def _entries(checkpoint: Checkpoint, item: Item) -> int:
+def _entries(checkpoint: Checkpoint, item: WaitingText) -> int:
     """Upper bound on the entries of a text's attention kept for the screen."""
     if item.item_request.start is None:
         return 0
@@ -93,7 +93,7 @@ def _entries(checkpoint: Checkpoint, item: Item) -> int:
     return attention.n_layers * attention.n_heads * min(item.n_tokens, WINDOW_TOKENS) ** 2
 
 
-def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
+def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
     """Results of one pass, or of two in step, for prepared items of one question and the same settings."""
     if len(checkpoints) > 1:
         return _comparison_results(checkpoints, batch)
@@ -102,7 +102,7 @@ def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Ite
     return _question_results(checkpoints[0], batch)
 
 
-def _question_results(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
+def _question_results(checkpoint: Checkpoint, batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
     question: Question[Any, Any] = batch[0].item_request.question
     items, texts = [item.item_request.item for item in batch], [item.prepared[0] for item in batch]
     results = {
@@ -115,7 +115,7 @@ def _question_results(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Ite
     return results
 
 
-def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
+def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
     """Scores of a batch, and attention for its texts that are on screen."""
     from attention_sieve.core.roles.scores import score_batch
 
@@ -134,7 +134,9 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict
     }
 
 
-def _comparison_results(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
+def _comparison_results(
+    checkpoints: Sequence[Checkpoint], batch: Sequence[WaitingText]
+) -> dict[WaitingText, PassResult]:
     from attention_sieve.core.comparison.in_step import compare_batch
 
     a, b = checkpoints

@@ -12,7 +12,7 @@ from typing import Any
 
 from attention_sieve.cache.serving.item_requests import ItemRequest
 from attention_sieve.cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
-from attention_sieve.cache.serving.requests import Item, Job, Outcome, Request, Sender, Status, is_short
+from attention_sieve.cache.serving.requests import Job, Outcome, Request, Sender, Status, WaitingText, is_short
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -38,7 +38,7 @@ class Queue:
         self._requests: list[Request] = []
         self._jobs: list[Job] = []
         self._time = ModelTime(clock)
-        self._items: dict[tuple[Hashable, ...], list[Item]] = {}
+        self._items: dict[tuple[Hashable, ...], list[WaitingText]] = {}
         self._n_requests = 0
         self._is_closed = False
 
@@ -71,7 +71,7 @@ class Queue:
                 self._arrived.notify()
             return request
 
-    def _is_short(self, item: Item) -> bool:
+    def _is_short(self, item: WaitingText) -> bool:
         """Whether an item is a short text on screen, or is known to take at most one step."""
         if item.item_request.start is not None:
             return is_short(item.item_request.text)
@@ -138,7 +138,7 @@ class Queue:
         with self._lock:
             self._time.charge(visitors, seconds)
 
-    def charge_batch(self, batch: Sequence[Item], seconds: float) -> None:
+    def charge_batch(self, batch: Sequence[WaitingText], seconds: float) -> None:
         """Count the model time of a batch for those who waited for its texts when it began."""
         total = sum(item.size for item in batch)
         with self._lock:
@@ -146,7 +146,7 @@ class Queue:
                 # Those of the beginning: leaving in the middle of a pass must not make it free.
                 self._time.charge(item.visitors, seconds * item.size / total)
 
-    def _item(self, item_request: ItemRequest, settings: tuple[PassSettings, ...]) -> Item:
+    def _item(self, item_request: ItemRequest, settings: tuple[PassSettings, ...]) -> WaitingText:
         """The item for a request: an existing one, an existing one that can still be extended, or a new one."""
         candidates = self._items.setdefault(_sharing_key(item_request), [])
         for item in candidates:
@@ -158,7 +158,7 @@ class Queue:
             if item.item_request.start is None and not item.is_running and item.outcome is None:
                 item.item_request = item_request
                 return item
-        candidates.append(Item(item_request, settings))
+        candidates.append(WaitingText(item_request, settings))
         return candidates[-1]
 
     def withdraw(self, request: Request) -> None:
@@ -175,7 +175,7 @@ class Queue:
                 if not item.requests and not item.is_running and item.outcome is None:
                     self._drop(item)
 
-    def _drop(self, item: Item) -> None:
+    def _drop(self, item: WaitingText) -> None:
         key = _sharing_key(item.item_request)
         remaining = [other for other in self._items.get(key, ()) if other is not item]
         if remaining:
@@ -200,7 +200,7 @@ class Queue:
         of_visitors = self._time.ranks({waiting.visitor for waiting in self._waiting()})
         return lambda waiting: (waiting.is_urgent, of_visitors[waiting.visitor])
 
-    def begin(self, items: Sequence[Item]) -> list[Item]:
+    def begin(self, items: Sequence[WaitingText]) -> list[WaitingText]:
         """Mark the items that somebody still waits for as running, and return them."""
         with self._lock:
             running = [item for item in items if item.can_begin]
@@ -209,7 +209,7 @@ class Queue:
                 item.visitors = frozenset(request.visitor for request in item.requests)
             return running
 
-    def still_wanted(self, running: Sequence[Item]) -> list[Item]:
+    def still_wanted(self, running: Sequence[WaitingText]) -> list[WaitingText]:
         """Items of a failed batch that somebody still waits for; the others are dropped."""
         with self._lock:
             for item in running:
@@ -217,7 +217,7 @@ class Queue:
                     self._drop(item)
             return [item for item in running if item.requests]
 
-    def finish(self, outcomes: Mapping[Item, Outcome]) -> list[Item]:
+    def finish(self, outcomes: Mapping[WaitingText, Outcome]) -> list[WaitingText]:
         """Deliver outcomes to the waiting requests; new requests can use a result until it is forgotten.
 
         Returns: items that keep waiting, because more has been requested of them than the pass computed.
@@ -239,7 +239,7 @@ class Queue:
                     self._drop(item)
             return still_waiting
 
-    def forget(self, items: Sequence[Item]) -> None:
+    def forget(self, items: Sequence[WaitingText]) -> None:
         """Drop items whose outcome is in the store."""
         with self._lock:
             for item in items:

@@ -54,7 +54,7 @@ class NobodyWaits(Exception):
 
 
 @dataclass(eq=False)
-class Item:
+class WaitingText:
     """A text that one or more requests wait for."""
 
     item_request: ItemRequest
@@ -114,7 +114,7 @@ class Request:
     def __init__(
         self,
         number: int,
-        items: Sequence[Item],
+        items: Sequence[WaitingText],
         indices: Sequence[int | None],
         sender: Sender,
         changed: Condition,
@@ -135,7 +135,7 @@ class Request:
         self.failure: BaseException | None = None
         self.n_done = 0
         self.size_left = sum(item.size for item in items)
-        self.unprepared, self.ready = deque(items), list[Item]()
+        self.unprepared, self.ready = deque(items), list[WaitingText]()
         self.changed = changed
         self._indices = dict(zip(items, indices))
         self._skips = sender.skips
@@ -155,9 +155,9 @@ class Request:
         """Whether all items are done or the request has failed."""
         return self.failure is not None or self.n_done == len(self.items)
 
-    def next_unprepared(self, n_characters: int) -> list[Item]:
+    def next_unprepared(self, n_characters: int) -> list[WaitingText]:
         """Remove and return the next items to prepare, of `n_characters` or slightly more."""
-        items, n_found = list[Item](), 0
+        items, n_found = list[WaitingText](), 0
         while self.unprepared and n_found < n_characters:
             item = self.unprepared.popleft()
             if item.is_wanted:
@@ -165,7 +165,7 @@ class Request:
                 n_found += item.size
         return items
 
-    def take(self, item: Item) -> None:
+    def take(self, item: WaitingText) -> None:
         """Count an item as done."""
         self.n_done += 1
         self.size_left -= item.size

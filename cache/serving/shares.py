@@ -14,7 +14,7 @@ STOPPED_BYTES: Final = 2**16
 """Size counted for each text of a stopped or failed request: about that of a sentence on screen."""
 
 
-class Shares:
+class Quotas:
     """Bytes computed for each session within the last hour; thread-safe."""
 
     def __init__(

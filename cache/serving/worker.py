@@ -19,7 +19,16 @@ from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
-from attention_sieve.cache.serving.requests import Item, Job, NobodyWaits, Report, Request, Sender, Status, left_out
+from attention_sieve.cache.serving.requests import (
+    Job,
+    NobodyWaits,
+    Report,
+    Request,
+    Sender,
+    Status,
+    WaitingText,
+    left_out,
+)
 from attention_sieve.cache.serving.urgent import UrgentWork
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
@@ -246,7 +255,7 @@ class Worker:
             if selected and (batch := self._queue.begin(selected)):
                 self._pass(checkpoints, batch, clock)
 
-    def _most_characters(self, seconds: float, item: Item) -> float:
+    def _most_characters(self, seconds: float, item: WaitingText) -> float:
         """What a question's batch can hold to take so long; the first batch of a question holds one text."""
         pace = self._queue.paces.of(item.item_request.question.name)
         return 0.0 if pace is None else seconds / pace
@@ -262,7 +271,7 @@ class Worker:
 
         return self._batch_tokens or BATCH_TOKENS[checkpoints[0].device]
 
-    def _ready(self, checkpoints: Checkpoints, turn: Sequence[Request]) -> Iterator[list[Item]]:
+    def _ready(self, checkpoints: Checkpoints, turn: Sequence[Request]) -> Iterator[list[WaitingText]]:
         """Prepared items, request by request; prepares a limited number more where there are few.
 
         The limit keeps a corpus of long lines, which takes long to prepare, from delaying other requests.
@@ -296,7 +305,7 @@ class Worker:
         self._keep({item: too_long[item] for item in new_items})
         self._queue.forget([item for item in already if item.outcome is not None])
 
-    def _pass(self, checkpoints: Checkpoints, batch: Sequence[Item], clock: "OwnTime") -> None:
+    def _pass(self, checkpoints: Checkpoints, batch: Sequence[WaitingText], clock: "OwnTime") -> None:
         """Pass a batch; if that fails, halve it repeatedly until the text that causes the error is alone."""
         remaining, n_texts = batch, len(batch)
         while remaining:
@@ -320,8 +329,8 @@ class Worker:
                 n_texts = n_texts if isinstance(outcome, TooLarge) else len(batch)
 
     def _attempt(
-        self, checkpoints: Checkpoints, batch: Sequence[Item], clock: "OwnTime"
-    ) -> Mapping[Item, PassResult] | BaseException:
+        self, checkpoints: Checkpoints, batch: Sequence[WaitingText], clock: "OwnTime"
+    ) -> Mapping[WaitingText, PassResult] | BaseException:
         """Results of a pass on a batch, or its error: TooLarge if memory runs out, NobodyWaits if all have left."""
         started = clock.seconds
         try:
@@ -355,7 +364,7 @@ class Worker:
             "at once. That takes longer; the results are the same."
         )
 
-    def _keep(self, results: Mapping[Item, PassResult]) -> None:
+    def _keep(self, results: Mapping[WaitingText, PassResult]) -> None:
         """Write results to the store, after waiting sessions have received them."""
         try:
             write(self._store, {item.item_request: result for item, result in results.items()})
@@ -386,7 +395,7 @@ class OwnTime:
             self.seconds_away += time.monotonic() - left
 
 
-def _check_wanted(batch: Sequence[Item]) -> None:
+def _check_wanted(batch: Sequence[WaitingText]) -> None:
     """End a pass if everybody has stopped waiting for its texts.
 
     Raises: NobodyWaits.

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import torch
 
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+Piece = TypeVar("Piece")
+Done = TypeVar("Done")
 
 
 def use_threads(n_threads: int) -> None:
@@ -16,7 +16,7 @@ def use_threads(n_threads: int) -> None:
     torch.set_num_threads(n_threads)
 
 
-def each_on_one_thread(compute: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+def each_on_one_thread(compute: Callable[[Piece], Done], parts: Sequence[Piece]) -> list[Done]:
     """Compute parts in parallel, one thread per part, rather than one after the other with all threads.
 
     For many short operations: threads that share such an operation mostly wait for each other.

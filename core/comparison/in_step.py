@@ -27,7 +27,7 @@ from attention_sieve.core.passes.texts import PassText, same_tokens
 from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.scores import score_batch
 
-Result = TypeVar("Result")
+Done = TypeVar("Done")
 
 MOST: Final = math.log(2)
 """Maximum divergence, that of two rows that share no key, in nats."""
@@ -206,7 +206,7 @@ class _Steps:
         self._to_leader.put(True)
         self._tile = self._to_follower.get()
 
-    def leader(self, work: Callable[[], Result], follower: Future) -> Result:
+    def leader(self, work: Callable[[], Done], follower: Future) -> Done:
         """Run the reference's pass; raises the error that ended either pass."""
         try:
             return work()
@@ -216,7 +216,7 @@ class _Steps:
         finally:
             self._to_follower.put(None)
 
-    def follower(self, work: Callable[[], Result]) -> Result:
+    def follower(self, work: Callable[[], Done]) -> Done:
         """Run the other pass, starting when the leader has its first tile."""
         try:
             self._tile = self._to_follower.get()

@@ -50,7 +50,7 @@ class MentionChoices:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cases:
+class MentionCases:
     """The mentions that have an antecedent: an earlier mention of the same entity in their text."""
 
     text: Int[np.ndarray, " case"]
@@ -112,7 +112,7 @@ class _Case:
     """Share of the earlier mentions that are antecedents."""
 
 
-def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> Cases:
+def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> MentionCases:
     """The mentions that have an antecedent, and whether the baselines are right.
 
     Nearest mention: the last mention whose head word comes before. Same head word: the nearest earlier mention with the
@@ -127,7 +127,7 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
     n_with_antecedent = sum(bool(antecedents) for text in texts for antecedents in text.antecedents)
     of_type = np.array([[case.type == name for case in cases] for name in TYPES], bool)
     text_of_case = np.array([case.text for case in cases], int)
-    return Cases(
+    return MentionCases(
         text=text_of_case,
         document=_documents(texts)[text_of_case],
         mention=np.array([case.mention for case in cases], int),
@@ -211,7 +211,7 @@ def coreference_scores(
     )
 
 
-def joined_of(choices: Sequence[MentionChoices], cases: Cases) -> Joined:
+def joined_of(choices: Sequence[MentionChoices], cases: MentionCases) -> Joined:
     """Attention of every head to the antecedents of each case, and what other words give to them.
 
     Args:
@@ -227,7 +227,7 @@ def joined_of(choices: Sequence[MentionChoices], cases: Cases) -> Joined:
 
 
 def right_choices(
-    texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: Cases
+    texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: MentionCases
 ) -> Bool[np.ndarray, "layer head case"]:
     """Whether every head chose the head word of an antecedent.
 

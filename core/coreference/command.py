@@ -26,7 +26,7 @@ from attention_sieve.core.coreference.mentions import WINDOW, windows
 from attention_sieve.core.options import add_analysis_command, settings_of
 from attention_sieve.core.statistics.documents import documents_note
 
-Part = TypeVar("Part")
+Piece = TypeVar("Piece")
 
 
 def add_command(commands: Any) -> None:
@@ -63,7 +63,7 @@ def coreference(arguments: argparse.Namespace) -> None:
     print(_summary(finding.scores, cut.n_apart), documents_note(finding.n_documents), file=sys.stderr)
 
 
-def _watched(doing: str, items: Iterable[Part], n_texts: int) -> Iterable[Part]:
+def _watched(doing: str, items: Iterable[Piece], n_texts: int) -> Iterable[Piece]:
     """Iterate over texts with a progress bar that counts them."""
     return progress_bar(([item] for item in items), n_texts, doing)
 

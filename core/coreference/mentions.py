@@ -23,10 +23,10 @@ SMALLEST_WINDOW: Final = 16
 
 Span = tuple[int, int]
 """First and one-past-last, of words or of characters."""
-Part = TypeVar("Part")
+Piece = TypeVar("Piece")
 
 
-def unwatched(work: Iterable[Part], n_parts: int) -> Iterable[Part]:
+def unwatched(work: Iterable[Piece], n_parts: int) -> Iterable[Piece]:
     """Default for progress reports: returns the work unchanged."""
     return work
 

@@ -19,7 +19,7 @@ from attention_sieve.core.corpus.texts.parsed import (
     write_parsing,
 )
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
-from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import dependencies, parser_name, with_tree
 
@@ -31,7 +31,7 @@ def parse_corpus(
     folder: Path,
     texts: str,
     columns: tuple[str, ...] | None,
-    engine: Engine,
+    engine: Executor,
     shard_size: int = SHARD_SIZE,
     report: Callable[[int, int], None] = lambda *_: None,
 ) -> Parsing:

@@ -14,7 +14,7 @@ from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
 from attention_sieve.core.corpus.shard import Record, Soundness, clear_unfinished, read_record, scorer, soundness
 from attention_sieve.core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
-from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 
 NAMED: Final = 10
@@ -66,7 +66,7 @@ def check(folder: Path, manifest: Manifest) -> dict[str, Soundness]:
 def run(
     folder: Path,
     manifest: Manifest,
-    engine: Engine,
+    engine: Executor,
     notify: Callable[[str], None] = lambda _: None,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
 from attention_sieve.core.relations.accuracy import TextPredictions, joined_of
-from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
+from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, cases_of
 from attention_sieve.core.relations.offsets import best_offset, is_at_offset
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.statistics.cases import N_HALVES, judge
@@ -27,7 +27,7 @@ LEAST_CASES: Final = 20
 class _Judged:
     """Cases, and which heads predict them correctly."""
 
-    cases: Cases
+    cases: RelationCases
     joined: Joined
     """Its units are texts, or documents where known."""
     by_document: bool

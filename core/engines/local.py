@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Outcome, Piece, died
 from attention_sieve.core.errors import AnalysisError
 
 PATIENCE: Final = 5.0
@@ -20,8 +20,8 @@ PATIENCE: Final = 5.0
 
 
 def run_local(
-    begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
-) -> Iterator[Outcome[Result]]:
+    begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
+) -> Iterator[Outcome[Done]]:
     """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     Args:
@@ -42,13 +42,13 @@ def run_local(
         pool.end()
 
 
-def _run_here(begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece]) -> Iterator[Outcome[Result]]:
+def _run_here(begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece]) -> Iterator[Outcome[Done]]:
     function = begin()
     for index, piece in enumerate(pieces):
         yield _outcome(function, index, piece)
 
 
-def _outcome(function: Do[Piece, Result], index: int, piece: Piece) -> Outcome[Result]:
+def _outcome(function: Do[Piece, Done], index: int, piece: Piece) -> Outcome[Done]:
     try:
         return Outcome(index=index, result=function(piece))
     except AnalysisError as error:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from attention_sieve import ROOT
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Outcome, Piece, died
 from attention_sieve.core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
@@ -20,14 +20,14 @@ SECONDS_TO_CONNECT: Final = 10
 
 
 def run_on_ray(
-    begin: Callable[[], Do[Piece, Result]],
+    begin: Callable[[], Do[Piece, Done]],
     pieces: Sequence[Piece],
     *,
     n_workers: int,
     address: str | None = None,
     n_threads: int = 1,
     n_gpus_each: int = 0,
-) -> Iterator[Outcome[Result]]:
+) -> Iterator[Outcome[Done]]:
     """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     All machines of a cluster must have the same files under the same paths, and this program's packages.
@@ -104,12 +104,12 @@ class _Actor:
 
 def outcomes_of(
     ray: Any,
-    begin: Callable[[], Do[Piece, Result]],
+    begin: Callable[[], Do[Piece, Done]],
     pieces: Sequence[Piece],
     n_workers: int,
     n_threads: int = 1,
     n_gpus_each: int = 0,
-) -> Iterator[Outcome[Result]]:
+) -> Iterator[Outcome[Done]]:
     """Run tasks on a connected Ray; each actor gets one task at a time."""
     actor = ray.remote(num_cpus=n_threads, num_gpus=n_gpus_each)(_Actor)
     begin_reference = ray.put(begin)

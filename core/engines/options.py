@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
-from attention_sieve.core.engines.work import Do, Engine, Outcome
+from attention_sieve.core.engines.work import Do, Executor, Outcome
 from attention_sieve.core.errors import AnalysisError
 
 ENGINES: Final = ("local", "ray")
@@ -46,7 +46,7 @@ def check_engine(arguments: argparse.Namespace) -> None:
         raise AnalysisError(f"The number of workers is {arguments.workers}. Choose 1 to {MOST_WORKERS:,}.")
 
 
-def counted(engine: Engine, unit: str) -> Engine:
+def counted(engine: Executor, unit: str) -> Executor:
     """The engine with a progress bar that also counts failures; no bar if standard error is not a terminal."""
 
     def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[Outcome[Any]]:
@@ -61,7 +61,7 @@ def counted(engine: Engine, unit: str) -> Engine:
     return run
 
 
-def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) -> Engine:
+def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) -> Executor:
     """The engine chosen by the options.
 
     Args:

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 Piece = TypeVar("Piece")
-Result = TypeVar("Result")
-Do = Callable[[Piece], Result]
+Done = TypeVar("Done")
+Do = Callable[[Piece], Done]
 """Runs one task."""
 MOST_TRIES: Final = 3
 """Maximum number of tries for a task whose process ends in the middle of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Generic[Result]):
+class Outcome(Generic[Done]):
     """The outcome of one task."""
 
     index: int
     """Index of the task in the input."""
-    result: Result | None
+    result: Done | None
     """None if it failed."""
     why: str = ""
     """Why it failed, in sentences."""
@@ -26,7 +26,7 @@ class Outcome(Generic[Result]):
     """Number of tries."""
 
 
-Engine = Callable[[Callable[[], Do[Any, Any]], Sequence[Any]], Iterator[Outcome[Any]]]
+Executor = Callable[[Callable[[], Do[Any, Any]], Sequence[Any]], Iterator[Outcome[Any]]]
 """Runs tasks in separate processes.
 
 The first argument is called once in each process, for example to load a checkpoint, and returns the function that runs

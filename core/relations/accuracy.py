@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.relations.cases import NO_RELATION, Cases, cases_of
+from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, cases_of
 from attention_sieve.core.relations.offsets import Baseline, best_offset, is_at_offset
 from attention_sieve.core.relations.settings import (
     AS_IN_PAPER,
@@ -171,7 +171,9 @@ def relation_accuracies(
     return sorted(accuracies, key=lambda accuracy: (accuracy.relation != ALL, -accuracy.n_cases))
 
 
-def joined_of(texts: Sequence[TextPredictions], cases: Cases, documents: Int[np.ndarray, " text"] | None) -> Joined:
+def joined_of(
+    texts: Sequence[TextPredictions], cases: RelationCases, documents: Int[np.ndarray, " text"] | None
+) -> Joined:
     """Attention to the right word of every case, in both directions, and what other words give to the same word.
 
     Args:
@@ -193,7 +195,7 @@ def joined_of(texts: Sequence[TextPredictions], cases: Cases, documents: Int[np.
 class _Evaluated:
     """Cases, and how heads do on them."""
 
-    cases: Cases
+    cases: RelationCases
     right: Bool[np.ndarray, "direction layer head case"]
     joined: Joined
     """Its units are also those of halves."""
@@ -201,14 +203,14 @@ class _Evaluated:
     """Whether documents are known, so that they are the units of all tests and of intervals."""
 
 
-def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
+def _right(cases: RelationCases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
     right = (cases.predicted == cases.heads) & (cases.heads != ROOT)
     if reading == "column":
         return right
     return np.stack([right[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
 
 
-def _relations(cases: Cases, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+def _relations(cases: RelationCases, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
     """Names and cases of the relations with a case; ALL replaces a relation of that name in a file."""
     named = [(name, cases.codes == code) for code, name in enumerate(cases.names) if name not in NO_RELATION]
     codes_of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]

@@ -20,7 +20,7 @@ NONE: Final = -1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Cases:
+class RelationCases:
     """Every word of some texts, numbered consecutively through all texts."""
 
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ def cases_of(
     predicted: Sequence[Int[np.ndarray, "direction layer head _"]],
     has_tokens: Sequence[Bool[np.ndarray, "_"]],
     at_clitic: bool = False,
-) -> Cases:
+) -> RelationCases:
     """The words of one or more texts as cases.
 
     Args:
@@ -75,7 +75,7 @@ def cases_of(
     starts, ends = np.concatenate([_segment_ends(text) for text in texts], axis=1) + firsts
     words = np.arange(len(heads))
     read_at = words + (_has_clitic(names, codes, heads) if at_clitic else 0)
-    return Cases(
+    return RelationCases(
         names=names,
         codes=codes,
         text=np.repeat(np.arange(len(texts)), sizes),

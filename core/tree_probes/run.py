@@ -27,7 +27,7 @@ TURN: Final = 8_000
 WAIT_SECONDS: Final = 0.3
 """Interval between checks whether another run has ended."""
 
-Stage = Literal["waiting", "passing", "training"]
+ProbeStage = Literal["waiting", "passing", "training"]
 
 _one_at_a_time: Final = Lock()
 """The attention of a corpus takes much memory, and training takes a CPU core."""
@@ -47,7 +47,7 @@ class ProbeKind:
 class Stand:
     """Progress of a run."""
 
-    stage: Stage
+    stage: ProbeStage
     share: float
     """Share of the stage that is done."""
     kind: ProbeKind | None = None

@@ -29,7 +29,7 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Words:
+class ScatterTexts:
     """Texts of a scatter plot."""
 
     title: str
@@ -41,7 +41,7 @@ class Words:
 def head_scatter(
     x: Float[np.ndarray, "layer head"],
     y: Float[np.ndarray, "layer head"],
-    words: Words,
+    words: ScatterTexts,
     description: str,
     chosen: Sequence[Head] = (),
     star: tuple[float, float, str] | None = None,
@@ -96,7 +96,7 @@ def _of_layer(last: int) -> "alt.Color":
 
 
 @lru_cache(maxsize=64)
-def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
+def _spec(words: ScatterTexts, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
     import altair as alt
 
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)

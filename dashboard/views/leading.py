@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attention_sieve.core.passes.texts import TextAttention
     from attention_sieve.dashboard.views.corpus import Corpus
     from attention_sieve.dashboard.views.lessons.computation import Beside
-    from attention_sieve.dashboard.views.lessons.plans import Part
+    from attention_sieve.dashboard.views.lessons.plans import PagePart
 
 
 def begin_first_lesson() -> None:
@@ -22,7 +22,7 @@ def begin_first_lesson() -> None:
     course.enter(1, 0)
 
 
-def shows(page: str, part: "Part") -> bool:
+def shows(page: str, part: "PagePart") -> bool:
     """Whether a page shows one of its parts: outside of lessons every one, in a lesson if its step speaks of it."""
     if not state.lesson_is_on(page):
         return True

@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
 from attention_sieve.core.commands import TABLES, check_output, write_table
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
-from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.command import cheap_measures
 from attention_sieve.core.importance.material import (
@@ -267,7 +267,7 @@ def _draw_in_process(
 
 
 def _draw_on_engine(
-    engine: Engine, arguments: argparse.Namespace, trials: Sequence[CurveTrial]
+    engine: Executor, arguments: argparse.Namespace, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     """Draw curves on an engine; those that fail are retried once, then reported."""
     pending: Sequence[CurveTrial] = trials

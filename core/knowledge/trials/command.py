@@ -15,7 +15,7 @@ from attention_sieve.core.json_values import parse_json
 from attention_sieve.core.knowledge.command import report_line, together_line
 from attention_sieve.core.knowledge.trials.on_engine import run_on, trial_runner
 from attention_sieve.core.knowledge.trials.progress import Reporter, TrialsProgress
-from attention_sieve.core.knowledge.trials.result import STAGES, Stage, TrialResult
+from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
 from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of, trials_folder
 from attention_sieve.core.options import add_device_option, add_dtype_option
@@ -100,7 +100,7 @@ def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Re
     return run_on(engine, table, begin, len(arguments.stages), reporter)
 
 
-def stages_of(text: str) -> tuple[Stage, ...]:
+def stages_of(text: str) -> tuple[TrialStage, ...]:
     """Parse stages separated by commas, in the order in which they are computed."""
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in STAGES]:

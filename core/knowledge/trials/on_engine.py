@@ -3,23 +3,23 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attention_sieve.core.engines.work import Engine
+from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
-from attention_sieve.core.knowledge.trials.result import Stage, TrialResult
+from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.knowledge.trials.run import Trials
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of
 
 Run = Callable[[Trial], tuple[TrialResult, bool]]
 
 
-def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[Stage]) -> Run:
+def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[TrialStage]) -> Run:
     """Set up a worker process; the returned function runs one trial, and keeps its checkpoint for the next."""
     trials = Trials(folder, device, dtype)
     return lambda trial: trials.run(trial, stages)
 
 
 def run_on(
-    engine: Engine, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
+    engine: Executor, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
 ) -> list[TrialResult]:
     """Run a table of trials on an engine, all stages of a trial in one process; those that fail are retried once.
 

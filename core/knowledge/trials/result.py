@@ -18,8 +18,8 @@ from attention_sieve.core.knowledge.report import Selectivity, TaskReport
 from attention_sieve.core.knowledge.trials.trial import FORMAT, Trial, trial_of
 from attention_sieve.core.knowledge.vectors import Pooling
 
-Stage = Literal["heads", "controls", "together"]
-STAGES: Final[tuple[Stage, ...]] = ("heads", "controls", "together")
+TrialStage = Literal["heads", "controls", "together"]
+STAGES: Final[tuple[TrialStage, ...]] = ("heads", "controls", "together")
 """Stages of a trial: probes of each head and layer; control task and code length; probes of the best heads together."""
 PLACES: Final = ("layer", "head", "strength", "validation", "accuracy", "low", "high")
 """Arrays of a report with an entry for each head and each layer."""
@@ -49,7 +49,7 @@ class TrialResult:
     notes: tuple[str, ...]
     """Why the results are weak, in sentences."""
     report: TaskReport
-    stages: tuple[Stage, ...]
+    stages: tuple[TrialStage, ...]
     """Stages computed so far; the following fields belong to later stages."""
     selectivity: Selectivity | None = None
     """None for a regression, as are bits."""

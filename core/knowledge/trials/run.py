@@ -16,13 +16,13 @@ from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, code_lengths, selectivity, task_report, texts_of
 from attention_sieve.core.knowledge.task import Task, check_task
 from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
-from attention_sieve.core.knowledge.trials.result import STAGES, Stage, TrialResult, read_result, write_result
+from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from attention_sieve.core.knowledge.vectors import Pooling, Vectors, usual_pooling
 from attention_sieve.core.passes.prepare import check_settings, prepare_all
 
 READING: Final = "Reading vectors"
-DOING: Final[dict[Stage, str]] = {
+DOING: Final[dict[TrialStage, str]] = {
     "heads": "Probing each head and each layer",
     "controls": "Probing a control task, and measuring the code length",
     "together": "Probing the best heads together",
@@ -50,7 +50,7 @@ class Trials:
     def run(
         self,
         trial: Trial,
-        stages: Sequence[Stage] = STAGES,
+        stages: Sequence[TrialStage] = STAGES,
         tell: Tell = lambda *_: None,
         check: Callable[[], None] = lambda: None,
     ) -> tuple[TrialResult, bool]:
@@ -72,7 +72,7 @@ class Trials:
         finally:
             between_steps.reset(before)
 
-    def _run(self, trial: Trial, stages: Sequence[Stage], tell: Tell) -> tuple[TrialResult, bool]:
+    def _run(self, trial: Trial, stages: Sequence[TrialStage], tell: Tell) -> tuple[TrialResult, bool]:
         files, task = trial.files(), trial.task()
         check_task(task)
         path = row_path(self._folder, trial, files, task_sha256(task), self._dtype)
@@ -137,7 +137,7 @@ def _first(checkpoint: Checkpoint, trial: Trial, task: Task, vectors: Vectors, p
     )
 
 
-def _with_stage(result: TrialResult, stage: Stage, task: Task, vectors: Vectors) -> TrialResult:
+def _with_stage(result: TrialResult, stage: TrialStage, task: Task, vectors: Vectors) -> TrialResult:
     """The result of a trial after one more stage; a regression has no controls."""
     stages = (*result.stages, stage)
     if stage == "together":
@@ -160,7 +160,9 @@ def steps_of(report: TaskReport) -> tuple[int, ...]:
     return tuple(sorted({*steps, n_heads}))
 
 
-def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], reporter: Reporter) -> list[TrialResult]:
+def run_table(
+    table: Sequence[Trial], trials: Trials, stages: Sequence[TrialStage], reporter: Reporter
+) -> list[TrialResult]:
     """Run a table of trials, stage by stage: the first of all trials, then the second of all.
 
     A trial that cannot be run is reported and left out, and the others continue.

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
-from attention_sieve.dashboard.components.arcs.look import Look, read_look
+from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
 from attention_sieve.dashboard.components.arcs.values import (
     AS_USUAL,
     UNCHANGED,
@@ -157,7 +157,7 @@ def attention_arcs(
     )
 
 
-def _take_look(key: str, on_look: Callable[[Look], None] | None) -> None:
+def _take_look(key: str, on_look: Callable[[ArcSettings], None] | None) -> None:
     """Pass on the settings that the reader has changed."""
     state = st.session_state.get(key)
     value = state.get("look") if isinstance(state, Mapping) else None

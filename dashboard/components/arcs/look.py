@@ -25,7 +25,7 @@ _PATTERNS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class ArcSettings:
     """The settings of the arcs. Each field is a query parameter, and empty by default."""
 
     view: str = ""
@@ -64,7 +64,7 @@ class Look:
         """Number of links drawn for each query; None where they are drawn by share."""
         return int(self.strongest) if self.strongest else None
 
-    def on(self, queries: Side, keys: Side) -> "Look":
+    def on(self, queries: Side, keys: Side) -> "ArcSettings":
         """The settings without a pin or segments that these tokens lack."""
         return replace(
             self,
@@ -73,12 +73,12 @@ class Look:
         )
 
 
-NAMES: Final = tuple(field.name for field in fields(Look))
+NAMES: Final = tuple(field.name for field in fields(ArcSettings))
 
 
-def read_look(values: Mapping[str, object]) -> Look:
+def read_look(values: Mapping[str, object]) -> ArcSettings:
     """Read settings from values by name; invalid ones are left out."""
-    return Look(**{name: _fitting(name, values.get(name)) for name in NAMES})
+    return ArcSettings(**{name: _fitting(name, values.get(name)) for name in NAMES})
 
 
 def _fitting(name: str, value: object) -> str:

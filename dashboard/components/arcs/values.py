@@ -9,9 +9,9 @@ from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
-from attention_sieve.dashboard.components.arcs.look import Look
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
 
-AS_IT_WAS: Final = Look()
+AS_IT_WAS: Final = ArcSettings()
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Overlay:
 class Settings:
     """The settings of a view that the reader can change."""
 
-    look: Look = AS_IT_WAS
+    look: ArcSettings = AS_IT_WAS
     """At first."""
     n_pinned: int = 0
     """How often the page has pinned a token itself; with another number the view takes the pin of `look`."""
-    on_change: Callable[[Look], None] | None = None
+    on_change: Callable[[ArcSettings], None] | None = None
     """Called with what the reader has changed."""
 
 

@@ -11,7 +11,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.similarity.layout import HeadTree, groups
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice
-from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, Look, by_kind
+from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, KindLook, by_kind
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,7 +22,7 @@ ROOM: Final = 70
 """Pixels left of the tree for the names of heads."""
 MORE_ROOM: Final = 130
 """The same if leaves have several heads."""
-MIXED: Final = Look("several kinds", NOTHING.color, "cross")
+MIXED: Final = KindLook("several kinds", NOTHING.color, "cross")
 
 
 def dendrogram(tree: HeadTree, kinds: HeadKinds, chosen: Sequence[Head], unit: str) -> Figure:
@@ -98,7 +98,7 @@ def _description(tree: HeadTree, unit: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _spec(title: str, looks: tuple[Look, ...], n_leaves: int, most: float, unit: str, room: int) -> Spec:
+def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, unit: str, room: int) -> Spec:
     import altair as alt
 
     x = alt.X(
@@ -129,7 +129,7 @@ def _spec(title: str, looks: tuple[Look, ...], n_leaves: int, most: float, unit:
     )
 
 
-def _leaf_layers(title: str, looks: Sequence[Look]) -> "tuple[alt.Chart, alt.Chart]":
+def _leaf_layers(title: str, looks: Sequence[KindLook]) -> "tuple[alt.Chart, alt.Chart]":
     """The mark of each leaf, which chooses its head, and its name."""
     import altair as alt
 

@@ -15,7 +15,7 @@ NO_KIND: Final = "none of these"
 
 
 @dataclass(frozen=True)
-class Look:
+class KindLook:
     """How heads of one kind are drawn."""
 
     label: str
@@ -24,14 +24,14 @@ class Look:
     """A Vega symbol, to distinguish kinds without colours."""
 
 
-NOTHING: Final = Look(NO_KIND, GREY, "circle")
+NOTHING: Final = KindLook(NO_KIND, GREY, "circle")
 _LABELS: Final = ("next token", "previous token", "broad", "[CLS]", "[SEP]", "punctuation")
 _MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond", PENTAGON)
-BEHAVIOUR_LOOKS: Final = tuple(map(Look, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
+BEHAVIOUR_LOOKS: Final = tuple(map(KindLook, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
 """In the order of BEHAVIOURS."""
 ROLE_LOOKS: Final = (
-    *(Look(look.label, look.color, look.shape) for look in LOOKS.values()),
-    Look("two or more", HEAD_COLORS[4], "wedge"),
+    *(KindLook(look.label, look.color, look.shape) for look in LOOKS.values()),
+    KindLook("two or more", HEAD_COLORS[4], "wedge"),
 )
 """In the order of LOOKS, then heads with several roles."""
 
@@ -42,22 +42,22 @@ class HeadKinds:
 
     title: str
     """Name of the classification, such as "behaviour"."""
-    looks: tuple[Look, ...]
+    looks: tuple[KindLook, ...]
     of: Int[np.ndarray, "layer head"]
     """Index into `looks`; -1 for none."""
 
-    def look(self, layer: int, head: int) -> Look:
+    def look(self, layer: int, head: int) -> KindLook:
         """How one head is drawn."""
         place = int(self.of[layer, head])
         return NOTHING if place < 0 else self.looks[place]
 
-    def present(self) -> tuple[Look, ...]:
+    def present(self) -> tuple[KindLook, ...]:
         """The looks that occur, in order, with NOTHING last."""
         looks = tuple(look for place, look in enumerate(self.looks) if (self.of == place).any())
         return (*looks, NOTHING) if (self.of < 0).any() else looks
 
 
-def by_kind(channel: Any, title: str, looks: Sequence[Look], values: Sequence[str]) -> Any:
+def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequence[str]) -> Any:
     """Channel that distinguishes kinds.
 
     Args:

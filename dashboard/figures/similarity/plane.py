@@ -13,7 +13,7 @@ from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
-from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, Look, by_kind
+from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, KindLook, by_kind
 from attention_sieve.dashboard.figures.similarity.names import line_ends, name_places
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _reading(has_outside: bool) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32)
 def _kind_spec(
-    title: str, looks: tuple[Look, ...], span: tuple[float, float, float], many: bool, has_outside: bool
+    title: str, looks: tuple[KindLook, ...], span: tuple[float, float, float], many: bool, has_outside: bool
 ) -> Spec:
     import altair as alt
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_sieve.dashboard import link, wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.look import NAMES, Look, read_look
+from attention_sieve.dashboard.components.arcs.look import NAMES, ArcSettings, read_look
 from attention_sieve.dashboard.figures.text.sides import Side
 
 linked_arcs: Final = st.fragment(attention_arcs)
@@ -21,10 +21,10 @@ class _SavedLook:
     """Settings, and a hash of the tokens for which they were made."""
 
     tokens: int
-    look: Look
+    look: ArcSettings
 
 
-def look_at(queries: Side, keys: Side) -> Look:
+def look_at(queries: Side, keys: Side) -> ArcSettings:
     """The settings of the arcs for these tokens; on a first visit, those in the link.
 
     A pin is kept only for the tokens on which it was set.
@@ -36,13 +36,13 @@ def look_at(queries: Side, keys: Side) -> Look:
     elif saved.tokens == tokens:
         look = saved.look
     else:
-        look = Look(**{**saved.look.parameters, "pin": ""}).on(queries, keys)
+        look = ArcSettings(**{**saved.look.parameters, "pin": ""}).on(queries, keys)
     st.session_state[LOOK] = _SavedLook(tokens, look)
     link.put(NAMES, look.parameters)
     return look
 
 
-def look_now() -> Look:
+def look_now() -> ArcSettings:
     """The current settings of the arcs."""
     saved: _SavedLook = st.session_state[LOOK]
     return saved.look
@@ -59,13 +59,13 @@ def n_pinned() -> int:
     return st.session_state.get(_PINNED, 0)
 
 
-def take_look(look: Look) -> None:
+def take_look(look: ArcSettings) -> None:
     """Remember the reader's settings, and write them to the address bar."""
     st.session_state[LOOK] = _SavedLook(st.session_state[LOOK].tokens, look)
     link.put(NAMES, look.parameters)
 
 
-def _linked(queries: Side, keys: Side) -> Look:
+def _linked(queries: Side, keys: Side) -> ArcSettings:
     """The settings in the link; reports those that are invalid or do not fit the tokens."""
     values = {name: value for name in NAMES if (value := link.take(name))}
     look = read_look(values)

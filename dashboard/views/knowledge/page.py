@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.core.knowledge.trials.result import Stage
+from attention_sieve.core.knowledge.trials.result import TrialStage
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
@@ -55,7 +55,7 @@ def _knowledge() -> None:
 
 def _what_is_probed(
     visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
-) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[Stage, ...]]:
+) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[TrialStage, ...]]:
     """Ask which tasks and checkpoints to probe, and which stages to run."""
     with st.expander(wording.WHAT):
         left, right = st.columns(2)

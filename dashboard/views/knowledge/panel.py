@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.trials.progress import TrialsProgress
-from attention_sieve.core.knowledge.trials.result import Stage, TrialResult
+from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.frame import Visit
@@ -21,7 +21,7 @@ def run_panel(
     subjects: Sequence[Subject],
     tasks: Sequence[TaskFile],
     settings: Settings,
-    stages: tuple[Stage, ...],
+    stages: tuple[TrialStage, ...],
 ) -> None:
     """Show the current run, or a button that starts what is not probed yet."""
     if is_public():
@@ -59,7 +59,7 @@ def run_panel(
             st.rerun()
 
 
-def _is_done(result: TrialResult | None, stages: Sequence[Stage]) -> bool:
+def _is_done(result: TrialResult | None, stages: Sequence[TrialStage]) -> bool:
     """Whether the result has all these stages."""
     return result is not None and set(stages) <= set(result.stages)
 

@@ -18,7 +18,7 @@ from attention_sieve.core.knowledge.trials.progress import (
     read_trials_progress,
     stop_trials,
 )
-from attention_sieve.core.knowledge.trials.result import Stage
+from attention_sieve.core.knowledge.trials.result import TrialStage
 from attention_sieve.core.knowledge.trials.trial import Trial, values_of
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.programs import Program
@@ -40,7 +40,7 @@ def run_folder() -> Path:
     return program_folder() / "probing"
 
 
-def start(trials: Sequence[Trial], stages: Sequence[Stage], device: str, dtype: str) -> None:
+def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dtype: str) -> None:
     """Run a table of trials; finished results are not computed again.
 
     Raises: AnalysisError if a run is in progress already, or if it cannot be written or started.

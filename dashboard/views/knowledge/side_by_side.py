@@ -6,7 +6,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.knowledge.summary import Group, group_of, task_similarity
-from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.knowledge.task_similarity import similarity_of_tasks
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.charts import chart
@@ -48,7 +48,7 @@ def _groups(probing: Probing) -> None:
     if x is None or y is None:
         st.info(wording.NO_GROUPS)
         return
-    words = Words(
+    words = ScatterTexts(
         title="Syntactic and semantic tasks", x=wording.SCATTER_X, y=wording.SCATTER_Y, reading=wording.SCATTER_READING
     )
     is_known = ~np.isnan(x) & ~np.isnan(y)

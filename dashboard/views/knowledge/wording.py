@@ -9,7 +9,7 @@ from attention_sieve.core.knowledge.labels import FOLDS, STRENGTHS
 from attention_sieve.core.knowledge.reconstruction import RESAMPLES, Gain
 from attention_sieve.core.knowledge.report import ALPHA
 from attention_sieve.core.knowledge.trials.progress import TrialsProgress
-from attention_sieve.core.knowledge.trials.result import STAGES, Stage
+from attention_sieve.core.knowledge.trials.result import STAGES, TrialStage
 from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted
@@ -72,7 +72,7 @@ RANDOM_HELP: Final = (
 )
 RANDOM_LABEL: Final = "random weights"
 DEPTH: Final = "What to compute"
-DEPTHS: Final[dict[str, tuple[Stage, ...]]] = {
+DEPTHS: Final[dict[str, tuple[TrialStage, ...]]] = {
     "each head": STAGES[:1],
     "and controls": STAGES[:2],
     "and heads together": STAGES,

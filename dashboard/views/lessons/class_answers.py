@@ -33,14 +33,14 @@ Counts = Sequence[tuple[str, int]]
 
 
 @st.fragment(run_every=EVERY)
-def class_counts(question: tally.Question) -> None:
+def class_counts(question: tally.LessonStep) -> None:
     """Number of predictions of the class, updated regularly."""
     counts = tally.tally().counts(tally.code_now(), question)
     st.markdown(say(language(), "class_count", count=sum(count for _, count in counts)), width="content")
 
 
 @st.fragment(run_every=EVERY)
-def class_answers(question: tally.Question, asks: Asks, result: StepResult, shape: tuple[int, int] | None) -> None:
+def class_answers(question: tally.LessonStep, asks: Asks, result: StepResult, shape: tuple[int, int] | None) -> None:
     """Predictions of the class, updated regularly.
 
     Args:

@@ -37,7 +37,7 @@ _NUMBER: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True)
-class Question:
+class Quiz:
     """The question at the end of a lesson."""
 
     text: str
@@ -49,14 +49,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Words:
+class LessonTexts:
     """The texts of a lesson in one language."""
 
     title: str
     claim: str
     sections: Mapping[str, Prose]
     """Sections by names of steps."""
-    question: Question
+    question: Quiz
 
 
 def languages() -> list[str]:
@@ -77,7 +77,7 @@ def say(language: str, name: str, **values: object) -> str:
     return Prose(phrases(language)[name]).substitute(values)
 
 
-def read_words(path: Path, expected: Mapping[str, Set[str]]) -> Words:
+def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
     """Read and check a lesson's file.
 
     Args:
@@ -94,7 +94,7 @@ def read_words(path: Path, expected: Mapping[str, Set[str]]) -> Words:
     question = _question(path, sections.pop(CHECK, ""))
     if problem := _problem(sections, expected) or _number_in(about["claim"], question.text, *sections.values()):
         raise ValueError(f"{path}: {problem}")
-    return Words(
+    return LessonTexts(
         title=about["title"],
         claim=about["claim"],
         sections={name: Prose(text) for name, text in sections.items()},
@@ -125,13 +125,13 @@ def _number_in(*texts: str) -> str:
     )
 
 
-def _question(path: Path, section: str) -> Question:
+def _question(path: Path, section: str) -> Quiz:
     options = _OPTION.findall(section)
     signs = [sign for sign, _ in options]
     afterwards = _ANSWER.findall(section)
     if signs.count("x") != 1 or len(signs) < 2 or len(afterwards) != 1:
         raise ValueError(f"{path}: the section 'check' needs two options or more, one of them right, and one line of >")
-    return Question(
+    return Quiz(
         text=section.split("- [", 1)[0].strip(),
         options=tuple(text for _, text in options),
         right=signs.index("x"),

@@ -16,14 +16,14 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from attention_sieve.dashboard.views.lessons import answers
 from attention_sieve.dashboard.views.lessons.computation import Finds
-from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, Words, read_words
+from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, LessonTexts, read_words
 from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
-Part = Literal["switches", "special tokens", "chance", "summary", "grids"]
+PagePart = Literal["switches", "special tokens", "chance", "summary", "grids"]
 """Parts of pages: buttons that switch heads off, the switches above the arcs, which Present hides, counts under
 controls, the sentence on what changed between two checkpoints, and their grids."""
-SWITCHES: Final[Set[Part]] = frozenset({"switches"})
+SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
 """File names of the lessons, in order."""
 ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": NEAR.sentence, "patterns": False, state.OFF: []})
@@ -55,7 +55,7 @@ class Step:
     """Whether it has a second text, for a checkpoint without such a head."""
     takes_sentences: bool = False
     """Whether the reader may add sentences to the corpus."""
-    speaks_of: Set[Part] = frozenset()
+    speaks_of: Set[PagePart] = frozenset()
     """The parts of its page that it speaks of: the others stay away, so that a beginner meets no word unexplained."""
     sentence: str = ""
     """The sentence that it is about, if no other can be used."""
@@ -256,7 +256,7 @@ def steps_of(lesson: int) -> tuple[Step, ...]:
 
 
 @cache
-def words_of(lesson: int, language: str) -> Words:
+def words_of(lesson: int, language: str) -> LessonTexts:
     """The texts of a lesson.
 
     Args:

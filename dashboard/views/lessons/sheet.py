@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard.views.frame import Prose, Visit
 from attention_sieve.dashboard.views.lessons.answers import word_names
 from attention_sieve.dashboard.views.lessons.computation import StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import PAPER, Question, say
+from attention_sieve.dashboard.views.lessons.content import PAPER, Quiz, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Step, words_of
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
 
@@ -163,7 +163,7 @@ def _picture(attention: Float[np.ndarray, "query key"]) -> str:
     return f'<svg viewBox="0 0 {n_keys} {n_queries}" preserveAspectRatio="none">{spots}</svg>'
 
 
-def _question(question: Question, language: str) -> str:
+def _question(question: Quiz, language: str) -> str:
     options = "".join(f"<li>☐ {_text(option)}</li>" for option in question.options)
     title = _text(say(language, "sheet_check"))
     return f"<section><p><b>{title}</b> {_text(question.text)}</p><ul>{options}</ul></section>"

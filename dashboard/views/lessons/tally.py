@@ -32,7 +32,7 @@ LENGTH: Final = 6
 _COUNTED: Final = "counted for the class"
 """Key of this reader's counted answers, by class, lesson and step: a second guess replaces the first."""
 
-Question = tuple[int, int]
+LessonStep = tuple[int, int]
 """Number of a lesson, from 1, and index of its step, from 0."""
 
 
@@ -54,7 +54,7 @@ class _Class:
     """When its code was last made, joined or counted for."""
     is_joined: bool = False
     """Whether another page than the maker's has joined it."""
-    counts: dict[Question, Counter[str]] = field(default_factory=dict)
+    counts: dict[LessonStep, Counter[str]] = field(default_factory=dict)
 
 
 class Tally:
@@ -103,7 +103,7 @@ class Tally:
             school_class.is_joined |= visitor.page != school_class.maker.page
             return True
 
-    def count(self, code: str, question: Question, answer: str, *, instead_of: str | None = None) -> bool:
+    def count(self, code: str, question: LessonStep, answer: str, *, instead_of: str | None = None) -> bool:
         """Count an answer.
 
         Args:
@@ -128,7 +128,7 @@ class Tally:
             school_class.counts[question] = +counts  # drops answers with count 0
             return True
 
-    def counts(self, code: str, question: Question) -> list[tuple[str, int]]:
+    def counts(self, code: str, question: LessonStep) -> list[tuple[str, int]]:
         """Answers with their counts, most frequent first."""
         with self._lock:
             self._forget()
@@ -193,10 +193,10 @@ def code_now() -> str:
     return str(st.session_state.get(CLASS) or "")
 
 
-def count_own(question: Question, answer: str) -> None:
+def count_own(question: LessonStep, answer: str) -> None:
     """Count this reader's answer if there is a class; it replaces an earlier one to the same question."""
     if not (code := code_now()):
         return
-    counted: dict[tuple[str, Question], str] = st.session_state.setdefault(_COUNTED, {})
+    counted: dict[tuple[str, LessonStep], str] = st.session_state.setdefault(_COUNTED, {})
     if tally().count(code, question, answer, instead_of=counted.get((code, question))):
         counted[code, question] = answer

@@ -18,7 +18,7 @@ from attention_sieve.core.word_links.pronouns import PRONOUNS, PronounLink, Pron
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.look import Look
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Settings
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -185,7 +185,9 @@ def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
         causal=looked.causal,
         label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
         style=ArcStyle(controls="without", dashed=answered.heads[1:]),
-        settings=Settings(look=Look(rows="words", pin=answered.pin), n_pinned=st.session_state[RIDDLE].n_guesses),
+        settings=Settings(
+            look=ArcSettings(rows="words", pin=answered.pin), n_pinned=st.session_state[RIDDLE].n_guesses
+        ),
     )
     st.markdown("  \n".join(answered.sentences))
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):

@@ -21,14 +21,14 @@ TABS: Final = "head details"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Words:
+class WordChoice:
     """Words that look, and words that are looked at, by name; a single one on a side where the reader chose it."""
 
     queries: dict[str, TextWord]
     keys: dict[str, TextWord]
 
 
-def pick_words(attention: TextAttention) -> Words | None:
+def pick_words(attention: TextAttention) -> WordChoice | None:
     """Let the reader choose one or two words; None if none is chosen.
 
     Args:
@@ -48,7 +48,7 @@ def pick_words(attention: TextAttention) -> Words | None:
             st.warning(wording.missing(missing), icon=":material/search_off:")
     if query is None and key is None:
         return None
-    return Words(
+    return WordChoice(
         queries=_chosen_or_others(attention, all_queries, query, all_keys.get(key or "")),
         keys=_chosen_or_others(attention, all_keys, key, all_queries.get(query or "")),
     )

@@ -25,10 +25,10 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 from attention_sieve.dashboard.views.word_links import wording
-from attention_sieve.dashboard.views.word_links.choice import Words
+from attention_sieve.dashboard.views.word_links.choice import WordChoice
 
 
-def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
+def over_the_corpus(visit: Visit, words: WordChoice | None, heads: Sequence[Head]) -> None:
     """Draw the links over the corpus once the reader opens the expander.
 
     Args:
@@ -45,7 +45,7 @@ def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) ->
             show_error(error)
 
 
-def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
+def _answer(visit: Visit, words: WordChoice | None, heads: Sequence[Head]) -> None:
     WORD_LINK_ANALYSIS.question(WORD_LINK_ANALYSIS.settings).check(visit.settings.kind)
     texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
     trees = trees_of(visit, texts)
@@ -88,7 +88,7 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
     table_downloads("links over the corpus", with_sentences(table, kept_sentences(visit)), facts)
 
 
-def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | None:
+def _pattern(words: WordChoice | None, trees: Sequence[Dependencies]) -> Pattern | None:
     """The pattern of the chosen words and relation; None while they do not determine one."""
     counts = Counter(
         UNIVERSAL.get(name, name)

@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import show_head_map
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
-from attention_sieve.dashboard.views.word_links.choice import Words, pick_words
+from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
 from attention_sieve.dashboard.views.word_links.on_corpus import over_the_corpus
 
 LISTED: Final = 4
@@ -53,7 +53,7 @@ def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, head
         over_the_corpus(visit, words, heads)
 
 
-def _ranking(visit: Visit, links: WordLinks, words: Words) -> None:
+def _ranking(visit: Visit, links: WordLinks, words: WordChoice) -> None:
     """List the strongest heads, with buttons that show their arcs."""
     criterion, off = visit.chosen.criterion, visit.chosen.off
     queries, keys = list(words.queries), list(words.keys)
@@ -78,7 +78,7 @@ def _ranking(visit: Visit, links: WordLinks, words: Words) -> None:
             st.button(label, key=f"linking head {rank}", on_click=state.push_heads, args=([head],))
 
 
-def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: Words, heads: Sequence[Head]) -> None:
+def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoice, heads: Sequence[Head]) -> None:
     """Draw the map of the links of all heads, with downloads."""
     engine, names = visit.engine, (list(words.queries), list(words.keys))
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)

@@ -4,7 +4,7 @@ import pytest
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.serving.shares import SECONDS, STOPPED_BYTES, Shares
+from attention_sieve.cache.serving.shares import SECONDS, STOPPED_BYTES, Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.errors import AnalysisError, TextTooLong
@@ -32,7 +32,7 @@ def shared(tmp_path, asking):
     made = []
 
     def open_with(n_bytes):
-        shares = Shares(n_bytes, lambda: asking["session"], lambda: asking["now"])
+        shares = Quotas(n_bytes, lambda: asking["session"], lambda: asking["now"])
         made.append(Inference(Store(tmp_path), shares=shares))
         return made[-1]
 
@@ -43,7 +43,7 @@ def shared(tmp_path, asking):
 
 
 def test_a_share_is_used_up_by_one_session_and_free_again_after_an_hour(asking):
-    shares = Shares(1_000_000, lambda: asking["session"], lambda: asking["now"])
+    shares = Quotas(1_000_000, lambda: asking["session"], lambda: asking["now"])
     shares.check()
     shares.add(600_000)
     asking["now"] = 600.0

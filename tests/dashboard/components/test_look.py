@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_sieve.dashboard.components.arcs.look import LONGEST, NAMES, Look, read_look
+from attention_sieve.dashboard.components.arcs.look import LONGEST, NAMES, ArcSettings, read_look
 from attention_sieve.dashboard.figures.text.sides import Side
 
 SET = {
@@ -70,11 +70,11 @@ def test_what_is_no_setting_is_left_out_and_the_rest_stays(name, value):
 @pytest.mark.parametrize(("pin", "stays"), [("from-10", True), ("from-12", True), ("from-13", False), ("to-2", False)])
 def test_a_pin_stays_only_on_tokens_that_are_there(pin, stays):
     window = side([-1, 0, 0], start=10)
-    assert Look(pin=pin).on(window, window).pin == (pin if stays else "")
+    assert ArcSettings(pin=pin).on(window, window).pin == (pin if stays else "")
 
 
 @pytest.mark.parametrize(
     ("queries", "keys", "stays"), [([-1, 0, 1], [-1, 0, 1], True), ([0, 0], [0, 0], False), ([0], [0, 1], True)]
 )
 def test_segments_stay_only_where_a_side_has_two(queries, keys, stays):
-    assert bool(Look(segments="A-B").on(side(queries), side(keys)).segments) == (stays and 1 in keys)
+    assert bool(ArcSettings(segments="A-B").on(side(queries), side(keys)).segments) == (stays and 1 in keys)

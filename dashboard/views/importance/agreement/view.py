@@ -9,7 +9,7 @@ import streamlit as st
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
 from attention_sieve.core.importance.measures import ABLATION
 from attention_sieve.core.importance.per_text import RELEVANCE_RULE
-from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.charts import chart
@@ -84,7 +84,7 @@ def _scatter(
     if as_ranks:
         x, y = _ranks(x), _ranks(y)
     scale = wording.RANK if as_ranks else ""
-    words = Words(
+    words = ScatterTexts(
         title=f"{name.capitalize()} against {ABLATION}",
         x=f"{name}{scale}",
         y=f"{ABLATION}: {page_wording.without_head(page_wording.SCORE_NAMES[importance.score.name])}{scale}",

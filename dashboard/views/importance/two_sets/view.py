@@ -13,7 +13,7 @@ from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.two_sets import TwoSets, two_sets
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.figure import counted
-from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.heads import head_rows
 from attention_sieve.dashboard.figures.names import drawable
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -76,7 +76,7 @@ def _draw(
     sign, name = importance.score.sign, page_wording.SCORE_NAMES[importance.score.name]
     x, y = (score + sign * change for score, change in zip(full, comparison.changes))
     second_name = drawable(sets.second_name, NAME_LENGTH)
-    words = Words(
+    words = ScatterTexts(
         title=f"{name[:1].upper()}{name[1:]} without each head",
         x=f"{wording.FIRST_SET} ({counted(n_texts[0], 'text')})",
         y=f"{second_name} ({counted(n_texts[1], 'text')})",

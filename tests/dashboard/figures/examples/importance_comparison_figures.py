@@ -5,7 +5,7 @@ from drawn import Drawn
 
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.core.statistics.by_role import compare_by_role
-from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
 from attention_sieve.dashboard.figures.role_superiority import role_superiority
 
@@ -16,7 +16,7 @@ HOLED = np.where(np.arange(12).reshape(SHAPE) == 5, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 ROLES = ("local", "syntactic", "delimiter", "block")
 LABELS = {role: role for role in ROLES}
-WORDS = Words(title="A title", x="first number", y="second number", reading=("dot: a head",))
+WORDS = ScatterTexts(title="A title", x="first number", y="second number", reading=("dot: a head",))
 SAID = "Heads by two numbers."
 
 

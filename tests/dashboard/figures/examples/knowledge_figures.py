@@ -4,7 +4,7 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
-from attention_sieve.dashboard.figures.head_scatter import Words, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
@@ -22,7 +22,7 @@ HOLED = np.where(np.arange(15).reshape(SHAPE) == 7, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 TASKS = ("length", "tense", "tree_depth", "a task with a name that is much too long <b>")
 SIMILARITY = np.array([[1, 0.2, -0.4, 0.1], [0.2, 1, 0.3, 0.7], [-0.4, 0.3, 1, 0.0], [0.1, 0.7, 0.0, 1]])
-WORDS = Words(title="Tasks", x="syntactic", y="semantic", reading=("dot: a head",))
+WORDS = ScatterTexts(title="Tasks", x="syntactic", y="semantic", reading=("dot: a head",))
 SCORES = [Scores(label="bundled", heads=HOLED), Scores(label="random weights", heads=HEADS - 0.1)]
 
 
