@@ -313,6 +313,7 @@ PARSING: Final = "Parsing texts"
 UNKNOWN_SHOWN: Final = 5
 YOUR_TEXTS: Final = "Your texts, one per line"
 ON_SCREEN: Final = "Showing"
+OVERLAPS: Final = "Heads by the roles they hold"
 FINER: Final = "Finer roles"
 TOO_LONG: Final = "Texts that are too long"
 LEAVE_OUT: Final = "leave them out"

@@ -25,6 +25,7 @@ def open_grid(folder: Path) -> None:
     from attention_sieve.core.corpus.results import open_results
     from attention_sieve.core.roles.hypotheses import Criterion
     from attention_sieve.core.roles.roles import COARSE_ROLES, combinations
+    from attention_sieve.dashboard.figures.roles.combinations import Overlaps
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
     from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
     from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
@@ -38,7 +39,7 @@ def open_grid(folder: Path) -> None:
     )
     grid_svg(grid, title="", caption=())
     counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, COARSE_ROLES).items()}
-    venn_svg(roles=COARSE_ROLES, combinations=counts, title="", caption=())
+    venn_svg(Overlaps(roles=COARSE_ROLES, combinations=counts), title="", caption=())
     tell(imported, {"texts": part.n_texts, "cells": int(tests.mean.size)})
 
 

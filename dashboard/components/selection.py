@@ -9,13 +9,29 @@ reports with its selection the number of the last push it has received, and repo
 unless the reader made the selection while the push was on its way, which the time of it tells.
 """
 
-from collections.abc import Hashable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 import streamlit as st
 
+Selected = TypeVar("Selected")
 _OVERTAKEN: Final = object()
 """Differs from every `reset`."""
+
+
+@dataclass(frozen=True)
+class Selection(Generic[Selected]):
+    """What can be selected in a view, by the reader and by Python."""
+
+    key: str
+    """The view's own key."""
+    initial: Selected
+    """Selected at first, and again whenever `reset` changes; ignored on every other run."""
+    reset: Hashable = None
+    """Any value; a new one makes the view take `initial`."""
+    on_change: Callable[[Selected], None] | None = None
+    """Called with the selection before the run that follows a click."""
 
 
 def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, Any]:

@@ -1,6 +1,6 @@
 """Views of all heads on a page, with their files: a click chooses heads, for every page."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 
 from streamlit.delta_generator import DeltaGenerator
@@ -8,10 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import role_grid
-from attention_sieve.dashboard.components.grid.patterns import Patterns
+from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText, role_grid
 from attention_sieve.dashboard.components.head_map import head_map
-from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
@@ -21,32 +20,28 @@ from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 
 
+def head_selection(
+    key: str, heads: list[Head], reset: Hashable, on_change: Callable[[list[Head]], None] = state.choose_heads
+) -> Selection[list[Head]]:
+    """The chosen heads in one of the views of heads; a click chooses heads for every page."""
+    return Selection(key, heads, reset, on_change)
+
+
 def show_head_map(
-    picture: HeadMap,
-    *,
-    key: str,
-    file: str,
-    heads: Sequence[Head],
-    reset: Hashable,
-    facts: Mapping[str, str],
-    on_change: Callable[[list[Head]], None] = state.choose_heads,
-    paper: str = "",
+    picture: HeadMap, selection: Selection[list[Head]], *, file: str, facts: Mapping[str, str], paper: str = ""
 ) -> list[Head]:
     """Draw one number per head, with its files.
 
     Args:
         picture: what to draw.
-        key: of the view.
+        selection: the chosen heads.
         file: name of the files.
-        heads: the chosen heads, which the view takes whenever `reset` changes.
-        reset: any value.
         facts: where the numbers come from, written into the files.
-        on_change: takes the heads that a click chose.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
 
     Returns: the heads that are chosen now.
     """
-    chosen_heads = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
+    heads = head_map(picture, selection)
     title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
     drawing_downloads(
         file,
@@ -55,58 +50,36 @@ def show_head_map(
         lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)),
         paper=paper,
     )
-    return chosen_heads
+    return heads
 
 
 def show_role_grid(
     grid: RoleGrid,
+    selection: Selection[list[Head]],
     *,
-    key: str,
     file: str,
-    heads: Sequence[Head],
-    reset: Hashable,
     facts: Mapping[str, str],
-    highlight: Collection[Head] | None = None,
-    sieves: Sieves | None = None,
-    frame: str | None = None,
-    patterns: Patterns | None = None,
-    title: str = "",
+    on_text: GridOnText = WITHOUT_TEXT,
     files: DeltaGenerator | None = None,
 ) -> list[Head]:
     """Draw the grid of roles, with its files.
 
     Args:
         grid: what to draw.
-        key: of the view.
+        selection: the chosen heads.
         file: name of the files.
-        heads: the chosen heads, which the view takes whenever `reset` changes.
-        reset: any value.
         facts: where the roles come from, written into the files.
-        highlight: heads that stay bright while the others are dimmed; None keeps all bright.
-        sieves: of the text on screen; None where there is none.
-        frame: what the arcs of the same text are called.
-        patterns: what every head does in that text, which the cells then show in place of roles.
-        title: of its files, before the checkpoint and the texts; by default the number of heads.
+        on_text: what it shows of the text on screen.
         files: container for the files; below the grid by default.
 
     Returns: the heads that are chosen now.
     """
-    chosen_heads = role_grid(
-        grid,
-        key=key,
-        chosen=heads,
-        reset=reset,
-        highlight=highlight,
-        sieves=sieves,
-        frame=frame,
-        patterns=patterns,
-        on_change=state.choose_heads,
-    )
+    heads = role_grid(grid, selection, on_text)
     if first_screen_is_drawn():
         if grid.shown is not None:
             facts = {**facts, "shown roles": ", ".join(grid.shown)}
-        titled = provenance.titled(title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}", facts)
+        titled = provenance.titled(grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}", facts)
         caption = provenance.caption(facts)
         with files or nullcontext():
             drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
-    return chosen_heads
+    return heads

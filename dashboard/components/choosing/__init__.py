@@ -1,6 +1,6 @@
 """Shared by all views of heads: a grid of layers and heads, in which some can be chosen."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.packing import as_text
-from attention_sieve.dashboard.components.selection import late_choice, push, selected
+from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
 from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 
@@ -38,33 +38,25 @@ def register(name: str, folder: Path, *scripts: str) -> Callable[..., Any]:
 
 def choose(
     mount: Callable[..., Any],
-    *,
-    key: str,
+    selection: Selection[list[Head]],
     data: Mapping[str, Any],
-    layers: int,
-    heads: int,
+    shape: tuple[int, int],
     label: str,
-    chosen: Sequence[Head],
-    reset: Hashable,
-    on_change: Callable[[list[Head]], None] | None,
 ) -> list[Head]:
     """Mount a view of heads and return the chosen ones.
 
     Args:
         mount: What `register` returned.
-        key: The view's own key.
+        selection: The chosen heads.
         data: What its cells show.
-        layers: How many layers there are.
-        heads: How many heads each layer has.
+        shape: Number of layers, and of heads in each.
         label: What the view shows, for screen readers.
-        chosen: The initial heads, also taken whenever `reset` changes.
-        reset: Any value; a new one makes the view take `chosen`.
-        on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
-    initial = [list(head) for head in _within(chosen, layers, heads)]
-    rev, pushed = push(key, "chosen", initial, reset)
+    key, on_change, (layers, heads) = selection.key, selection.on_change, shape
+    initial = [list(head) for head in _within(selection.initial, layers, heads)]
+    rev, pushed = push(key, "chosen", initial, selection.reset)
 
     def handle_change() -> None:
         state = st.session_state.get(key)
@@ -76,10 +68,10 @@ def choose(
         elif late is not None:
             on_change(_within(late, layers, heads))
 
-    shape = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
+    grid = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
     state = mount(
         key=key,
-        data=as_text({**data, **shape, "key": key, "rev": rev, "chosen": pushed}),
+        data=as_text({**data, **grid, "key": key, "rev": rev, "chosen": pushed}),
         default={"chosen": initial},
         on_chosen_change=handle_change,
     )

@@ -1,6 +1,6 @@
 """The grid of roles: all heads of a checkpoint, in which the reader chooses heads."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from attention_sieve.dashboard.components.choosing import choose, chosen_heads, register
 from attention_sieve.dashboard.components.grid.patterns import Patterns
 from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.grid import FAINT, STABLE, RoleGrid
@@ -22,34 +23,32 @@ __all__ = ["Head", "chosen_heads", "role_grid"]
 _mount: Final = register("role_grid", Path(__file__).parent, "../later.js", "patterns.js")
 
 
-def role_grid(
-    grid: RoleGrid,
-    *,
-    key: str,
-    chosen: Sequence[Head] = (),
-    reset: Hashable = None,
-    highlight: Collection[Head] | None = None,
-    sieves: Sieves | None = None,
-    frame: str | None = None,
-    patterns: Patterns | None = None,
-    on_change: Callable[[list[Head]], None] | None = None,
-) -> list[Head]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GridOnText:
+    """What a grid shows of the text on screen."""
+
+    sieves: Sieves | None = None
+    """Shown in the legend; None for none."""
+    frame: str | None = None
+    """Name of the arcs of the same text, which then preview the heads of `patterns`."""
+    patterns: Patterns | None = None
+    """Attention of every head, which the cells then show instead of roles."""
+
+
+WITHOUT_TEXT: Final = GridOnText()
+
+
+def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnText = WITHOUT_TEXT) -> list[Head]:
     """Draw the grid and return the heads the reader has chosen.
 
     Args:
         grid: What to draw; the tooltip lists all of its roles.
-        key: The view's own key; one grid on a page keeps one key.
-        chosen: The initial heads, also taken whenever `reset` changes. Ignored on every other run.
-        reset: Any value; a new one makes the grid take `chosen`.
-        highlight: Heads that stay bright while the others are dimmed; None keeps all bright.
-        sieves: Of the text on screen, shown in the legend; None without a text.
-        frame: Name of the arcs of the same text, which then preview the heads of `patterns`.
-        patterns: Attention of every head in that text, which the cells then show instead of roles.
-        on_change: Called with the chosen heads before the run that follows a choice.
+        selection: The chosen heads; one grid on a page keeps one key.
+        on_text: What it shows of the text on screen.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
-    _, layers, heads = grid.scores.shape
+    sieves, patterns, highlight = on_text.sieves, on_text.patterns, grid.highlight
     data = {
         "roles": [_look(role) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
@@ -76,21 +75,11 @@ def role_grid(
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,
         "sentences": grid.sentences,
-        "frame": frame,
+        "frame": on_text.frame,
         "patterns": None if patterns is None else patterns.data(),
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
     }
-    return choose(
-        _mount,
-        key=key,
-        data=data,
-        layers=layers,
-        heads=heads,
-        label=grid.label,
-        chosen=chosen,
-        reset=reset,
-        on_change=on_change,
-    )
+    return choose(_mount, selection, data, grid.scores.shape[1:], grid.label)
 
 
 def _states(grid: RoleGrid) -> np.ndarray:

@@ -1,6 +1,5 @@
 """One number per head as a coloured grid in which the reader chooses heads."""
 
-from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,33 +8,23 @@ import numpy as np
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.choosing import choose, register
 from attention_sieve.dashboard.components.packing import base64_of
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 
 _mount: Final = register("head_map", Path(__file__).parent)
 
 
-def head_map(
-    picture: HeadMap,
-    *,
-    key: str,
-    chosen: Sequence[Head] = (),
-    reset: Hashable = None,
-    on_change: Callable[[list[Head]], None] | None = None,
-) -> list[Head]:
+def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
     """Draw the map and return the heads the reader has chosen.
 
     Args:
         picture: What to draw.
-        key: The view's own key.
-        chosen: The initial heads, also taken whenever `reset` changes. Ignored on every other run.
-        reset: Any value; a new one makes the map take `chosen`.
-        on_change: Called with the chosen heads before the run that follows a choice.
+        selection: The chosen heads.
 
     Returns: the chosen heads in the order they were chosen, each within the map.
     """
     values, outlined, cells = picture.values, picture.outlined, picture.cells
-    layers, heads = values.shape
     low, high = picture.ends
     data = {
         "title": picture.title,
@@ -50,17 +39,7 @@ def head_map(
         "outline": picture.outline,
         "details": [{"label": detail[0], "texts": _texts(detail)} for detail in picture.details],
     }
-    return choose(
-        _mount,
-        key=key,
-        data=data,
-        layers=layers,
-        heads=heads,
-        label=picture.label,
-        chosen=chosen,
-        reset=reset,
-        on_change=on_change,
-    )
+    return choose(_mount, selection, data, values.shape, picture.label)
 
 
 def _texts(detail: Detail) -> list[list[str]]:

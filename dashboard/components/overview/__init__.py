@@ -1,6 +1,7 @@
 """Overview of the attention in a long text: down-sampled maps of heads, with a window that the reader moves."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from jaxtyping import Float, Int, UInt16
 
 from attention_sieve.core.attention.settings import Window, head_name
 from attention_sieve.dashboard.components.packing import base64_of
-from attention_sieve.dashboard.components.selection import push
+from attention_sieve.dashboard.components.selection import Selection, push
 
 MOST_HEADS: Final = 12
 MOST_BLOCKS: Final = 128
@@ -33,68 +34,63 @@ _mount = st.components.v2.component(
 )
 
 
-def attention_overview(
-    *,
-    key: str,
-    attention: Float[np.ndarray, "chosen query_block key_block"],
-    heads: Sequence[tuple[int, int]],
-    n_queries: int,
-    n_keys: int,
-    query_block: int,
-    key_block: int,
-    causal: bool = False,
-    names: tuple[str, str] = ("queries", "keys"),
-    window: Window,
-    label: str,
-    reset: Hashable = None,
-    on_change: Callable[[Window], None] | None = None,
-) -> Window:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overview:
+    """Maps of a whole text, for some heads."""
+
+    attention: Float[np.ndarray, "chosen query_block key_block"]
+    """Mean weight of each cell, a block of queries by a block of keys; at most 128 x 128 cells."""
+    heads: Sequence[tuple[int, int]]
+    """Layer and head of each map; 1 to 12."""
+    tokens: tuple[int, int]
+    """Number of tokens of the whole text that attend, and of those attended to."""
+    block: tuple[int, int]
+    """Number of queries and of keys in a cell; the last block of each may be short."""
+    causal: bool = False
+    """Whether a query sees only itself and the tokens before it."""
+    names: tuple[str, str] = ("queries", "keys")
+    """Labels of the rows and of the columns."""
+    label: str
+    """What the view shows, for screen readers."""
+
+
+def attention_overview(overview: Overview, selection: Selection[Window]) -> Window:
     """Draw the maps and return the window the reader has chosen.
 
     Moving the window is the only interaction that runs the page: a click or a drag on a map, or arrow keys and Enter.
 
     Args:
-        key: the view's name on the page.
-        attention: mean weight of each cell, a block of queries by a block of keys; at most 128 x 128 cells.
-        heads: layer and head of each map; 1 to 12.
-        n_queries: tokens of the whole text that attend.
-        n_keys: tokens of the whole text attended to.
-        query_block: tokens in a block of queries; the last block may be short.
-        key_block: tokens in a block of keys; the last block may be short.
-        causal: whether a query sees only itself and the tokens before it.
-        names: labels of the rows and of the columns.
-        window: the initial window, also taken whenever `reset` changes; its size never changes.
-        label: what the view shows, for screen readers.
-        reset: any value; a new one makes the view take `window`.
-        on_change: called with the chosen window before the run that follows a choice.
+        overview: the maps.
+        selection: the window, whose size never changes.
 
     Returns: the chosen window, inside the text.
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
-    _check(attention, heads, (n_queries, n_keys), (query_block, key_block))
-    uniform = _uniform(_stretches(n_queries, query_block), _stretches(n_keys, key_block), causal)
-    if (attention[:, uniform == 0] > 0).any():
+    _check(overview)
+    queries, keys = map(_stretches, overview.tokens, overview.block)
+    uniform = _uniform(queries, keys, overview.causal)
+    if (overview.attention[:, uniform == 0] > 0).any():
         raise ValueError("A causal head attends to no later token, but these maps do; draw them as not causal.")
-    start_window = _inside(window, n_queries, n_keys)
+    start_window = _inside(selection.initial, *overview.tokens)
     start = [start_window.queries[0], start_window.keys[0]]
-    rev, pushed = push(key, "start", start, reset)
+    rev, pushed = push(selection.key, "start", start, selection.reset)
 
     def handle_change() -> None:
-        if on_change is not None:
-            on_change(chosen_window(st.session_state.get(key), start_window, n_queries, n_keys))
+        if selection.on_change is not None:
+            selection.on_change(chosen_window(st.session_state.get(selection.key), start_window, *overview.tokens))
 
     state = _mount(
-        key=key,
+        key=selection.key,
         data={
-            "label": label,
-            "names": list(names),
-            "heads": [head_name(*head) for head in heads],
-            "tokens": [n_queries, n_keys],
-            "block": [query_block, key_block],
-            "causal": causal,
-            "ratios": base64_of(_coded(attention, uniform)),
+            "label": overview.label,
+            "names": list(overview.names),
+            "heads": [head_name(*head) for head in overview.heads],
+            "tokens": list(overview.tokens),
+            "block": list(overview.block),
+            "causal": overview.causal,
+            "ratios": base64_of(_coded(overview.attention, uniform)),
             "size": [stop - first for first, stop in (start_window.queries, start_window.keys)],
-            "key": key,
+            "key": selection.key,
             "start": pushed,
             "rev": rev,
         },
@@ -103,7 +99,7 @@ def attention_overview(
         width="stretch",
         height="content",
     )
-    return chosen_window(state, start_window, n_queries, n_keys)
+    return chosen_window(state, start_window, *overview.tokens)
 
 
 def chosen_window(state: object, window: Window, n_queries: int, n_keys: int) -> Window:
@@ -140,9 +136,8 @@ def _within(stretch: tuple[int, int], n_tokens: int) -> tuple[int, int]:
     return start, start + length
 
 
-def _check(
-    attention: np.ndarray, heads: Sequence[tuple[int, int]], tokens: tuple[int, int], block: tuple[int, int]
-) -> None:
+def _check(overview: Overview) -> None:
+    attention, heads, tokens, block = overview.attention, overview.heads, overview.tokens, overview.block
     if not 1 <= len(heads) <= MOST_HEADS:
         raise ValueError(f"The overview shows 1 to {MOST_HEADS} heads, got {len(heads)}.")
     if min(*tokens, *block) < 1:

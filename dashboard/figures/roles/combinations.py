@@ -19,34 +19,44 @@ class Combination:
     """Number of heads, at least 1."""
 
 
-def ordered(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> list[Combination]:
-    """The combinations that have heads, most common first, then those of fewer roles, then by the order of the roles.
+@dataclass(frozen=True, kw_only=True)
+class Overlaps:
+    """Which roles are held by the same heads."""
 
-    Args:
-        roles: The roles that are counted.
-        combinations: Number of heads by the exact set of their roles.
+    roles: Sequence[str]
+    """The roles that are counted."""
+    combinations: Mapping[frozenset[str], int]
+    """Number of heads by the exact set of their roles; the empty set counts heads without a role."""
+    untested: Collection[str] = ()
+    """Roles that could not be tested, which have no count."""
+    none: str = NO_ROLE
+    """What heads without any of these roles are called."""
 
-    Raises:
-        ValueError: If a combination has a role that is not in `roles`, or a negative count.
-    """
-    for held, heads in combinations.items():
-        if heads < 0 or not held <= set(roles):
-            raise ValueError(
-                f"Got {heads} heads for {sorted(held)}; expected 0 or more heads and roles of {list(roles)}."
-            )
-    result = [
-        Combination(tuple(role for role in roles if role in held), heads)
-        for held, heads in combinations.items()
-        if heads > 0
-    ]
-    return sorted(
-        result,
-        key=lambda combination: (
-            -combination.heads,
-            len(combination.roles),
-            [roles.index(role) for role in combination.roles],
-        ),
-    )
+    @property
+    def rows(self) -> list[Combination]:
+        """The combinations that have heads: most common first, then those of fewer roles, then in the roles' order.
+
+        Raises: ValueError if a combination has a role that is not in `roles`, or a negative count.
+        """
+        for held, heads in self.combinations.items():
+            if heads < 0 or not held <= set(self.roles):
+                raise ValueError(
+                    f"Got {heads} heads for {sorted(held)}; expected 0 or more heads and roles of {list(self.roles)}."
+                )
+        rows = [
+            Combination(tuple(role for role in self.roles if role in held), heads)
+            for held, heads in self.combinations.items()
+            if heads > 0
+        ]
+        return sorted(
+            rows, key=lambda row: (-row.heads, len(row.roles), [self.roles.index(role) for role in row.roles])
+        )
+
+    def total(self, role: str) -> int | str:
+        """Number of heads that hold a role, alone or with others; a dash for an untested role."""
+        if role in self.untested:
+            return "–"
+        return sum(heads for held, heads in self.combinations.items() if role in held)
 
 
 def code(roles: Sequence[str], held: Iterable[str]) -> int:
@@ -66,8 +76,3 @@ def exact_name(held: Sequence[str]) -> str:
 def heads_phrase(heads: int) -> str:
     """A number of heads as text, such as "1 head"."""
     return "1 head" if heads == 1 else f"{heads} heads"
-
-
-def total(role: str, combinations: Mapping[frozenset[str], int], untested: Collection[str] = ()) -> int | str:
-    """Number of heads that hold a role, alone or with others; a dash for one of the `untested` roles."""
-    return "–" if role in untested else sum(heads for held, heads in combinations.items() if role in held)

@@ -37,6 +37,10 @@ class RoleGrid:
     """Names of the role axis, in order; none where only patterns are shown, whose cells `sentences` describe."""
     shown: Sequence[str] | None = None
     """Roles with a corner in each cell; None for all roles."""
+    title: str = ""
+    """Of its files, before the checkpoint and the texts; the number of heads by default."""
+    highlight: Collection[Head] | None = None
+    """Heads that stay bright on the page while the others are dimmed; None keeps all bright."""
     off: Collection[Head] = ()
     """Heads that are switched off; their cells are struck through."""
     held_before: Bool[np.ndarray, "role layer head"] | None = None

@@ -1,13 +1,13 @@
 """The overlaps of roles as an SVG file for download."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE, Combination, code, ordered, total
+from attention_sieve.dashboard.figures.roles.combinations import Combination, Overlaps, code
 from attention_sieve.dashboard.figures.sheet import DARK, Block, sheet, square, write
 
 GEOMETRY: Final[dict[str, Any]] = json.loads(
@@ -20,40 +20,27 @@ _ROW: Final = 30
 _BAR: Final = 170
 
 
-def venn_svg(
-    *,
-    roles: Sequence[str],
-    combinations: Mapping[frozenset[str], int],
-    untested: Collection[str] = (),
-    none: str = NO_ROLE,
-    title: str,
-    caption: Sequence[str] = (),
-) -> str:
+def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = ()) -> str:
     """Two to four outlines with the number of heads in each region, above the exact combinations.
 
     For other numbers of roles, only the exact combinations are drawn.
 
     Args:
-        roles: The roles that are counted.
-        combinations: Number of heads by the exact set of their roles; the empty set counts heads without a role.
-        untested: Roles that could not be tested, which have no count.
-        none: What heads without any of these roles are called.
+        overlaps: The roles and their heads.
         title: First line of the picture.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
 
     Returns: an SVG document on white.
     """
-    rows = ordered(roles, combinations)
-    has_venn = str(len(roles)) in GEOMETRY
-    column = 76 if has_venn else 34
-    blocks = [_venn(roles, combinations, untested, none) if has_venn else _legend(roles, combinations, untested)]
-    blocks.append(_table(roles, combinations, rows, untested, column, names=has_venn))
+    if str(len(overlaps.roles)) in GEOMETRY:
+        blocks = [_venn(overlaps), _table(overlaps, 76, names=True)]
+    else:
+        blocks = [_legend(overlaps), _table(overlaps, 34, names=False)]
     return sheet(title, blocks, caption=caption)
 
 
-def _venn(
-    roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str], none: str
-) -> Block:
+def _venn(overlaps: Overlaps) -> Block:
+    roles, combinations = overlaps.roles, overlaps.combinations
     drawn, geometry = ET.Element("g"), GEOMETRY[str(len(roles))]
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
     for role, path in zip(roles, geometry["ellipses"], strict=True):
@@ -66,40 +53,39 @@ def _venn(
         size, weight = (32, "600") if heads else (26, "400")
         write(group, region["x"], region["y"] + size * 0.35, str(heads), size, anchor="middle", weight=weight)
     for role, (x, y) in zip(roles, geometry["labels"], strict=True):
-        write(
-            group, x, y, f"{LOOKS[role].label} {total(role, combinations, untested)}", 30, anchor="middle", weight="600"
-        )
+        write(group, x, y, f"{LOOKS[role].label} {overlaps.total(role)}", 30, anchor="middle", weight="600")
     n_none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
-    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, f"{none}: {n_none} of {heads}", 16, anchor="end", weight="600")
+    write(
+        drawn,
+        _VENN_WIDTH - 24,
+        _VENN_HEIGHT - 12,
+        f"{overlaps.none}: {n_none} of {heads}",
+        16,
+        anchor="end",
+        weight="600",
+    )
     write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", 12)
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
 
 
-def _legend(roles: Sequence[str], combinations: Mapping[frozenset[str], int], untested: Collection[str]) -> Block:
+def _legend(overlaps: Overlaps) -> Block:
     """The roles with their totals one below the other."""
     drawn = ET.Element("g")
-    for order, role in enumerate(roles):
+    for order, role in enumerate(overlaps.roles):
         look = LOOKS[role]
         square(drawn, 0, _ROW * order, 20, 20, look.color, look.letter, look.ink)
-        write(drawn, 28, 15 + _ROW * order, f"{look.label} {total(role, combinations, untested)}", 14)
-    return Block(drawn, 300, _ROW * len(roles))
+        write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", 14)
+    return Block(drawn, 300, _ROW * len(overlaps.roles))
 
 
-def _table(
-    roles: Sequence[str],
-    combinations: Mapping[frozenset[str], int],
-    rows: Sequence[Combination],
-    untested: Collection[str],
-    column: float,
-    *,
-    names: bool,
-) -> Block:
+def _table(overlaps: Overlaps, column: float, *, names: bool) -> Block:
+    roles, rows = overlaps.roles, overlaps.rows
     drawn, bars = ET.Element("g"), column * len(roles) + 14
     for order, role in enumerate(roles):
         x = column * (order + 0.5)
         write(drawn, x, 12, LOOKS[role].label if names else LOOKS[role].letter, 13, anchor="middle", weight="600")
         if names:
-            write(drawn, x, 28, str(total(role, combinations, untested)), 13, anchor="middle")
+            write(drawn, x, 28, str(overlaps.total(role)), 13, anchor="middle")
     write(drawn, bars, 28 if names else 12, "heads", 13, weight="600")
     for order, row in enumerate(rows):
         y = 48 + _ROW * order

@@ -10,7 +10,7 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from attention_sieve.cache.engine import Engine
-from attention_sieve.core.attention.settings import Head, head_name, head_names
+from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.measures import Direction
 from attention_sieve.core.roles.roles import DIRECTIONS
@@ -22,7 +22,8 @@ from attention_sieve.dashboard.components.arcs.asked import AskedLink
 from attention_sieve.dashboard.components.arcs.values import Asking, GridBeside, Overlay, Settings
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid.patterns import frame_of
-from attention_sieve.dashboard.components.overview import attention_overview
+from attention_sieve.dashboard.components.overview import Overview, attention_overview
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
 from attention_sieve.dashboard.figures.text.sides import Side
@@ -205,21 +206,20 @@ def move_window(
     """Draw the overview of the whole text; a click moves the window."""
     text, window = text_attention.text, text_attention.window
     names = ", ".join(head_name(*head) for head in heads)
-    attention_overview(
-        key="overview",
+    maps = Overview(
         attention=attention_of(overview, heads),
         heads=heads,
-        n_queries=len(text.queries.ids),
-        n_keys=len(text.keys.ids),
-        query_block=text_attention.block,
-        key_block=text_attention.block,
+        tokens=(len(text.queries.ids), len(text.keys.ids)),
+        block=(text_attention.block, text_attention.block),
         causal=text_attention.causal,
         names=_names(text),
-        window=window,
         label=f"Attention of {names} in the whole text, in {engine.files.name}",
-        reset=hash((whole_text, text.kind)),
-        on_change=lambda moved: state.move_window(whole_text, (moved.queries[0], moved.keys[0])),
     )
+
+    def move(to: Window) -> None:
+        state.move_window(whole_text, (to.queries[0], to.keys[0]))
+
+    attention_overview(maps, Selection("overview", window, hash((whole_text, text.kind)), move))
 
 
 def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:

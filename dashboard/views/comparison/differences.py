@@ -15,7 +15,7 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 
 MOST_DIVERGENCE: Final = float(np.log(2))
 FINER: Final = "compare finer"
@@ -62,6 +62,7 @@ def _roles(
     uniform, greatest = focus.pair.scored.sides[side].mean_references()
     grid = RoleGrid(
         label=title,
+        title=f"({name}) Roles of the heads" if held_before is None else "Roles gained, kept and lost",
         roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
@@ -79,12 +80,9 @@ def _roles(
     )
     show_role_grid(
         grid,
-        key=f"compare {name}",
+        head_selection(f"compare {name}", focus.heads, focus.reset),
         file=name if held_before is not None else f"grid {name}",
-        heads=focus.heads,
-        reset=focus.reset,
         facts=focus.facts,
-        title=f"({name}) Roles of the heads" if held_before is None else "Roles gained, kept and lost",
     )
 
 
@@ -146,7 +144,7 @@ def _map(
         details=() if tests is None else _details(tests, index),
     )
     show_head_map(
-        picture, key=f"map {name}", file=f"map of {name}", heads=focus.heads, reset=focus.reset, facts=focus.facts
+        picture, head_selection(f"map {name}", focus.heads, focus.reset), file=f"map of {name}", facts=focus.facts
     )
 
 

@@ -29,7 +29,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.comparison.sentence import what_changed
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map, show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
@@ -149,7 +149,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
     left, right = halves()
     with left:
         grid = replace(_grid(b, tests[1], coarse), held_before=tests[0].holds, before=a.results.checkpoint)
-        show_role_grid(grid, key="results changes", file="changes", heads=heads, reset=a.reset, facts=b.facts)
+        show_role_grid(grid, head_selection("results changes", heads, a.reset), file="changes", facts=b.facts)
     with right:
         role = from_list("Role", {LOOKS[name].label: name for name in coarse}, key="results compare role")
         index = ROLES.index(role)
@@ -170,7 +170,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
             outline="" if paired_tests is None else "differs significantly",
             details=[("a", tests[0].mean[index]), ("b", tests[1].mean[index])],
         )
-        show_head_map(picture, key="results moved", file="differences", heads=heads, reset=a.reset, facts=b.facts)
+        show_head_map(picture, head_selection("results moved", heads, a.reset), file="differences", facts=b.facts)
     state.put_in_link(heads)
 
 
@@ -182,10 +182,8 @@ def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
             st.markdown(f"**({letter})** {plain(opened.results.checkpoint)}")
             show_role_grid(
                 _grid(opened, side, coarse),
-                key=f"results {letter}",
+                head_selection(f"results {letter}", heads, a.reset),
                 file=letter,
-                heads=heads,
-                reset=a.reset,
                 facts=opened.facts,
             )
 

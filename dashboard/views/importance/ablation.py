@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.importance import wording
 from attention_sieve.dashboard.views.importance.material import ablated
 from attention_sieve.dashboard.views.importance.numbers import Importance, most_important
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import toggle
 
 COLUMNS: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
@@ -83,10 +83,8 @@ def _map(importance: Importance) -> None:
     )
     show_head_map(
         picture,
-        key="importance map",
+        head_selection("importance map", importance.heads, (*importance.material.key, state.n_pushed())),
         file="importance of heads",
-        heads=importance.heads,
-        reset=(*importance.material.key, state.n_pushed()),
         facts=importance.facts,
         paper=wording.MICHEL_T1,
     )

@@ -19,6 +19,7 @@ from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid import GridOnText
 from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
@@ -35,7 +36,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.inspect import surprising_link, wording
 from attention_sieve.dashboard.views.layout import first_screen
 from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_panel, shows
-from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
 from attention_sieve.dashboard.views.roles.grid import grid_over
@@ -273,17 +274,15 @@ def _grid(
         from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
-    heads = show_role_grid(
-        grid,
-        key=GRID,
-        file="grid",
-        heads=state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True),
-        reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
-        facts=facts,
+    on_text = GridOnText(
         sieves=sieves_on(choice, screen.now.looked),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if patterns else None,
-        files=below,
+    )
+    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True)
+    reset = (engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed())
+    heads = show_role_grid(
+        grid, head_selection(GRID, heads, reset), file="grid", facts=facts, on_text=on_text, files=below
     )
     state.put_in_link(heads)
     return heads

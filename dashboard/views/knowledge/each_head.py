@@ -22,7 +22,7 @@ from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
 Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
@@ -136,10 +136,10 @@ def show_map(
     )
     show_head_map(
         picture,
-        key=key,
+        head_selection(
+            key, probing.heads, (probing.subjects[0].files.fingerprint, probing.task.digest, measure, state.n_pushed())
+        ),
         file=f"{measure} of heads",
-        heads=probing.heads,
-        reset=(probing.subjects[0].files.fingerprint, probing.task.digest, measure, state.n_pushed()),
         facts=probing.facts,
         paper=wording.JO_MYAENG,
     )

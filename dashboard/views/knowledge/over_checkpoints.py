@@ -16,7 +16,7 @@ from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
 from attention_sieve.dashboard.views.knowledge.together import estimate
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 
 def checkpoints(probing: Probing) -> None:
@@ -80,10 +80,8 @@ def _map(probing: Probing, results: dict[str, TrialResult], label: str) -> None:
     )
     show_head_map(
         picture,
-        key="knowledge of checkpoint",
+        head_selection("knowledge of checkpoint", probing.heads, (label, probing.task.digest, state.n_pushed())),
         file="knowledge of a checkpoint",
-        heads=probing.heads,
-        reset=(label, probing.task.digest, state.n_pushed()),
         facts={**probing.facts, "shown checkpoint": label},
         paper=wording.JO_MYAENG,
     )

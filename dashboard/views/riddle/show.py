@@ -22,8 +22,9 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Settings
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
-from attention_sieve.dashboard.components.grid import role_grid
+from attention_sieve.dashboard.components.grid import GridOnText, role_grid
 from attention_sieve.dashboard.components.grid.patterns import patterns_of
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.square_key import square_key_svg
 from attention_sieve.dashboard.plain import plain, show_error
@@ -156,13 +157,11 @@ def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: A
         roles=(),
         sentences=cell_sentences(here),
     )
+    guess = [] if answered is None else list(answered.heads)
     role_grid(
         grid,
-        key="riddle grid",
-        chosen=() if answered is None else answered.heads,
-        reset=st.session_state[RIDDLE].n_guesses,
-        patterns=patterns_of(looked),
-        on_change=_guess,
+        Selection("riddle grid", guess, st.session_state[RIDDLE].n_guesses, _guess),
+        GridOnText(patterns=patterns_of(looked)),
     )
 
 

@@ -19,8 +19,10 @@ from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.overlap import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
@@ -41,7 +43,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all_on
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
-from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, results, wording
@@ -177,30 +179,21 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
         bind="query-params",
         persist_state="session",
     )
-    without_test, roles = untested(tests), _venn_roles(coarse)
-    counts, none = _counts(tests, roles, removed), NO_HELD if roles == coarse else wording.NONE_OF_THESE
+    roles = _venn_roles(coarse)
+    overlaps = Overlaps(
+        roles=roles,
+        combinations=_counts(tests, roles, removed),
+        untested=untested(tests),
+        none=NO_HELD if roles == coarse else wording.NONE_OF_THESE,
+    )
     with diagram:
         region = role_venn(
-            key="venn",
-            roles=roles,
-            combinations=counts,
-            untested=without_test,
-            label="Heads by the roles they hold",
-            none=none,
-            selected=_selected(counts),
-            reset=roles,
+            overlaps, Selection("venn", _selected(overlaps.combinations), roles), shared_wording.OVERLAPS
         )
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
-    title, caption = provenance.titled("Heads by the roles they hold", facts), provenance.caption(facts)
-    drawing_downloads(
-        "overlap",
-        title,
-        facts,
-        lambda: venn_svg(
-            roles=roles, combinations=counts, untested=without_test, none=none, title=title, caption=caption
-        ),
-    )
+    title, caption = provenance.titled(shared_wording.OVERLAPS, facts), provenance.caption(facts)
+    drawing_downloads("overlap", title, facts, lambda: venn_svg(overlaps, title=title, caption=caption))
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
@@ -238,40 +231,24 @@ def _grid(
             sentences=kept_sentences(visit, tested.tests),
             positional=None if matched is None else matched.positional(tests),
         )
-        _show(visit, grid, tests, "grid", facts, highlight)
+        _show(visit, replace(grid, highlight=highlight), tests, "grid", facts)
     else:
         name = control.control_pass.name
         label = f"Control, {name}: roles of the heads of {visit.engine.files.name}"
         grid = grid_over(visit, control.tested, label, grid_roles)
-        title = f"Roles of the heads under a control, {name}"
-        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None, title)
+        grid = replace(grid, title=f"Roles of the heads under a control, {name}")
+        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name})
 
 
-def _show(
-    visit: Visit,
-    grid: RoleGrid,
-    tests: HeadTests,
-    file: str,
-    facts: dict[str, str],
-    highlight: Collection[Head] | None,
-    title: str = "",
-) -> None:
+def _show(visit: Visit, grid: RoleGrid, tests: HeadTests, file: str, facts: dict[str, str]) -> None:
     """Draw a grid, with links to the chosen heads."""
     files = visit.engine.files
     n_layers, n_heads = tests.mean.shape[1:]
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
+    heads = state.chosen_heads(n_layers, n_heads, busiest(tests))
+    reset = (files.name, files.fingerprint, state.n_pushed())
     with picture:
-        heads = show_role_grid(
-            grid,
-            key="roles grid",
-            file=file,
-            heads=state.chosen_heads(n_layers, n_heads, busiest(tests)),
-            reset=(files.name, files.fingerprint, state.n_pushed()),
-            facts=facts,
-            highlight=highlight,
-            title=title,
-            files=links,
-        )
+        heads = show_role_grid(grid, head_selection("roles grid", heads, reset), file=file, facts=facts, files=links)
     state.put_in_link(heads)
     with links:
         frame.link_to_inspect(heads)

@@ -13,8 +13,10 @@ from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
@@ -28,7 +30,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_role_grid
+from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
@@ -98,10 +100,8 @@ def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...], by_evid
     )
     heads = show_role_grid(
         grid,
-        key="results grid",
+        head_selection("results grid", opened.heads(busiest(tests)), opened.reset),
         file="grid",
-        heads=opened.heads(busiest(tests)),
-        reset=opened.reset,
         facts=opened.facts,
     )
     state.put_in_link(heads)
@@ -126,21 +126,10 @@ def _details(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: He
 
 def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, coarse).items()}
-    without_test = untested(tests)
-    role_venn(
-        key="results venn",
-        roles=coarse,
-        combinations=counts,
-        untested=without_test,
-        label="Heads by the roles they hold",
-    )
-    title, caption = provenance.titled("Heads by the roles they hold", opened.facts), provenance.caption(opened.facts)
-    drawing_downloads(
-        "overlap",
-        title,
-        opened.facts,
-        lambda: venn_svg(roles=coarse, combinations=counts, untested=without_test, title=title, caption=caption),
-    )
+    overlaps = Overlaps(roles=coarse, combinations=counts, untested=untested(tests))
+    role_venn(overlaps, Selection("results venn", None), shared_wording.OVERLAPS)
+    title, caption = provenance.titled(shared_wording.OVERLAPS, opened.facts), provenance.caption(opened.facts)
+    drawing_downloads("overlap", title, opened.facts, lambda: venn_svg(overlaps, title=title, caption=caption))
 
 
 def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:

@@ -18,7 +18,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import MEAN_UNIT, Similar
 
@@ -79,10 +79,8 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
     )
     return show_head_map(
         picture,
-        key="similarity map",
+        head_selection("similarity map", similar.heads, (name, similar.engine.files.fingerprint, state.n_pushed())),
         file="distances",
-        heads=similar.heads,
-        reset=(name, similar.engine.files.fingerprint, state.n_pushed()),
         facts=similar.facts,
     )
 

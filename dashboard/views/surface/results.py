@@ -18,7 +18,7 @@ from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.layout import halves, thirds
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
 from attention_sieve.dashboard.views.results import wording
@@ -105,7 +105,7 @@ def _map(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
         bound=round_bound(float(np.nanmax(values))),
         details=[(surface_wording.MEAN, values), ("low", low), ("high", high)],
     )
-    show_head_map(picture, key="results map", file="head grid", heads=heads, reset=opened.reset, facts=opened.facts)
+    show_head_map(picture, head_selection("results map", heads, opened.reset), file="head grid", facts=opened.facts)
 
 
 def _layers(opened: Opened) -> None:

@@ -15,7 +15,7 @@ from attention_sieve.dashboard.figures.surface.scatter import LABELS
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.focus import Surface
@@ -58,10 +58,10 @@ def head_grid(surface: Surface) -> None:
     )
     show_head_map(
         picture,
-        key="statistic map",
+        head_selection(
+            "statistic map", surface.heads, (checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed())
+        ),
         file="head grid",
-        heads=surface.heads,
-        reset=(checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed()),
         facts=surface.facts,
     )
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))

@@ -22,13 +22,13 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.asking import find, trees_of
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import WordChoice
 
 
-def over_the_corpus(visit: Visit, words: WordChoice | None, heads: Sequence[Head]) -> None:
+def over_the_corpus(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     """Draw the links over the corpus once the reader opens the expander.
 
     Args:
@@ -45,7 +45,7 @@ def over_the_corpus(visit: Visit, words: WordChoice | None, heads: Sequence[Head
             show_error(error)
 
 
-def _answer(visit: Visit, words: WordChoice | None, heads: Sequence[Head]) -> None:
+def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     WORD_LINK_ANALYSIS.question(WORD_LINK_ANALYSIS.settings).check(visit.settings.kind)
     texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
     trees = trees_of(visit, texts)
@@ -76,12 +76,11 @@ def _answer(visit: Visit, words: WordChoice | None, heads: Sequence[Head]) -> No
             label=f"Links {title} in {name}",
             beats=wording.BEATS,
         ),
-        key="pattern map",
+        head_selection(
+            "pattern map", heads, (visit.engine.files.fingerprint, links.shares.shape, tuple(heads)), state.push_heads
+        ),
         file="map of links over the corpus",
-        heads=heads,
-        reset=(visit.engine.files.fingerprint, links.shares.shape, tuple(heads)),
         facts={**facts, "texts": str(links.n_texts)},
-        on_change=state.push_heads,
     )
     st.caption(f"{wording.OVER_NOTE} {documents_note(links.n_documents)}")
     table = word_link_table(found.finding).sort_values("share", ascending=False, kind="stable", ignore_index=True)

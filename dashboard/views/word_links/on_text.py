@@ -1,6 +1,5 @@
 """Which heads look from one word of the text on screen to another: a ranked list and a map of all heads."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
@@ -17,7 +16,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import in_its_place
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
 from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
@@ -78,7 +77,7 @@ def _ranking(visit: Visit, links: WordLinks, words: WordChoice) -> None:
             st.button(label, key=f"linking head {rank}", on_click=state.push_heads, args=([head],))
 
 
-def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoice, heads: Sequence[Head]) -> None:
+def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoice, heads: list[Head]) -> None:
     """Draw the map of the links of all heads, with downloads."""
     engine, names = visit.engine, (list(words.queries), list(words.keys))
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)
@@ -100,12 +99,11 @@ def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoi
             beats=beats,
             outline=wording.BEATS_CHANCE,
         ),
-        key="word link map",
+        head_selection(
+            "word link map", heads, (engine.files.fingerprint, links.shares.shape, tuple(heads)), state.push_heads
+        ),
         file="map of word links",
-        heads=heads,
-        reset=(engine.files.fingerprint, links.shares.shape, tuple(heads)),
         facts=facts,
-        on_change=state.push_heads,
     )
     table = with_sentences(link_table(links, *names, beats), kept_sentences(visit))
     table_downloads("word links", table, facts)

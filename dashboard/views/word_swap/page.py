@@ -28,7 +28,7 @@ from attention_sieve.dashboard.views.arcs.attention import attention_of
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import map_and_arcs
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.text.on_screen import waiting
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from attention_sieve.dashboard.views.word_swap import wording
@@ -133,7 +133,7 @@ def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Hea
         bound=round_bound(float(np.nan_to_num(swap.moved).max())),
     )
     reset = (visit.engine.files.fingerprint, visit.settings, texts, tuple(heads))
-    show_head_map(picture, key="swap map", file="map of moved attention", heads=heads, reset=reset, facts=facts)
+    show_head_map(picture, head_selection("swap map", heads, reset), file="map of moved attention", facts=facts)
 
 
 def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) -> None:

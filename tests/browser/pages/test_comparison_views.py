@@ -64,6 +64,7 @@ def maps():
 
     from attention_sieve.dashboard.components.grid import role_grid
     from attention_sieve.dashboard.components.head_map import head_map
+    from attention_sieve.dashboard.components.selection import Selection
     from attention_sieve.dashboard.figures.head_map import HeadMap
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
@@ -79,7 +80,6 @@ def maps():
     st.session_state["runs"] = st.session_state.get("runs", 0) + 1
     start = tuple(int(place) for place in st.query_params.get("start", "0-0").split("-"))
     chosen = st.session_state.setdefault("heads", [start])
-    choice = {"chosen": chosen, "reset": tuple(chosen), "on_change": take}
     change = HeadMap(
         values=values,
         bound=2.0,
@@ -92,13 +92,13 @@ def maps():
         low_label="lower in b",
         high_label="higher in b",
     )
-    head_map(change, key="change", **choice)
+    head_map(change, Selection("change", chosen, tuple(chosen), take))
     size = HeadMap(values=np.abs(values), bound=3.0, label="Divergence", title="nats")
-    head_map(size, key="size", **choice)
+    head_map(size, Selection("size", chosen, tuple(chosen), take))
     scores = np.abs(values)[None]
     for name in ("a", "b"):
         grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label=f"Roles {name}")
-        role_grid(grid, key=name, **choice)
+        role_grid(grid, Selection(name, chosen, tuple(chosen), take))
     st.text(f"{st.session_state['runs']} runs, told {st.session_state.get('told', 0)} times")
 
 

@@ -20,10 +20,11 @@ from streamlit.testing.v1 import AppTest
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, FINE_ROLES, ROLES
 from attention_sieve.dashboard.components.grid import chosen_heads
-from attention_sieve.dashboard.components.overview import attention_overview, chosen_window
+from attention_sieve.dashboard.components.overview import Overview, attention_overview, chosen_window
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
-from attention_sieve.dashboard.figures.roles.combinations import code, exact_name, ordered, total
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
@@ -46,6 +47,7 @@ def grid_page() -> None:
 
     from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
     from attention_sieve.dashboard.components.grid import role_grid
+    from attention_sieve.dashboard.components.selection import Selection
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
     if st.session_state.get("elsewhere"):
@@ -62,15 +64,10 @@ def grid_page() -> None:
         filled="Filled: holds.",
         label=st.session_state.get("label", "Roles"),
         off=st.session_state.get("off", ()),
+        highlight=st.session_state.get("highlight"),
         stability=st.session_state.get("stability"),
     )
-    st.session_state["result"] = role_grid(
-        grid,
-        key="grid",
-        chosen=[(0, 2)],
-        reset=st.session_state.get("reset"),
-        highlight=st.session_state.get("highlight"),
-    )
+    st.session_state["result"] = role_grid(grid, Selection("grid", [(0, 2)], st.session_state.get("reset")))
 
 
 def venn_page() -> None:
@@ -78,7 +75,9 @@ def venn_page() -> None:
     import streamlit as st
 
     from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
+    from attention_sieve.dashboard.components.selection import Selection
     from attention_sieve.dashboard.components.venn import role_venn
+    from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 
     counts = {
         frozenset[str](): 3,
@@ -89,8 +88,8 @@ def venn_page() -> None:
     }
     roles = ROLES if st.session_state.get("all") else COARSE_ROLES
     caption = st.session_state.get("caption", "Exact combinations")
-    found = role_venn(key="venn", roles=roles, combinations=counts, label="Overlap", caption=caption)
-    st.session_state["result"] = found
+    overlaps = Overlaps(roles=roles, combinations=counts)
+    st.session_state["result"] = role_venn(overlaps, Selection("venn", None), "Overlap", caption)
 
 
 def run(page: Any, **state: Any) -> AppTest:
@@ -252,11 +251,12 @@ def test_a_grid_of_1024_heads_and_ten_roles_stays_below_160_kilobytes() -> None:
 
         from attention_sieve.core.roles.roles import ROLES
         from attention_sieve.dashboard.components.grid import role_grid
+        from attention_sieve.dashboard.components.selection import Selection
         from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
         scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
         grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, stability=scores, tau=3.0, label="Big")
-        role_grid(grid, key="grid")
+        role_grid(grid, Selection("grid", []))
 
     assert len(payload(run(page))) < 160_000
 
@@ -266,13 +266,14 @@ def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
         import numpy as np
 
         from attention_sieve.dashboard.components.grid import role_grid
+        from attention_sieve.dashboard.components.selection import Selection
         from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
         holds = np.array([[[True, True, False, False]]])
         before = np.array([[[False, True, True, False]]])
         scores = np.ones((1, 1, 4))
         grid = RoleGrid(roles=["local"], scores=scores, holds=holds, held_before=before, tau=3.0, label="Change")
-        role_grid(grid, key="grid")
+        role_grid(grid, Selection("grid", []))
 
     data = sent(run(page))
     assert data["compared"]
@@ -323,7 +324,7 @@ def test_scripts_write_text_and_never_markup(script: Path) -> None:
 
 
 def test_combinations_are_ordered_by_heads_then_roles() -> None:
-    assert [(each.roles, each.heads) for each in ordered(COARSE_ROLES, COUNTS)] == [
+    assert [(each.roles, each.heads) for each in Overlaps(roles=COARSE_ROLES, combinations=COUNTS).rows] == [
         (("local",), 5),
         (("delimiter",), 5),
         ((), 3),
@@ -334,12 +335,12 @@ def test_combinations_are_ordered_by_heads_then_roles() -> None:
 
 def test_a_combination_of_unknown_roles_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Got 1 heads for \['syntactic:nsubj'\]"):
-        ordered(COARSE_ROLES, {frozenset({"syntactic:nsubj"}): 1})
+        _ = Overlaps(roles=COARSE_ROLES, combinations={frozenset({"syntactic:nsubj"}): 1}).rows
 
 
 def test_a_combination_of_fewer_than_no_heads_is_refused() -> None:
     with pytest.raises(ValueError, match="Got -1 heads"):
-        ordered(COARSE_ROLES, {frozenset({"local"}): -1})
+        _ = Overlaps(roles=COARSE_ROLES, combinations={frozenset({"local"}): -1}).rows
 
 
 def test_combinations_are_named_exactly() -> None:
@@ -350,7 +351,7 @@ def test_combinations_are_named_exactly() -> None:
 
 
 def test_totals_count_every_combination_that_has_the_role() -> None:
-    assert [total(role, COUNTS) for role in COARSE_ROLES] == [8, 1, 6, 3]
+    assert [Overlaps(roles=COARSE_ROLES, combinations=COUNTS).total(role) for role in COARSE_ROLES] == [8, 1, 6, 3]
 
 
 # The Venn diagram
@@ -440,22 +441,22 @@ def overview_arguments(**changes: Any) -> dict[str, Any]:
     """Two heads, 7 queries in blocks of 3, 10 keys in blocks of 4: uniform attention, then the last key alone."""
     attention = np.full((2, 3, 3), 1 / 10)
     attention[1] = [0, 0, 1 / 2]
-    given = {"key": "overview", "attention": attention, "heads": [(0, 1), (2, 3)], "n_queries": 7, "n_keys": 10}
-    given |= {"query_block": 3, "key_block": 4, "window": Window((2, 5), (5, 9)), "label": "Maps"}
-    return given | changes
+    given = {"attention": attention, "heads": [(0, 1), (2, 3)], "tokens": (7, 10), "block": (3, 4), "label": "Maps"}
+    return {**given, "window": Window((2, 5), (5, 9)), **changes}
 
 
 def overview_page() -> None:
     import streamlit as st
 
-    from attention_sieve.dashboard.components.overview import attention_overview
+    from attention_sieve.dashboard.components.overview import Overview, attention_overview
+    from attention_sieve.dashboard.components.selection import Selection
 
     def note(window: object) -> None:
         st.session_state["told"] = window
 
-    given = st.session_state["arguments"]
-    result = attention_overview(**given, reset=st.session_state.get("reset"), on_change=note)
-    st.session_state["result"] = result
+    given = dict(st.session_state["arguments"])
+    selection = Selection("overview", given.pop("window"), st.session_state.get("reset"), note)
+    st.session_state["result"] = attention_overview(Overview(**given), selection)
 
 
 def ratios(data: dict[str, Any]) -> np.ndarray:
@@ -474,7 +475,12 @@ def test_uniform_attention_of_a_causal_text_is_one_wherever_a_key_is_seen() -> N
     weights = np.tril(np.ones((7, 7))) / np.arange(1, 8)[:, None]
     cells = [[[weights[q : q + 3, k : k + 2].mean() for k in range(0, 7, 2)] for q in range(0, 7, 3)]]
     given = overview_arguments(
-        attention=np.array(cells), heads=[(0, 1)], n_keys=7, key_block=2, causal=True, window=Window((0, 2), (0, 2))
+        attention=np.array(cells),
+        heads=[(0, 1)],
+        tokens=(7, 7),
+        block=(3, 2),
+        causal=True,
+        window=Window((0, 2), (0, 2)),
     )
     one, unseen = 1, np.nan
     expected = [[one, one, unseen, unseen], [one, one, one, unseen], [one, one, one, one]]
@@ -527,9 +533,9 @@ def test_a_window_larger_than_the_text_is_the_text() -> None:
     ("changes", "message"),
     [
         ({"heads": [(0, 0)] * 13}, "1 to 12 heads, got 13"),
-        ({"query_block": 0}, r"at least 1, got \(7, 10\) tokens in blocks of \(0, 4\)"),
-        ({"n_queries": 129, "query_block": 1}, "at most 128 x 128 cells, got 129 x 3"),
-        ({"n_keys": 13}, r"in blocks of 3 x 4 need attention of shape \(2, 3, 4\), got \(2, 3, 3\)"),
+        ({"block": (0, 4)}, r"at least 1, got \(7, 10\) tokens in blocks of \(0, 4\)"),
+        ({"tokens": (129, 10), "block": (1, 4)}, "at most 128 x 128 cells, got 129 x 3"),
+        ({"tokens": (7, 13)}, r"in blocks of 3 x 4 need attention of shape \(2, 3, 4\), got \(2, 3, 3\)"),
         ({"attention": np.full((2, 3, 3), np.nan)}, "negative or missing weights"),
         ({"attention": np.full((2, 3, 3), 1 / 3)}, r"one is off by 2\.33. Give the mean weight of each cell"),
         ({"causal": True}, "attends to no later token, but these maps do"),
@@ -537,15 +543,17 @@ def test_a_window_larger_than_the_text_is_the_text() -> None:
     ],
 )
 def test_maps_that_do_not_fit_are_named(changes: dict[str, Any], message: str) -> None:
+    given = overview_arguments(**changes)
+    selection = Selection("overview", given.pop("window"))
     with pytest.raises(ValueError, match=message):
-        attention_overview(**overview_arguments(**changes))
+        attention_overview(Overview(**given), selection)
 
 
 def test_twelve_maps_of_128_by_128_cells_stay_below_600_kilobytes() -> None:
     attention = np.random.default_rng(0).dirichlet(np.ones(128), size=(12, 128)) / 32
     given = overview_arguments(
-        attention=attention, heads=[(0, head) for head in range(12)], n_queries=4096, n_keys=4096
-    ) | {"query_block": 32, "key_block": 32}
+        attention=attention, heads=[(0, head) for head in range(12)], tokens=(4096, 4096), block=(32, 32)
+    )
     assert len(payload(run(overview_page, arguments=given))) < 600_000
 
 
@@ -560,7 +568,7 @@ def _grid_file(caption: str = "caption", off: Any = ()) -> str:
 
 
 def _venn_file(caption: str = "caption") -> str:
-    return venn_svg(roles=COARSE_ROLES, combinations=COUNTS, title=f"Overlap {caption}", caption=[caption])
+    return venn_svg(Overlaps(roles=COARSE_ROLES, combinations=COUNTS), title=f"Overlap {caption}", caption=[caption])
 
 
 @pytest.mark.parametrize("write", [_grid_file, _venn_file])
@@ -599,6 +607,6 @@ def test_the_venn_file_counts_what_the_page_counts() -> None:
 
 
 def test_a_file_of_all_roles_shows_combinations_alone() -> None:
-    root = ET.fromstring(venn_svg(roles=ROLES, combinations=COUNTS, title="All", caption=[]))
+    root = ET.fromstring(venn_svg(Overlaps(roles=ROLES, combinations=COUNTS), title="All", caption=[]))
     assert not list(root.iter("{http://www.w3.org/2000/svg}path"))
     assert "block 3" in [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

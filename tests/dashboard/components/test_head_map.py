@@ -31,6 +31,7 @@ def page() -> None:
 
     from attention_sieve.dashboard.components.grid import role_grid
     from attention_sieve.dashboard.components.head_map import head_map
+    from attention_sieve.dashboard.components.selection import Selection
     from attention_sieve.dashboard.figures.head_map import HeadMap
     from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 
@@ -39,11 +40,10 @@ def page() -> None:
         st.session_state["told"] = [*st.session_state.get("told", []), heads]
 
     heads = st.session_state.setdefault("heads", [(0, 2)])
-    choice = {"chosen": heads, "reset": tuple(heads), "on_change": take}
-    found = head_map(HeadMap(**st.session_state["given"]), key="map", **choice)
+    found = head_map(HeadMap(**st.session_state["given"]), Selection("map", heads, tuple(heads), take))
     scores = np.zeros((1, 2, 3))
     grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label="Grid")
-    other = role_grid(grid, key="grid", **choice)
+    other = role_grid(grid, Selection("grid", heads, tuple(heads), take))
     st.session_state["results"] = [found, other]
 
 

@@ -20,6 +20,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file
 from attention_sieve.dashboard.figures.relations.sentences import sentence
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
@@ -53,7 +54,7 @@ def head_map():
 
 def venn():
     counts = {frozenset(held): 3 for n in (0, 1, 2) for held in itertools.combinations(COARSE_ROLES, n)}
-    return venn_svg(roles=COARSE_ROLES, combinations=counts, **WORDS)
+    return venn_svg(Overlaps(roles=COARSE_ROLES, combinations=counts), **WORDS)
 
 
 FILES = Drawn(

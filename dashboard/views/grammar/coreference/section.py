@@ -39,7 +39,7 @@ from attention_sieve.dashboard.views.grammar.coreference.choices import (
 )
 from attention_sieve.dashboard.views.grammar.coreference.text import choices_in_a_text
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
@@ -226,10 +226,8 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
     )
     show_head_map(
         picture,
-        key="antecedent map",
+        head_selection("antecedent map", heads, (files.fingerprint, state.n_pushed())),
         file="map of antecedents",
-        heads=heads,
-        reset=(files.fingerprint, state.n_pushed()),
         facts=facts,
         paper=wording.MAP_PAPER,
     )

@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.grammar.control import control_details
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.focus import Focus
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 
@@ -130,10 +130,8 @@ def _show(focus: Focus, name: str, picture: HeadMap, paper: str = "") -> None:
     """Draw a map with one number per head, and its downloads."""
     show_head_map(
         picture,
-        key=f"relations {name}",
+        head_selection(f"relations {name}", focus.heads, focus.reset),
         file=f"map of {name}",
-        heads=focus.heads,
-        reset=focus.reset,
         facts=focus.facts,
         paper=paper,
     )

@@ -18,7 +18,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 
 
@@ -127,10 +127,8 @@ def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
         with column:
             show_head_map(
                 picture,
-                key=f"probe {letter}",
+                head_selection(f"probe {letter}", heads, (view.engine.files.fingerprint, tuple(heads))),
                 file=f"probe weights {letter}",
-                heads=heads,
-                reset=(view.engine.files.fingerprint, tuple(heads)),
                 facts=view.facts,
             )
     rows = pd.MultiIndex.from_product([range(n_layers), range(n_heads)], names=["layer", "head"])

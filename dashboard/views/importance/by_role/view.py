@@ -21,7 +21,7 @@ from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.by_role import wording
 from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 LABELS = {role: look.label for role, look in LOOKS.items()}
 
@@ -88,10 +88,12 @@ def _map(
     )
     show_head_map(
         picture,
-        key="importance and roles map",
+        head_selection(
+            "importance and roles map",
+            importance.heads,
+            (*importance.material.key, tested.tests.settings, state.n_pushed()),
+        ),
         file="importance and roles of heads",
-        heads=importance.heads,
-        reset=(*importance.material.key, tested.tests.settings, state.n_pushed()),
         facts=facts,
         paper=wording.VOITA,
     )

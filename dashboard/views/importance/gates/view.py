@@ -15,6 +15,7 @@ from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.head_map import head_map
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
@@ -31,7 +32,7 @@ from attention_sieve.dashboard.views.importance.gates.scores import Judged, judg
 from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.layout import halves
-from attention_sieve.dashboard.views.maps import show_head_map
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list, one_of
 
 REFRESH_SECONDS: Final = 1.0
@@ -110,7 +111,7 @@ def _live_map(importance: Importance, sweep: Sweep, status: runs.Now) -> None:
     if history is not None:
         picture = _picture(sweep.checkpoint, history, len(history.steps) - 1, status.penalty)
         # A constant title, or the map would be drawn anew every second.
-        head_map(replace(picture, title=wording.P_OPEN), key="live gates")
+        head_map(replace(picture, title=wording.P_OPEN), Selection("live gates", []))
 
 
 def _removed(importance: Importance, sweep: Sweep) -> tuple[Head, ...]:
@@ -227,10 +228,8 @@ def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[Traine
     facts = _facts(importance, sweep) | {"penalty": f"{penalty:g}", "training step": str(step)}
     show_head_map(
         _picture(sweep.checkpoint, history, index, penalty),
-        key="gates map",
+        head_selection("gates map", importance.heads, (*importance.material.key, sweep.folder, state.n_pushed())),
         file="gates of heads",
-        heads=importance.heads,
-        reset=(*importance.material.key, sweep.folder, state.n_pushed()),
         facts=facts,
     )
     return gates_of(history.log_alpha[index]), facts
