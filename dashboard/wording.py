@@ -261,8 +261,8 @@ COSINE_HELP: Final = (
     "tokens; 1 means that nothing changed."
 )
 EMBEDS_ONLY: Final = "This model only embeds text; it predicts no words or classes."
-NEXT_WORD: Final = "Next word after"
-NEXT_WORD_HELP: Final = "This model predicts what follows this token. The number is its position in the text."
+NEXT_TOKEN: Final = "Next token after"
+NEXT_TOKEN_HELP: Final = "The model predicts what follows this token. The number is its position in the text."
 MASKED_WORD: Final = "Word to guess in the place of"
 MASKED_WORD_HELP: Final = (
     "This model predicts this token from a mask in its place. The number is its position in the text."

@@ -14,6 +14,7 @@ from torch import Tensor
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import gates, model_inputs
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import SPECIAL
@@ -53,6 +54,20 @@ class HeadOutput:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class NextTokens:
+    """What a causal language model expects after one token of a text."""
+
+    position: int
+    """Index of that token."""
+    ids: tuple[int, ...]
+    """Of the likeliest next tokens with all heads on, of those without the heads that are off, and of the one asked
+    for, which comes first where it is none of them."""
+    names: tuple[str, ...]
+    log_probabilities: Float[np.ndarray, "2 token"]
+    """Natural logarithms, with all heads on and without those that are off; equal where none is off."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OutputChange:
     """A checkpoint's output for one text, before and after heads are switched off."""
 
@@ -87,6 +102,47 @@ def output_change(
     token = _last_own_token(text) if token is None else token
     before, after = (_logits(checkpoint, text, one_pass, token) for one_pass in pass_settings)
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
+
+
+def next_tokens(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, position: int | None = None, asked: str = ""
+) -> NextTokens | None:
+    """The likeliest tokens after one token of a text, with all heads on and without those that are off.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention in the settings.
+        settings: which heads are off.
+        position: index of the token; None for the last one that the tokenizer did not add.
+        asked: a token whose probability is wanted too, as it is written; empty for none.
+
+    Returns: None for a checkpoint that is no causal language model, and for an encoder without its decoder.
+
+    Raises: AnalysisError if what is asked for is not one token of this checkpoint.
+    """
+    if checkpoint.head != "next token" or text.kind == "encoder":
+        return None
+    first = () if not asked else (_token_id(checkpoint, asked),)
+    position = _last_own_token(text) if position is None else position
+    passes = [PassSettings(settings.kind)] * 2 if not settings.off else [PassSettings(settings.kind), settings]
+    rows = {one: _logits(checkpoint, text, one, position).log_softmax(-1) for one in dict.fromkeys(passes)}
+    before, after = (rows[one] for one in passes)
+    likely = [int(i) for row in (before, after) for i in row.topk(min(MOST_LIKELY, len(row))).indices]
+    ids = tuple(dict.fromkeys((*(token for token in first if token not in likely), *likely)))
+    return NextTokens(
+        position=position,
+        ids=ids,
+        names=tuple(checkpoint.tokenizer.decode([token]) for token in ids),
+        log_probabilities=torch.stack([before, after])[:, list(ids)].numpy(),
+    )
+
+
+def _token_id(checkpoint: Checkpoint, asked: str) -> int:
+    ids = checkpoint.tokenizer(asked, add_special_tokens=False)["input_ids"]
+    if len(ids) != 1:
+        parts = ", ".join(f"“{checkpoint.tokenizer.decode([token])}”" for token in ids)
+        raise AnalysisError(f"“{asked}” is {len(ids)} tokens of this model: {parts}. Type one of these.")
+    return int(ids[0])
 
 
 def output_of_both(checkpoint: Checkpoint, a: PassText, b: PassText, settings: PassSettings) -> HeadOutput | None:

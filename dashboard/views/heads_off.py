@@ -59,7 +59,8 @@ def switch_buttons(choice: Choice, heads: list[Head]) -> None:
 def what_changes(visit: Visit, screen: OnScreen) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
-        link.put([GUESS], {})
+        if not screen.now.looked.causal:
+            link.put([GUESS], {})
         return
     st.subheader(wording.what_changes(len(visit.chosen.off)))
     left, right = halves()
@@ -70,7 +71,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
 
 
 def _output(visit: Visit, screen: OnScreen) -> None:
-    token = _token_to_predict(_own_tokens(screen))
+    token = token_to_predict(screen)
     with waiting() as report:
         change = visit.inference.output_change(visit.engine, screen.text, visit.settings, token, report=report)
     if change.cosine is not None:
@@ -79,7 +80,9 @@ def _output(visit: Visit, screen: OnScreen) -> None:
         st.markdown(wording.EMBEDS_ONLY)
         return
     if change.head.token is not None:
-        _ask_which_token(screen, change.head.token)
+        if screen.now.looked.causal:  # the section on the next token has it
+            return
+        ask_which_token(screen, change.head.token)
     moves = wording.output_moves(change.head.unit, change.head.distance)
     st.markdown(moves, help=None if change.head.distance is None else wording.MOVES_HELP)
     table = _output_table(change.head)
@@ -90,12 +93,9 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     table_downloads("output", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
 
 
-def _token_to_predict(positions: list[int]) -> int | None:
-    """Position of the token that the reader has picked, at first from the link; None for the model's default.
-
-    Args:
-        positions: of the tokens to pick from.
-    """
+def token_to_predict(screen: OnScreen) -> int | None:
+    """Position of the token that the reader has picked, at first from the link; None for the model's default."""
+    positions = _own_tokens(screen)
     if (value := link.take(GUESS)) is not None:
         linked = int(value) if re.fullmatch("[0-9]{1,6}", value) else None
         st.session_state[GUESS] = linked
@@ -110,16 +110,16 @@ def _own_tokens(screen: OnScreen) -> list[int]:
     return [int(position) for position in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
 
 
-def _ask_which_token(screen: OnScreen, guessed: int) -> None:
+def ask_which_token(screen: OnScreen, guessed: int) -> None:
     """Let the reader pick another token for the language model to predict; the link has its position."""
     st.session_state[GUESS] = guessed
     tokens, is_causal = screen.now.looked.text.queries.tokens, screen.now.looked.causal
     picked = st.selectbox(
-        wording.NEXT_WORD if is_causal else wording.MASKED_WORD,
+        wording.NEXT_TOKEN if is_causal else wording.MASKED_WORD,
         _own_tokens(screen),
         format_func=lambda position: f"“{tokens[position]}” ({position})",
         key=GUESS,
-        help=wording.NEXT_WORD_HELP if is_causal else wording.MASKED_WORD_HELP,
+        help=wording.NEXT_TOKEN_HELP if is_causal else wording.MASKED_WORD_HELP,
         persist_state="session",
     )
     link.put([GUESS], {GUESS: str(picked)})

@@ -187,6 +187,7 @@ def _about(
     # These import pandas and SciPy, half a second for which the first grid does not wait.
     from attention_sieve.dashboard.views.heads_off import what_changes
     from attention_sieve.dashboard.views.inspect.head_card import head_views
+    from attention_sieve.dashboard.views.inspect.next_token import next_token
     from attention_sieve.dashboard.views.word_links.on_text import linking_heads
 
     present = [head for head in heads if head not in visit.removed]
@@ -202,6 +203,7 @@ def _about(
                 words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, present),
             },
         )
+    next_token(visit, screen, present)
     what_changes(visit, screen)
 
 

@@ -117,3 +117,24 @@ def every_score(n_scores: int, scale: Scale) -> str:
 def every_score_table(scale: Scale) -> str:
     """Opens the table of single scores."""
     return f"{WORDS[scale].nouns.capitalize()} of each text"
+
+
+NEXT_TOKEN: Final = "The next token"
+ASKED: Final = "Probability of another token"
+ASKED_HELP: Final = "One token as this model writes it, with the space before it where a word begins: “ cat”."
+CHANGE_HELP: Final = (
+    "Change of the natural logarithm of the probability, in nats: −0.69 is half the probability, +0.69 twice."
+)
+SPEAK_FOR: Final = "Which heads speak for"
+FOR: Final = "for it"
+AGAINST: Final = "against it"
+ADDED_NOTE: Final = (
+    "What each head adds directly to the logit of this token, relative to the mean of all tokens, with the scale of "
+    "the last normalisation as it is in this text (direct logit attribution). What later layers make of it is not "
+    "counted: a head with 0 may still matter, as switching it off shows."
+)
+
+
+def added(name: str) -> str:
+    """Title of the map of what heads add to the logit of a token."""
+    return f"Direct effect on the logit of “{name}”"

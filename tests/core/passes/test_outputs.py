@@ -5,7 +5,9 @@ from small_checkpoints import TOKENIZERS, config, save
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.outputs import (
+    next_tokens,
     output_change,
     output_of_both,
     prediction,
@@ -279,3 +281,24 @@ def test_nothing_is_predicted_for_two_texts_without_a_head_or_from_a_mask_or_wit
         settings = PassSettings(kind)
         a, b = (prepare(checkpoint, text, settings) for text in (TEXT, OTHER))
         assert output_of_both(checkpoint, a, b, settings) is None
+
+
+def test_the_next_tokens_are_the_models_own_with_and_without_heads(with_head):
+    checkpoint = with_head("gpt2", "AutoModelForCausalLM")
+    text, settings = prepare(checkpoint, TEXT, PassSettings("self")), PassSettings("self", ((0, 1),))
+    found = next_tokens(checkpoint, text, settings, position=3, asked="z")
+    ids = text.source.ids
+    rows = [plain(checkpoint, ids, removed)[3].log_softmax(-1) for removed in ((), settings.off)]
+    for row, likely in zip(rows, found.log_probabilities, strict=True):
+        np.testing.assert_allclose(likely, row[list(found.ids)], atol=1e-10)
+        assert set(row.topk(5).indices.tolist()) <= set(found.ids)
+    assert checkpoint.tokenizer("z", add_special_tokens=False)["input_ids"] == [found.ids[0]]
+    all_on = next_tokens(checkpoint, text, PassSettings("self"))
+    assert all_on.position == len(ids) - 1
+    np.testing.assert_array_equal(*all_on.log_probabilities)
+
+
+def test_what_is_no_single_token_is_named(with_head):
+    checkpoint, settings = with_head("gpt2", "AutoModelForCausalLM"), PassSettings("self")
+    with pytest.raises(AnalysisError, match="is 4 tokens of this model"):
+        next_tokens(checkpoint, prepare(checkpoint, TEXT, settings), settings, asked="z z ")

@@ -1,0 +1,145 @@
+"""What a causal language model expects next, with and without the heads that are off, and which heads speak for it."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.heads_off import ask_which_token, token_to_predict
+from attention_sieve.dashboard.views.inspect import wording
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map
+from attention_sieve.dashboard.views.pickers import from_list
+from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
+
+if TYPE_CHECKING:
+    from attention_sieve.core.passes.outputs import NextTokens
+
+ASKED: Final = "asked token"
+"""Key, and query parameter, of a token whose probability the reader asks for."""
+
+
+def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
+    """Draw the section; nothing for a checkpoint that is no causal language model."""
+    if not screen.now.looked.causal or visit.settings.kind == "cross":
+        return
+    section = st.container()
+    position, asked, error = token_to_predict(screen), st.session_state.get(ASKED, ""), None
+    try:
+        tokens = _next_tokens(visit, screen, position, asked)
+    except AnalysisError as wrong:
+        tokens, error = _next_tokens(visit, screen, position, ""), wrong
+    if tokens is None:
+        return
+    with section:
+        st.subheader(wording.NEXT_TOKEN)
+        left, right = halves()
+        with left:
+            ask_which_token(screen, tokens.position)
+            _table(visit, screen, tokens)
+            st.text_input(
+                wording.ASKED, key=ASKED, help=wording.ASKED_HELP, bind="query-params", persist_state="session"
+            )
+            if error is not None:
+                show_error(error)
+        with right:
+            _attribution(visit, screen, tokens, heads)
+
+
+def _next_tokens(visit: Visit, screen: OnScreen, position: int | None, asked: str) -> "NextTokens | None":
+    def computed() -> "tuple[NextTokens | None]":
+        from attention_sieve.core.passes.outputs import next_tokens
+        from attention_sieve.core.passes.prepare import prepare
+
+        with waiting() as report:
+            tokens = visit.inference.run(
+                visit.engine,
+                lambda checkpoint: next_tokens(
+                    checkpoint,
+                    prepare(checkpoint, screen.text, visit.settings, truncate=True),
+                    visit.settings,
+                    position,
+                    asked,
+                ),
+                report,
+            )
+        return (tokens,)
+
+    key = (visit.engine, screen.text, visit.settings, position, asked)
+    return controls.memory().get_or_put("next tokens", key, computed)[0]
+
+
+def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
+    before, after = np.exp(tokens.log_probabilities)
+    table = pd.DataFrame({"token": list(map(visible, tokens.names)), "probability": before})
+    if visit.chosen.off:
+        change = tokens.log_probabilities[1] - tokens.log_probabilities[0]
+        table = table.rename(columns={"probability": "all heads on"}).assign(without=after, change=change)
+    bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    columns = dict.fromkeys(("probability", "all heads on", "without"), bar)
+    nats = st.column_config.NumberColumn(format="%+.2f", help=wording.CHANGE_HELP)
+    st.dataframe(table, hide_index=True, column_config={**columns, "change": nats})
+    facts = provenance.text_facts(visit.chosen, visit.engine, screen.text)
+    table_downloads("next token", table, facts | {"after token": str(tokens.position)})
+
+
+def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: list[Head]) -> None:
+    """A map of what each head adds to the logit of one of the tokens."""
+    names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
+    token = from_list(wording.SPEAK_FOR, names, key="speak for")
+    try:
+        added = _added(visit, screen, tokens.position, token)
+    except AnalysisError as error:
+        st.info(str(error))
+        return
+    name = visible(tokens.names[tokens.ids.index(token)])
+    picture = HeadMap(
+        title=wording.added(name),
+        label=f"{wording.added(name)}, heads of {visit.engine.files.name}",
+        values=added,
+        bound=round_bound(float(np.nanmax(np.abs(added)))),
+        signed=True,
+        low_label=wording.AGAINST,
+        high_label=wording.FOR,
+    )
+    reset = (visit.engine.files.fingerprint, screen.text, visit.settings, tokens.position, token, state.n_pushed())
+    show_head_map(
+        picture,
+        head_selection("next token map", heads, (*reset, tuple(heads)), state.push_heads),
+        file="map of direct logit attribution",
+        facts=provenance.text_facts(visit.chosen, visit.engine, screen.text) | {"next token": name},
+    )
+    st.caption(wording.ADDED_NOTE)
+
+
+def _added(visit: Visit, screen: OnScreen, position: int, token: int) -> Float[np.ndarray, "layer head"]:
+    def computed() -> Float[np.ndarray, "layer head"]:
+        from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+        from attention_sieve.core.passes.prepare import prepare
+
+        with waiting() as report:
+            return visit.inference.run(
+                visit.engine,
+                lambda checkpoint: logit_attribution(
+                    checkpoint,
+                    prepare(checkpoint, screen.text, visit.settings, truncate=True),
+                    visit.settings,
+                    position,
+                    token,
+                ),
+                report,
+            )
+
+    key = (visit.engine, screen.text, visit.settings, position, token)
+    return controls.memory().get_or_put("logit attribution", key, computed)
