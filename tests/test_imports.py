@@ -71,16 +71,20 @@ FIRST_VIEWS = """
 import numpy as np
 
 from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.grid import role_grid
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import Side
 
 scores = np.array([[[2.0, 4.0]]])
 grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 3, tau=3.0, label="Roles")
 role_grid(grid, Selection("grid", [(0, 0)]))
 side = Side(tokens=["a", "b"], special=np.zeros(2, bool), segments=np.zeros(2, int), words=np.arange(2))
-attention_arcs(key="arcs", queries=side, heads=[(0, 0)], attention=np.full((1, 2, 2), 0.5), label="Attention")
+even = np.full((1, 2, 2), 0.5)
+maps = AttentionMaps(queries=side, keys=side, heads=[(0, 0)], attention=even, label="Attention")
+attention_arcs(maps, Selection("arcs", ArcSettings()))
 """
 DRAW = f"""
 from streamlit.testing.v1 import AppTest

@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python function of the component."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,21 +12,13 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
-from attention_sieve.dashboard.components.arcs.values import (
-    AS_USUAL,
-    UNCHANGED,
-    ArcStyle,
-    Asking,
-    GridBeside,
-    Overlay,
-    Settings,
-    Signs,
-)
+from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.packing import as_text, base64_of, quantised
-from attention_sieve.dashboard.components.selection import push
+from attention_sieve.dashboard.components.selection import Selection, push
 from attention_sieve.dashboard.components.terms import TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 from attention_sieve.dashboard.glossary import TERMS
 
@@ -69,17 +61,11 @@ _mount = st.components.v2.component(
 
 
 def attention_arcs(
-    *,
-    key: str,
-    queries: Side,
-    keys: Side | None = None,
-    attention: Float[np.ndarray, "chosen query key"],
-    heads: Sequence[tuple[int, int]],
-    causal: bool = False,
-    label: str,
+    maps: AttentionMaps,
+    selection: Selection[ArcSettings],
     style: ArcStyle = AS_USUAL,
+    *,
     overlay: Overlay | None = None,
-    settings: Settings = UNCHANGED,
     grid: GridBeside | None = None,
     asking: Asking | None = None,
 ) -> None:
@@ -93,46 +79,33 @@ def attention_arcs(
     and texts of over MOST_TOKENS_UNSCROLLED tokens scroll.
 
     Args:
-        key: the view's name on the page.
-        queries: the tokens that attend: those of a text, or of a window into it.
-        keys: the tokens attended to; None where these are the queries.
-        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text; those without a
-            query or a head are 0. With signs of one head, between -1 and 1; rows sum to 0, unless the keys are part
-            of a text.
-        heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
-        causal: whether a query sees only itself and the tokens before it.
-        label: what the view shows, for screen readers.
+        maps: what is drawn, of 1 to 12 heads.
+        selection: the settings of the view, which the reader can change.
         style: how it is drawn.
         overlay: sieves to lay over the arcs.
-        settings: of the view, which the reader can change.
         grid: of the heads; None if there is none.
         asking: what is asked of the reader; None for nothing.
 
-    Raises: ValueError where shapes, heads or row sums do not fit.
+    Raises: ValueError where heads, row sums or the sieve do not fit.
     """
-    same_side, keys = keys is None or keys is queries, keys or queries
-    shape = (len(queries.tokens), len(keys.tokens))
-    _check_heads(attention, shape, heads)
-    if style.signs:
-        _check_difference(attention, is_whole=not keys.is_part)
-    else:
-        _check_attention(attention, is_whole=not keys.is_part)
+    attention, queries, keys = maps.attention, maps.queries, maps.keys
+    _check(maps)
     sieve = None if overlay is None else overlay.chosen
-    if sieve is not None and sieve[1].shape != shape:
+    if sieve is not None and sieve[1].shape != (shape := attention.shape[1:]):
         raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
-    scrolls = max(shape) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
-    n_looks, initial = push(key, "look", settings.look.parameters, settings.n_pinned)
+    scrolls = max(attention.shape[1:]) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
+    n_looks, initial = push(selection.key, "look", selection.initial.parameters, selection.reset)
     data = {
-        "label": label,
+        "label": maps.label,
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
         "queries": _side_data(queries),
-        "keys": None if same_side else _side_data(keys),
-        "heads": [_head_data(number, head, style) for number, head in enumerate(heads)],
+        "keys": None if keys is queries else _side_data(keys),
+        "heads": [_head_data(number, head, style) for number, head in enumerate(maps.heads)],
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
-        "signed": None if style.signs is None else _signs(style.signs),
-        "attention": _steps(attention) if style.signs else base64_of(quantised(attention)),
-        "inside": _row_sums(attention) if keys.is_part and not style.signs else None,
-        "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
+        "signed": None if maps.signs is None else _signs(maps.signs),
+        "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
+        "inside": _row_sums(attention) if keys.is_part and not maps.signs else None,
+        "sieve": None if sieve is None else _sieve_data(*sieve, maps),
         "sieves": [] if overlay is None else list(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
         "height": style.height or (SCROLL_HEIGHT if scrolls else None),
         "share": DEFAULT_SHARE,
@@ -145,24 +118,24 @@ def attention_arcs(
         "controls": style.controls,
         "look": initial,
         "looks": n_looks,
-        "tells": settings.on_change is not None,
+        "tells": selection.on_change is not None,
     }
     _mount(
-        key=key,
+        key=selection.key,
         data=as_text(data),
         width="stretch",
         height="content",
-        on_asked_change=partial(_take_question, key, dict(zip(SIDES, (queries, keys))), asking),
-        on_look_change=partial(_take_look, key, settings.on_change),
+        on_asked_change=partial(_take_question, selection.key, dict(zip(SIDES, (queries, keys))), asking),
+        on_look_change=partial(_take_look, selection),
     )
 
 
-def _take_look(key: str, on_look: Callable[[ArcSettings], None] | None) -> None:
+def _take_look(selection: Selection[ArcSettings]) -> None:
     """Pass on the settings that the reader has changed."""
-    state = st.session_state.get(key)
+    state = st.session_state.get(selection.key)
     value = state.get("look") if isinstance(state, Mapping) else None
-    if on_look is not None and isinstance(value, Mapping):
-        on_look(read_look(value))
+    if selection.on_change is not None and isinstance(value, Mapping):
+        selection.on_change(read_look(value))
 
 
 def _take_question(key: str, sides: Mapping[str, Side], asking: Asking | None) -> None:
@@ -173,16 +146,13 @@ def _take_question(key: str, sides: Mapping[str, Side], asking: Asking | None) -
         asking.take(side, token)
 
 
-def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:
-    if not 1 <= len(heads) <= MOST_HEADS:
-        raise ValueError(f"Arcs show 1 to {MOST_HEADS} heads, got {len(heads)}.")
-    if len(set(heads)) < len(heads):
-        raise ValueError(f"Each head can be shown once, got {', '.join(head_name(*head) for head in heads)}.")
-    if attention.shape != (len(heads), *shape):
-        raise ValueError(
-            f"{len(heads)} heads, {shape[0]} queries and {shape[1]} keys need attention of shape "
-            f"{(len(heads), *shape)}, got {attention.shape}."
-        )
+def _check(maps: AttentionMaps) -> None:
+    if not 1 <= len(maps.heads) <= MOST_HEADS:
+        raise ValueError(f"Arcs show 1 to {MOST_HEADS} heads, got {len(maps.heads)}.")
+    if len(set(maps.heads)) < len(maps.heads):
+        raise ValueError(f"Each head can be shown once, got {', '.join(head_name(*head) for head in maps.heads)}.")
+    check_rows = _check_difference if maps.signs else _check_attention
+    check_rows(maps.attention, is_whole=not maps.keys.is_part)
 
 
 def _check_attention(attention: np.ndarray, *, is_whole: bool) -> None:
@@ -197,8 +167,6 @@ def _check_attention(attention: np.ndarray, *, is_whole: bool) -> None:
 
 
 def _check_difference(attention: np.ndarray, *, is_whole: bool) -> None:
-    if len(attention) > 1:
-        raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(attention)}.")
     if not np.isfinite(attention).all() or np.abs(attention).max() > 1 + ROW_SUM_SLACK:
         raise ValueError("Differences of attention lie between -1 and 1; subtract the weights after the softmax.")
     furthest = np.abs(attention.sum(axis=-1, dtype=np.float64)).max()
@@ -262,16 +230,11 @@ def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> l
     return [visible(label) for label in labels]
 
 
-def _sieve_data(
-    role: str,
-    sieve: Bool[np.ndarray, "query key"],
-    attention: Float[np.ndarray, "chosen query key"],
-    seen_keys: Int[np.ndarray, " query"],
-) -> dict[str, Any]:
+def _sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionMaps) -> dict[str, Any]:
     """The overlay, and the share of each head's attention in it; `even` is that of uniform attention."""
     has_cells = sieve.any(axis=1)
-    inside = (attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
-    n_seen = seen_keys[has_cells]
+    inside = (maps.attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
+    n_seen = _seen_keys(maps)[has_cells]
     return {
         "role": role,
         "cells": base64_of(np.packbits(sieve)),
@@ -281,7 +244,7 @@ def _sieve_data(
     }
 
 
-def _seen_keys(queries: Side, keys: Side, causal: bool) -> Int[np.ndarray, " query"]:
+def _seen_keys(maps: AttentionMaps) -> Int[np.ndarray, " query"]:
     """Number of keys of the whole text visible to each query: all, or in a causal model itself and those before."""
-    positions = queries.start + np.arange(len(queries.tokens))
-    return positions + 1 if causal else np.full(len(positions), keys.length)
+    positions = maps.queries.start + np.arange(len(maps.queries.tokens))
+    return positions + 1 if maps.causal else np.full(len(positions), maps.keys.length)

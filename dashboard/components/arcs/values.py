@@ -1,4 +1,4 @@
-"""What belongs together in a view of arcs: how it is drawn, its sieves, settings and grid, and what is asked in it."""
+"""What belongs together in a view of arcs: how it is drawn, its sieves and grid, and what is asked in it."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,8 @@ from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
-from attention_sieve.dashboard.components.arcs.look import ArcSettings
 
-AS_IT_WAS: Final = ArcSettings()
-
-
-@dataclass(frozen=True)
-class Signs:
-    """What the two colours of a difference mean, which is the compared attention minus the reference."""
-
-    more: str = "more attention"
-    less: str = "less attention"
+Controls = Literal["with", "without", "alone"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +29,11 @@ class Group:
 class ArcStyle:
     """How arcs are drawn."""
 
-    controls: Literal["with", "without", "alone"] = "with"
+    controls: Controls = "with"
     """Whether the switches are above the picture, left out, or shown alone: one view of a group can hold the switches
     for the others."""
     dashed: Collection[Head] = ()
     """Chosen heads whose links are dashed."""
-    signs: Signs | None = None
-    """Of a difference; None for attention."""
     group: Group | None = None
     height: int | None = None
     """Maximum height of the rows in pixels, beyond which they scroll; None for that of windows and long texts."""
@@ -58,18 +47,6 @@ class Overlay:
     """Those to choose from; the chosen one is always offered."""
     chosen: tuple[str, Bool[np.ndarray, "query key"]] | None = None
     """Name of a role and its sieve."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The settings of a view that the reader can change."""
-
-    look: ArcSettings = AS_IT_WAS
-    """At first."""
-    n_pinned: int = 0
-    """How often the page has pinned a token itself; with another number the view takes the pin of `look`."""
-    on_change: Callable[[ArcSettings], None] | None = None
-    """Called with what the reader has changed."""
 
 
 @dataclass(frozen=True)
@@ -97,4 +74,3 @@ class Asking:
 
 
 AS_USUAL: Final = ArcStyle()
-UNCHANGED: Final = Settings()

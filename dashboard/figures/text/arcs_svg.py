@@ -8,10 +8,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
 from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
@@ -95,92 +96,71 @@ def _sign(character: str) -> str:
 
 
 def arcs_svg(
-    queries: Side,
-    attention: Float[np.ndarray, "chosen query key"],
-    heads: Sequence[tuple[int, int]],
+    maps: AttentionMaps,
     *,
-    keys: Side | None = None,
     share: float = DEFAULT_SHARE,
     strongest: int | None = None,
-    signed: bool = False,
-    more: str = "more attention",
-    less: str = "less attention",
     title: str,
     caption: Sequence[str],
 ) -> str:
     """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
 
-    With `signed`, two colours: one for more attention, one for less.
+    Of a difference, two colours: one for more attention, one for less.
 
     Args:
-        queries: one row each.
-        attention: of the chosen heads; rows sum to 1, or to less if the keys are part of a text. With `signed` the
-            difference of two such maps.
-        heads: layer and head of each chosen head; with `signed` one.
-        keys: one row each; None where these are the queries.
-        share: part of each query's attention that is drawn, heaviest arcs first; with `signed`, part of the sum of its
-            absolute differences.
+        maps: what is drawn, with one row for each query and each key.
+        share: part of each query's attention that is drawn, heaviest arcs first; of a difference, part of the sum of
+            its absolute differences.
         strongest: number of links of each query and head that are drawn instead of a share; None for the share.
-        signed: whether `attention` is a difference.
-        more: meaning of a weight above 0.
-        less: meaning of a weight below 0.
         title: one line above the arcs.
         caption: lines below them: provenance.
 
     Returns: an SVG document.
-    Raises: ValueError for inconsistent shapes, or a difference of several heads.
     """
-    keys = queries if keys is None else keys
-    shape = (len(heads), len(queries.tokens), len(keys.tokens))
-    if attention.shape != shape:
-        raise ValueError(
-            f"{shape[0]} heads, {shape[1]} queries and {shape[2]} keys need attention of shape {shape}, "
-            f"got {attention.shape}."
-        )
-    if signed and len(heads) > 1:
-        raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(heads)}.")
-    row = min(max(TALLEST / max(shape[1:]), LOWEST_ROW), HIGHEST_ROW)
+    queries, keys = maps.queries, maps.keys
+    n_rows = max(len(queries.tokens), len(keys.tokens))
+    row = min(max(TALLEST / n_rows, LOWEST_ROW), HIGHEST_ROW)
     drawn, end, size = ET.Element("g"), COLUMN + SPAN, round(0.6 * row, 1)
     write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), 12, anchor="end", weight="600")
     write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), 12, weight="600")
-    _arcs(drawn, attention, _kept(attention, share, strongest, signed, keys.is_part), row, signed)
+    _arcs(drawn, maps, _kept(maps, share, strongest), row)
     for index, token in enumerate(queries.tokens):
         write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), size, anchor="end")
     for index, token in enumerate(keys.tokens):
         write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), size)
-    signs = [(_line(stroke), name) for name, stroke in (_signs(heads, more, less) if signed else _heads(heads))]
-    picture = Block(drawn, end + COLUMN, ABOVE + row * max(shape[1:]))
-    window = _window_line(queries, keys, None if signed else attention)
-    return sheet(visible(title), [legend(signs, picture.width), picture], caption=[*window, *map(visible, caption)])
+    strokes = _signs(maps.heads[0], maps.signs) if maps.signs else _heads(maps.heads)
+    signs = [(_line(stroke), name) for name, stroke in strokes]
+    picture = Block(drawn, end + COLUMN, ABOVE + row * n_rows)
+    return sheet(
+        visible(title), [legend(signs, picture.width), picture], caption=[*_window_line(maps), *map(visible, caption)]
+    )
 
 
 def _heading(direction: str, axis: str, side: Side) -> str:
     return f"{side.name}, {'queries' if axis == 'query' else 'keys'}" if side.name else f"{direction} ({axis})"
 
 
-def _kept(
-    attention: Float[np.ndarray, "chosen query key"], share: float, strongest: int | None, signed: bool, is_part: bool
-) -> Bool[np.ndarray, "chosen query key"]:
+def _kept(maps: AttentionMaps, share: float, strongest: int | None) -> Bool[np.ndarray, "chosen query key"]:
     """Which arcs are drawn."""
-    sizes = np.abs(attention) if signed else attention
+    sizes = np.abs(maps.attention) if maps.signs else maps.attention
     if strongest is None:
-        kept = top_share(sizes, share, 1.0 if is_part and not signed else None)
+        kept = top_share(sizes, share, 1.0 if maps.keys.is_part and not maps.signs else None)
     else:
         kept = strongest_links(sizes, strongest)
-    return kept & (sizes > (LEAST_DIFFERENCE if signed else 0))
+    return kept & (sizes > (LEAST_DIFFERENCE if maps.signs else 0))
 
 
-def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"] | None) -> list[str]:
+def _window_line(maps: AttentionMaps) -> list[str]:
     """Caption line on what a window leaves out; none for whole texts."""
-    if not queries.is_part and not keys.is_part:
+    if not maps.queries.is_part and not maps.keys.is_part:
         return []
     spans = [
         f"{name} {side.start:,} to {side.start + len(side.tokens) - 1:,} of {side.length:,}"
-        for name, side in (("queries", queries), ("keys", keys))
+        for name, side in (("queries", maps.queries), ("keys", maps.keys))
     ]
-    if attention is None:
+    if maps.signs:
         return [f"Window: {', '.join(spans)}."]
-    outside = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
+    outside = max(0.0, 1 - float(maps.attention.sum(axis=-1, dtype=np.float64).mean()))
     return [f"Window: {', '.join(spans)}; on average {percent(outside, 0)} of the attention leaves it."]
 
 
@@ -189,13 +169,15 @@ def _line(stroke: dict[str, str]) -> ET.Element:
     return ET.Element("line", {"x1": "0", "x2": "18", "y1": "9", "y2": "9", "stroke-width": "5"} | stroke)
 
 
-def _heads(heads: Sequence[tuple[int, int]]) -> list[tuple[str, dict[str, str]]]:
+def _heads(heads: Sequence[Head]) -> list[tuple[str, dict[str, str]]]:
     return [(head_name(*head), _stroke(number)) for number, head in enumerate(heads)]
 
 
-def _signs(heads: Sequence[tuple[int, int]], more: str, less: str) -> list[tuple[str, dict[str, str]]]:
-    name = head_name(*heads[0])
-    return [(f"{name}: + {more}", _sign_stroke(1)), (f"\N{MINUS SIGN} {less}", _sign_stroke(-1))]
+def _signs(head: Head, signs: Signs) -> list[tuple[str, dict[str, str]]]:
+    return [
+        (f"{head_name(*head)}: + {signs.more}", _sign_stroke(1)),
+        (f"\N{MINUS SIGN} {signs.less}", _sign_stroke(-1)),
+    ]
 
 
 def _stroke(order: int) -> dict[str, str]:
@@ -209,23 +191,17 @@ def _sign_stroke(weight: float) -> dict[str, str]:
     return {"stroke": MORE} if weight > 0 else {"stroke": LESS, "stroke-dasharray": "7 3"}
 
 
-def _arcs(
-    drawn: ET.Element,
-    attention: Float[np.ndarray, "chosen query key"],
-    kept: Bool[np.ndarray, "chosen query key"],
-    row: float,
-    signed: bool,
-) -> None:
+def _arcs(drawn: ET.Element, maps: AttentionMaps, kept: Bool[np.ndarray, "chosen query key"], row: float) -> None:
     start, end = COLUMN, COLUMN + SPAN
     group = ET.SubElement(drawn, "g", {"fill": "none"})
     # Heavy arcs last, so that they are on top.
-    for head, query, key in sorted(np.argwhere(kept).tolist(), key=lambda index: abs(attention[tuple(index)])):
-        weight = float(attention[head, query, key])
+    for head, query, key in sorted(np.argwhere(kept).tolist(), key=lambda index: abs(maps.attention[tuple(index)])):
+        weight = float(maps.attention[head, query, key])
         from_y, to_y = ABOVE + row * (query + 0.5), ABOVE + row * (key + 0.5)
         curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
         size = abs(weight)
         look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
-        stroke = _sign_stroke(weight) if signed else _stroke(head)
+        stroke = _sign_stroke(weight) if maps.signs else _stroke(head)
         ET.SubElement(group, "path", {"d": curve} | stroke | look)
 
 

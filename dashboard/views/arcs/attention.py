@@ -19,13 +19,14 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
-from attention_sieve.dashboard.components.arcs.values import Asking, GridBeside, Overlay, Settings
+from attention_sieve.dashboard.components.arcs.values import Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid.patterns import frame_of
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import Side
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
@@ -73,26 +74,27 @@ def where_heads_look(
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
     queries, keys = sides(text_attention)
-    attention = attention_of(text_attention.attention, drawn) * (take is None)
     sieves = {} if take else sieves_on(choice, text_attention).cells
-    arcs = partial(
-        attention_arcs,
-        key="arcs",
+    maps = AttentionMaps(
         queries=queries,
         keys=keys,
-        attention=attention,
+        attention=attention_of(text_attention.attention, drawn) * (take is None),
         heads=drawn,
         causal=text_attention.causal,
         label=f"Attention of {names} in {engine.files.name}",
-        settings=Settings(look=look_at(queries, keys), n_pinned=n_pinned(), on_change=take_look),
+    )
+    arcs = partial(
+        attention_arcs,
+        maps,
+        Selection("arcs", look_at(queries, keys), n_pinned(), take_look),
         grid=None if take else GridBeside(grid, frame_of(text_attention)),
         asking=_asking(text_attention, asked),
     )
     _keep_room(queries, keys)
     facts = provenance.text_facts(choice, engine, screen.text)
     facts |= {"heads": names}
-    svg = None if take else partial(arcs_svg, queries, attention, drawn, keys=keys)
-    _arcs_and_files(arcs, partial(_overlay, sieves, attention.shape[1:]), svg, facts)
+    svg = None if take else partial(arcs_svg, maps)
+    _arcs_and_files(arcs, partial(_overlay, sieves, maps.attention.shape[1:]), svg, facts)
     return text_attention
 
 

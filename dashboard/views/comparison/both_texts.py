@@ -1,14 +1,13 @@
 """One typed text under both checkpoints: arcs of the chosen heads, their difference, and the predictions."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float
 
 from attention_sieve.cache.inference import Inference
-from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.comparison.words import WordAttention, common_words, word_attention
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.passes.texts import TextAttention, same_tokens
@@ -17,8 +16,10 @@ from attention_sieve.core.texts.tokens import SPECIAL, TooLong
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window, sides
@@ -36,24 +37,13 @@ GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _AlignedAttention:
-    """Attention of the same heads under both checkpoints, on common queries and keys."""
-
-    queries: Side
-    keys: Side
-    a: Float[np.ndarray, "chosen query key"]
-    b: Float[np.ndarray, "chosen query key"]
-    causal: bool
-
-
 def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
     """Draw the arcs of the chosen heads under both and their difference, and show what each checkpoint predicts."""
     try:
         heads = focus.heads[-MOST_HEADS:]
         attentions = _attentions(inference, focus, text)
         predictions = _predictions(inference, focus, text)
-        aligned = _aligned(text, *attentions, heads) if heads else wording.ARCS_HINT
+        aligned = _aligned(text, attentions, focus, heads) if heads else wording.ARCS_HINT
         if isinstance(aligned, str):
             st.info(aligned)
             for letter, name, prediction in zip("ab", focus.names, predictions):
@@ -61,18 +51,24 @@ def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
             return
         if attentions[0].overview is not None:
             move_window(focus.pair.engines[0], text, attentions[0], attentions[0].overview, heads)
-        _controls(aligned, heads)
+        in_a, in_b = aligned
+        _draw("arcs controls", replace(in_a, label=wording.CONTROLS), "alone")
         with st.container(key="both texts"):
             left, middle, right = thirds()
-        for column, letter, name, prediction, attention in zip(
-            (left, middle), "ab", focus.names, predictions, (aligned.a, aligned.b)
-        ):
+        for column, letter, name, prediction, maps in zip((left, middle), "ab", focus.names, predictions, aligned):
             with column:
                 st.markdown(wording.side(letter, plain(name), prediction))
-                _one_side(aligned, heads, letter, name, attention)
+                _draw(f"arcs {letter}", maps)
+        difference = replace(
+            in_a,
+            attention=in_b.attention[-1:] - in_a.attention[-1:],
+            heads=heads[-1:],
+            signs=Signs(wording.MORE_ATTENTION, wording.LESS_ATTENTION),
+            label=f"Difference of the attention of {head_name(*heads[-1])}, b minus a",
+        )
         with right:
             st.markdown(wording.difference(head_name(*heads[-1])))
-            _difference(aligned, heads[-1])
+            _draw("arcs difference", difference)
     except AnalysisError as error:
         show_error(error)
 
@@ -101,76 +97,36 @@ def _both_attentions(
     return a, b
 
 
-def _controls(aligned: _AlignedAttention, heads: list[Head]) -> None:
-    """The switches of all three pictures: a view of their group without a picture."""
-    linked_arcs(
-        key="arcs controls",
-        queries=aligned.queries,
-        keys=aligned.keys,
-        attention=aligned.a,
-        heads=heads,
-        causal=aligned.causal,
-        label=wording.CONTROLS,
-        style=ArcStyle(controls="alone", group=GROUP),
-        settings=_settings(aligned),
-    )
+def _draw(key: str, maps: AttentionMaps, controls: Controls = "without") -> None:
+    """One of the pictures, or their switches: a view of their group without a picture."""
+    look = look_at(maps.queries, maps.keys)
+    linked_arcs(maps, Selection(key, look, on_change=take_look), ArcStyle(controls=controls, group=GROUP))
 
 
-def _settings(aligned: _AlignedAttention) -> Settings:
-    return Settings(look=look_at(aligned.queries, aligned.keys), on_change=take_look)
-
-
-def _one_side(
-    aligned: _AlignedAttention,
-    heads: list[Head],
-    letter: str,
-    name: str,
-    attention: Float[np.ndarray, "chosen query key"],
-) -> None:
-    linked_arcs(
-        key=f"arcs {letter}",
-        queries=aligned.queries,
-        keys=aligned.keys,
-        attention=attention,
-        heads=heads,
-        causal=aligned.causal,
-        label=f"Attention of {', '.join(head_name(*head) for head in heads)} in {name}",
-        style=ArcStyle(controls="without", group=GROUP),
-        settings=_settings(aligned),
-    )
-
-
-def _difference(aligned: _AlignedAttention, head: Head) -> None:
-    linked_arcs(
-        key="arcs difference",
-        queries=aligned.queries,
-        keys=aligned.keys,
-        attention=aligned.b[-1:] - aligned.a[-1:],
-        heads=[head],
-        causal=aligned.causal,
-        label=f"Difference of the attention of {head_name(*head)}, b minus a",
-        style=ArcStyle(controls="without", group=GROUP, signs=Signs(wording.MORE_ATTENTION, wording.LESS_ATTENTION)),
-        settings=_settings(aligned),
-    )
-
-
-def _aligned(text: Text, a: TextAttention, b: TextAttention, heads: list[Head]) -> _AlignedAttention | str:
+def _aligned(
+    text: Text, attentions: tuple[TextAttention, TextAttention], focus: Focus, heads: list[Head]
+) -> tuple[AttentionMaps, AttentionMaps] | str:
     """Attention on common tokens if both tokenise the text alike, else on words; or a sentence why neither works."""
-    attention_a, attention_b = (attention_of(text_attention.attention, heads) for text_attention in (a, b))
+    a, b = attentions
+    attention_a, attention_b = (attention_of(text_attention.attention, heads) for text_attention in attentions)
     if same_tokens(a.text, b.text) and a.window == b.window:
         queries, keys = sides(a)
-        return _AlignedAttention(queries=queries, keys=keys, a=attention_a, b=attention_b, causal=a.causal)
-    if "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
+    elif "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
         return wording.OTHER_KIND
-    if a.overview is not None or b.overview is not None:
+    elif a.overview is not None or b.overview is not None:
         return wording.WINDOWS_DIFFER
-    query_text = _query_text(text, a)
-    common = common_words(
-        word_attention(query_text, a.text.queries, attention_a), word_attention(query_text, b.text.queries, attention_b)
-    )
-    st.info(wording.ON_WORDS)
-    side = _side(common.a, common.n_left_out)
-    return _AlignedAttention(queries=side, keys=side, a=common.a.attention, b=common.b.attention, causal=a.causal)
+    else:
+        query_text = _query_text(text, a)
+        common = common_words(
+            word_attention(query_text, a.text.queries, attention_a),
+            word_attention(query_text, b.text.queries, attention_b),
+        )
+        st.info(wording.ON_WORDS)
+        queries = keys = _side(common.a, common.n_left_out)
+        attention_a, attention_b = common.a.attention, common.b.attention
+    label_a, label_b = (f"Attention of {head_names(heads)} in {name}" for name in focus.names)
+    in_a = AttentionMaps(queries=queries, keys=keys, attention=attention_a, heads=heads, causal=a.causal, label=label_a)
+    return in_a, replace(in_a, attention=attention_b, label=label_b)
 
 
 def _query_text(text: Text, text_attention: TextAttention) -> Text:

@@ -19,13 +19,14 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import attention_arcs
 from attention_sieve.dashboard.components.arcs.look import ArcSettings
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Settings
+from attention_sieve.dashboard.components.arcs.values import ArcStyle
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import GridOnText, role_grid
 from attention_sieve.dashboard.components.grid.patterns import patterns_of
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.square_key import square_key_svg
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
@@ -174,19 +175,21 @@ def _key_to_squares(looked: TextAttention, here: PronounLink) -> None:
 
 def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
     """The links of the answer and of the guess, what both do, and a box for a sentence of one's own."""
-    queries, _ = sides(looked)
+    queries, keys = sides(looked)
     st.html(f"<style>.st-key-riddle-arcs {{ --rows: {len(queries.tokens)}; }}</style>")
-    attention_arcs(
-        key="riddle arcs",
+    maps = AttentionMaps(
         queries=queries,
+        keys=keys,
         attention=attention_of(looked.attention, answered.heads),
         heads=answered.heads,
         causal=looked.causal,
         label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
-        style=ArcStyle(controls="without", dashed=answered.heads[1:]),
-        settings=Settings(
-            look=ArcSettings(rows="words", pin=answered.pin), n_pinned=st.session_state[RIDDLE].n_guesses
-        ),
+    )
+    look = ArcSettings(rows="words", pin=answered.pin)
+    attention_arcs(
+        maps,
+        Selection("riddle arcs", look, st.session_state[RIDDLE].n_guesses),
+        ArcStyle(controls="without", dashed=answered.heads[1:]),
     )
     st.markdown("  \n".join(answered.sentences))
     with st.form("riddle form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,7 +1,7 @@
 """Two sentences under one checkpoint: how far each head's attention moves, where, and what it does to the output."""
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,11 @@ from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Settings, Signs
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.plain import plain
@@ -140,42 +142,36 @@ def _arcs(swap: WordSwap, heads: list[Head], cells: Sequence[DeltaGenerator]) ->
     """Arcs of the heads in both sentences and the difference of the last one, whose rows are the same words."""
     rows = tuple(map(wording.in_both, swap.words))
     both = _side(swap, rows)
-    draw = partial(linked_arcs, settings=Settings(look=look_at(both, both), on_change=take_look))
-    group = Group("swap", "\n".join(rows))
+    look, group = look_at(both, both), Group("swap", "\n".join(rows))
+
+    def draw(key: str, maps: AttentionMaps, controls: Controls = "without") -> None:
+        linked_arcs(maps, Selection(key, look, on_change=take_look), ArcStyle(controls=controls, group=group))
+
+    in_a = AttentionMaps(
+        queries=both, keys=both, attention=attention_of(swap.a, heads), heads=heads, label=wording.CONTROLS
+    )
+    draw("swap controls", in_a, "alone")
     sides = {
-        "a": ([pair.a for pair in swap.words], attention_of(swap.a, heads)),
+        "a": ([pair.a for pair in swap.words], in_a.attention),
         "b": ([pair.b for pair in swap.words], attention_of(swap.b, heads)),
     }
-    draw(
-        key="swap controls",
-        queries=both,
-        attention=sides["a"][1],
-        heads=heads,
-        label=wording.CONTROLS,
-        style=ArcStyle(controls="alone", group=group),
-    )
     for cell, (letter, (words, attention)) in zip(cells, sides.items()):
         changed = [word.text for word, pair in zip(words, swap.words) if word is not None and pair.is_changed]
+        side = _side(swap, [wording.GAP if word is None else word.text for word in words])
+        label = f"Attention of {head_names(heads)} in sentence {letter}"
         with cell:
             st.markdown(wording.side(letter, changed))
-            draw(
-                key=f"swap arcs {letter}",
-                queries=_side(swap, [wording.GAP if word is None else word.text for word in words]),
-                attention=attention,
-                heads=heads,
-                label=f"Attention of {head_names(heads)} in sentence {letter}",
-                style=ArcStyle(controls="without", group=group),
-            )
+            draw(f"swap arcs {letter}", replace(in_a, queries=side, keys=side, attention=attention, label=label))
+    difference = replace(
+        in_a,
+        attention=attention_of(swap.difference, heads[-1:]),
+        heads=heads[-1:],
+        signs=Signs(wording.MORE, wording.LESS),
+        label=f"Difference of the attention of {head_name(*heads[-1])}, b minus a",
+    )
     with cells[-1]:
         st.markdown(wording.difference(heads[-1]))
-        draw(
-            key="swap arcs difference",
-            queries=both,
-            attention=attention_of(swap.difference, heads[-1:]),
-            heads=heads[-1:],
-            label=f"Difference of the attention of {head_name(*heads[-1])}, b minus a",
-            style=ArcStyle(controls="without", group=group, signs=Signs(wording.MORE, wording.LESS)),
-        )
+        draw("swap arcs difference", difference)
 
 
 def _side(swap: WordSwap, names: Sequence[str]) -> Side:

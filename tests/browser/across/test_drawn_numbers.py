@@ -8,8 +8,11 @@ from steps import slow_down
 
 from attention_sieve.dashboard.components import arcs
 from attention_sieve.dashboard.components.arcs import attention_arcs
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
 from attention_sieve.dashboard.components.arcs.values import Overlay
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.text.arcs_svg import strongest_links, top_share
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import Side
 
 FOLDER = Path(arcs.__file__).parent
@@ -39,7 +42,7 @@ TABLE = """
 
 @pytest.fixture
 def table(browser, monkeypatch):
-    """table(arguments, choices, share): what is drawn of these arguments of `attention_arcs`.
+    """table(arguments, choices, share): what is drawn of these maps and overlay.
 
     With `links_alone` without the numbers, a million of which take seconds on their way.
     """
@@ -50,7 +53,9 @@ def table(browser, monkeypatch):
     def build(arguments, choices=None, share=0.5, links_alone=False):
         sent = []
         monkeypatch.setattr(arcs, "_mount", lambda **given: sent.append(given["data"]))
-        attention_arcs(key="arcs", label="", **arguments)
+        given = {"keys": arguments["queries"], **arguments}
+        overlay = given.pop("overlay", None)
+        attention_arcs(AttentionMaps(label="", **given), Selection("arcs", ArcSettings()), overlay=overlay)
         asked = [sent[0], choices or {}, share, links_alone]
         drawn = page.evaluate(f"([sent, choices, share, linksAlone]) => {{{scripts}{TABLE}}}", asked)
         if links_alone:

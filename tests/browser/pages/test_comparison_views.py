@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from steps import expect_drawn, settle, unfolded, wait_for, wait_until_equal
 
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 
 pytestmark = pytest.mark.xdist_group("views of heads")
@@ -110,20 +111,26 @@ def differences():
     from test_comparison_views import attention_of, sharp_and_thin, side_of
 
     from attention_sieve.dashboard.components.arcs import attention_arcs
-    from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
+    from attention_sieve.dashboard.components.arcs.look import ArcSettings
+    from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay
+    from attention_sieve.dashboard.components.selection import Selection
+    from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 
     n_tokens = int(st.query_params.get("tokens", 7))
     a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)
     if st.query_params.get("equal"):
         b = a
     style = ArcStyle(group=None if st.query_params.get("alone") else Group("L3 H7"), height=400)
-    shared = {"queries": side_of(a.shape[-1]), "heads": [(3, 7)]}
+    side = side_of(a.shape[-1])
+    in_a = AttentionMaps(queries=side, keys=side, attention=a, heads=[(3, 7)], label="Attention in a")
     overlay = Overlay(chosen=("local", abs(a[0]) < 2)) if st.query_params.get("sieve") else None
-    attention_arcs(key="arcs a", attention=a, label="Attention in a", style=style, **shared)
+    attention_arcs(in_a, Selection("arcs a", ArcSettings()), style)
     if not st.query_params.get("late") or st.toggle("Compare"):
-        attention_arcs(key="arcs b", attention=b, label="Attention in b", style=style, **shared)
-    style = replace(style, signs=Signs("more attention in b", "less attention in b"))
-    attention_arcs(key="arcs d", attention=b - a, label="Difference, b minus a", style=style, overlay=overlay, **shared)
+        in_b = replace(in_a, attention=b, label="Attention in b")
+        attention_arcs(in_b, Selection("arcs b", ArcSettings()), style)
+    signs = Signs("more attention in b", "less attention in b")
+    difference = replace(in_a, attention=b - a, signs=signs, label="Difference, b minus a")
+    attention_arcs(difference, Selection("arcs d", ArcSettings()), style, overlay=overlay)
 
 
 def side_of(n_tokens):
@@ -326,7 +333,9 @@ def expect_as_many_differences_as_the_file_draws(page):
         for _ in range(steps):
             slider(page, VIEWS[2]).press("ArrowRight")
         share = round(share + 0.05 * steps, 2)
-        svg = arcs_svg(side_of(7), b - a, [(3, 7)], share=share, signed=True, title="T", caption=[])
+        side = side_of(7)
+        maps = AttentionMaps(queries=side, keys=side, attention=b - a, heads=[(3, 7)], signs=Signs(), label="")
+        svg = arcs_svg(maps, share=share, title="T", caption=[])
         n_paths = len(list(ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")))
         expect(view_of(page, VIEWS[2]).locator(".summary")).to_have_text(re.compile(f"^{n_paths} links shown"))
     slider(page, VIEWS[2]).fill("0.5")

@@ -1,5 +1,6 @@
 import base64
 from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,10 +12,14 @@ from hypothesis.extra import numpy as arrays
 from reading import data_of
 from streamlit.testing.v1 import AppTest
 
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.values import ArcStyle, Group, Overlay, Signs
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
+from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Group, Overlay
+from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 
 SIGNS = Signs()
@@ -37,12 +42,18 @@ def arguments(**changes: object) -> dict:
     """Two heads on five tokens."""
     attention = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
     return {
-        "key": "arcs",
         "queries": side(),
         "attention": attention,
         "heads": [(3, 7), (3, 11)],
         "label": "Attention of two heads",
     } | changes
+
+
+def view(
+    *, queries: Side, keys: Side | None = None, style: ArcStyle = AS_USUAL, overlay: Overlay | None = None, **maps: Any
+) -> None:
+    drawn = AttentionMaps(queries=queries, keys=keys or queries, **maps)
+    attention_arcs(drawn, Selection("arcs", ArcSettings()), style, overlay=overlay)
 
 
 def shown(draw: Callable[..., object], **given_arguments: object) -> AppTest:
@@ -61,7 +72,7 @@ def mounted(at: AppTest) -> str:
 
 
 def payload(**changes: object) -> dict:
-    return data_of(mounted(shown(attention_arcs, **arguments(**changes))))
+    return data_of(mounted(shown(view, **arguments(**changes))))
 
 
 def unpacked(text: str) -> np.ndarray:
@@ -127,7 +138,7 @@ def test_sent_weights_are_right_within_a_quantisation_step():
 
 
 def test_a_rerun_with_the_same_input_sends_the_same_bytes():
-    at = shown(attention_arcs, **arguments(overlay=Overlay(chosen=("local", np.eye(5, dtype=bool)))))
+    at = shown(view, **arguments(overlay=Overlay(chosen=("local", np.eye(5, dtype=bool)))))
     first = mounted(at)
     assert mounted(at.run()) == first
 
@@ -191,7 +202,7 @@ def test_an_empty_sieve_has_no_shares():
         ({"keys": plain(["a", "b"])}, r"5 queries and 2 keys need attention of shape \(2, 5, 2\), got \(2, 5, 5\)"),
         ({"attention": np.full((2, 5, 5), 0.25)}, "sums to 1; one row is off by 0.25"),
         ({"attention": np.full((2, 5, 5), np.nan)}, "negative or missing weights"),
-        ({"heads": []}, "1 to 12 heads, got 0"),
+        ({"heads": [], "attention": np.zeros((0, 5, 5))}, "1 to 12 heads, got 0"),
         ({"heads": [(3, 7), (3, 7)]}, "shown once, got L3 H7, L3 H7"),
         (
             {"overlay": Overlay(chosen=("local", np.zeros((4, 5), bool)))},
@@ -201,7 +212,7 @@ def test_an_empty_sieve_has_no_shares():
 )
 def test_what_does_not_fit_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
-        attention_arcs(**arguments(**changes))
+        view(**arguments(**changes))
 
 
 def test_a_row_without_a_query_has_no_attention_and_the_text_of_a_group_can_be_named():
@@ -271,7 +282,7 @@ def test_evenly_spread_attention_of_a_window_is_spread_over_the_whole_text(causa
 
 def test_rows_of_a_window_sum_to_one_at_most():
     with pytest.raises(ValueError, match=r"sums to at most 1; one row is off by 0\.5"):
-        attention_arcs(**arguments(**window(attention=np.full((1, 2, 3), 0.5))))
+        view(**arguments(**window(attention=np.full((1, 2, 3), 0.5))))
 
 
 def test_a_part_of_a_part_keeps_its_place_in_the_whole_text():
@@ -311,7 +322,7 @@ def test_what_is_wrong_with_a_side_is_named(changes, message):
 def difference(signs: Signs = SIGNS, **changes: object) -> dict:
     """One head on five tokens, b - a."""
     a, b = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
-    return arguments(attention=(b - a)[None], heads=[(3, 7)], style=ArcStyle(signs=signs), **changes)
+    return arguments(attention=(b - a)[None], heads=[(3, 7)], signs=signs, **changes)
 
 
 def test_differences_travel_to_four_digits_with_zeros_and_signs_kept():
@@ -344,7 +355,7 @@ def test_the_sieve_share_of_a_difference_has_a_sign():
 
 def test_differences_of_a_window_may_leave_it():
     given = np.array([[[0.25, 0, 0], [-0.5, 0.25, 0]]])
-    assert payload(**window(attention=given, style=ArcStyle(signs=Signs())))["inside"] is None
+    assert payload(**window(attention=given, signs=Signs()))["inside"] is None
 
 
 @pytest.mark.parametrize(
@@ -359,7 +370,7 @@ def test_differences_of_a_window_may_leave_it():
 )
 def test_what_is_no_difference_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
-        attention_arcs(**difference() | changes)
+        view(**difference() | changes)
 
 
 # Signs for characters that do not show
@@ -386,9 +397,24 @@ def test_every_character_of_a_token_shows(token, sign):
 # The file
 
 
+def file_of(
+    queries: Side,
+    attention: np.ndarray,
+    heads: list[Head],
+    *,
+    keys: Side | None = None,
+    signs: Signs | None = None,
+    **drawing: Any,
+) -> str:
+    maps = AttentionMaps(
+        queries=queries, keys=keys or queries, attention=attention, heads=heads, signs=signs, label="Attention"
+    )
+    return arcs_svg(maps, title="T", **drawing)
+
+
 def drawn(tokens: list[str], share: float = 0.5) -> ElementTree.Element:
     attention = np.random.default_rng(1).dirichlet(np.ones(len(tokens)), size=(2, len(tokens)))
-    text = arcs_svg(plain(tokens), attention, [(0, 1), (2, 3)], share=share, title="T", caption=["bert", "<text 1>"])
+    text = file_of(plain(tokens), attention, [(0, 1), (2, 3)], share=share, caption=["bert", "<text 1>"])
     return ElementTree.fromstring(text)
 
 
@@ -408,11 +434,11 @@ def test_a_file_draws_the_top_share():
 
 def test_a_file_draws_the_strongest_links_of_each_query():
     attention = np.array([[[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.3, 0.35, 0.35]]])
-    svg = arcs_svg(plain(["a", "b", "c"]), attention, [(0, 1)], share=0.1, strongest=2, title="T", caption=[])
+    svg = file_of(plain(["a", "b", "c"]), attention, [(0, 1)], share=0.1, strongest=2, caption=[])
     widths = [float(path.get("stroke-width")) for path in ElementTree.fromstring(svg).iter(f"{SVG}path")]
     assert widths == [round(0.8 + 3.2 * weight, 2) for weight in (0.3, 0.35, 0.35, 0.5, 1)]
     with pytest.raises(ValueError, match="At least 1 link of each query is drawn, got 0"):
-        arcs_svg(plain(["a"]), np.ones((1, 1, 1)), [(0, 1)], strongest=0, title="T", caption=[])
+        file_of(plain(["a"]), np.ones((1, 1, 1)), [(0, 1)], strongest=0, caption=[])
 
 
 def test_a_file_carries_its_caption():
@@ -421,7 +447,7 @@ def test_a_file_carries_its_caption():
 
 def test_a_file_needs_attention_between_its_tokens():
     with pytest.raises(ValueError, match=r"of shape \(1, 2, 2\), got \(1, 2, 3\)"):
-        arcs_svg(plain(["a", "b"]), np.ones((1, 2, 3)), [(0, 0)], title="T", caption=[])
+        file_of(plain(["a", "b"]), np.ones((1, 2, 3)), [(0, 0)], caption=[])
 
 
 def texts_of(svg: str) -> list[str | None]:
@@ -431,7 +457,7 @@ def texts_of(svg: str) -> list[str | None]:
 def test_a_file_of_two_texts_has_their_names_and_tokens():
     queries, keys = plain(["the", "cat"], name="target"), plain(["le", "chat", "dort"], name="source")
     attention = np.array([[[0.0, 0.4, 0.6], [1.0, 0.0, 0.0]]])
-    svg = arcs_svg(queries, attention, [(0, 1)], keys=keys, share=1.0, title="T", caption=[])
+    svg = file_of(queries, attention, [(0, 1)], keys=keys, share=1.0, caption=[])
     expected = ["T", "L0 H1", "target, queries", "source, keys", "the", "cat", "le", "chat", "dort"]
     assert texts_of(svg) == expected
     assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}path"))) == 3
@@ -440,7 +466,7 @@ def test_a_file_of_two_texts_has_their_names_and_tokens():
 def test_a_file_of_a_window_counts_shares_of_the_whole_row():
     whole = plain(list("abcdefgh"))
     attention = np.array([[[0.1, 0.1], [0.6, 0.4]]])
-    svg = arcs_svg(whole.part(4, 6), attention, [(0, 1)], keys=whole.part(0, 2), title="T", caption=["bert"])
+    svg = file_of(whole.part(4, 6), attention, [(0, 1)], keys=whole.part(0, 2), caption=["bert"])
     assert texts_of(svg)[-2:] == [
         "Window: queries 4 to 5 of 8, keys 0 to 1 of 8; on average 40% of the attention leaves it.",
         "bert",
@@ -451,9 +477,8 @@ def test_a_file_of_a_window_counts_shares_of_the_whole_row():
 
 def test_a_file_of_a_difference_draws_more_and_less_apart():
     given = np.array([[[0.6, -0.4, -0.2], [0.004, -0.004, 0.0], [0.0, 0.0, 0.0]]])
-    words = {"more": "more in b", "less": "less in b"}
     tokens = plain(["a", "b", "c"])
-    svg = arcs_svg(tokens, given, [(3, 7)], share=0.7, signed=True, title="T", caption=["x"], **words)
+    svg = file_of(tokens, given, [(3, 7)], share=0.7, signs=Signs("more in b", "less in b"), caption=["x"])
     assert texts_of(svg)[:3] == ["T", "L3 H7: + more in b", "− less in b"]
     paths = list(ElementTree.fromstring(svg).iter(f"{SVG}path"))
     # The top 0.7 of the first row's 1.2; the second row's differences are too small to draw, the third has none.
@@ -463,13 +488,13 @@ def test_a_file_of_a_difference_draws_more_and_less_apart():
 
 def test_a_file_of_a_difference_in_a_window_says_nothing_of_what_leaves_it():
     whole = plain(list("abcdefgh"))
-    svg = arcs_svg(
-        whole.part(4, 6), np.array([[[0.1, 0.1], [0.6, -0.4]]]), [(0, 1)], keys=whole.part(0, 2), signed=True,
-        title="T", caption=["bert"],
+    svg = file_of(
+        whole.part(4, 6), np.array([[[0.1, 0.1], [0.6, -0.4]]]), [(0, 1)], keys=whole.part(0, 2), signs=Signs(),
+        caption=["bert"],
     )  # fmt: skip
     assert texts_of(svg)[-2:] == ["Window: queries 4 to 5 of 8, keys 0 to 1 of 8.", "bert"]
 
 
 def test_a_file_draws_one_difference_at_a_time():
     with pytest.raises(ValueError, match="one head at a time, got 2"):
-        arcs_svg(plain(["a"]), np.zeros((2, 1, 1)), [(0, 0), (0, 1)], signed=True, title="T", caption=[])
+        file_of(plain(["a"]), np.zeros((2, 1, 1)), [(0, 0), (0, 1)], signs=Signs(), caption=[])

@@ -26,6 +26,7 @@ from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.figures.sheet import COLUMN, MARGIN, PAGE, sheet_width, text_width, wrapped
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 
 LONG = ", ".join(f"setting {number} with its value {number**3}" for number in range(20))
 WORDS = {"title": LONG[:90], "caption": [LONG, LONG[:130]]}
@@ -40,7 +41,8 @@ def grid(layers, heads):
 
 def arcs(n_tokens):
     attention = np.random.default_rng(1).dirichlet(np.ones(n_tokens), size=(1, n_tokens))
-    return arcs_svg(plain([f"token{at}" for at in range(n_tokens)]), attention, [(0, 1)], **WORDS)
+    side = plain([f"token{at}" for at in range(n_tokens)])
+    return arcs_svg(AttentionMaps(queries=side, keys=side, attention=attention, heads=[(0, 1)], label="l"), **WORDS)
 
 
 def head_map():
