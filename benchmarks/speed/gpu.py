@@ -13,6 +13,7 @@ import transformers
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.roles.scores import ScoreObserver
@@ -118,7 +119,7 @@ def pass_over(checkpoint: Checkpoint, ready: Ready) -> None:
     attention = checkpoint.attentions["self"]
     sieves = [ready.sieves] * attention.n_layers
     scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
-    observe(checkpoint.model, ready.inputs, [scores], calls=attention.calls, stops=True)
+    observe(checkpoint.model, ready.inputs, Pass(observers=[scores], calls=attention.calls, stops=True))
     scores.scores()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.passes.gradients import head_slopes
 from attention_sieve.core.importance.passes.sweep import Sweep, sweep
@@ -63,7 +64,7 @@ def one_by_one(checkpoint: Checkpoint, texts: list[PassText], n_heads: int) -> N
         for layer in range(n_heads):
             gates = torch.ones((attention.n_layers, attention.n_heads), device=checkpoint.device)
             gates[layer, 0] = 0
-            readout.outcomes(observe(checkpoint.model, readout.inputs(), [], calls=attention.calls, gates=gates))
+            readout.outcomes(observe(checkpoint.model, readout.inputs(), Pass(calls=attention.calls, gates=gates)))
 
 
 def report_gradients(name: str, checkpoint: Checkpoint, lengths: list[int], case: str) -> None:

@@ -72,12 +72,15 @@ def show_all(
     on_output: OnOutput,
     output: Float[Tensor, "text query kept_head channel"],
     values: Float[Tensor, "text kv_head key channel"],
-    kept: KeptHeads,
+    kept: KeptHeads | None,
 ) -> Float[Tensor, "text query kept_head channel"]:
     """Call on_output with outputs and values of all heads, 0 for those removed.
 
     Returns: the same outputs, computed from the tensor passed to on_output, so that gradients flow through it.
     """
+    if kept is None:
+        on_output(output, values)
+        return output
     head_values = values.repeat_interleave(output.shape[2] // max(1, values.shape[1]), dim=1)
     indices = kept.on(output.device)
     shape = (*output.shape[:2], kept.n_heads, output.shape[3])

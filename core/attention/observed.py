@@ -8,21 +8,19 @@ writes probabilities to memory. Models that compute attention in their own code 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
 from attention_sieve.core.attention.kept_heads import KeptHeads, kept_heads, kept_of, show_all, tile_with_holes
 from attention_sieve.core.attention.masks import TileMask, add_tensor, attention_mask_function
 from attention_sieve.core.attention.observers import (
-    Backward,
-    Observer,
     OnOutput,
     Pass,
     Tile,
@@ -62,6 +60,11 @@ class _Attention:
     """Heads left of an attention from which some were removed; all of the above is of these."""
 
     @property
+    def heads(self) -> Int[Tensor, " head"] | None:
+        """Indices of these heads in the layer; None if none was removed."""
+        return None if self.kept is None else self.kept.on(self.query.device)
+
+    @property
     def n_heads(self) -> int:
         """Number of heads, removed ones included."""
         return self.query.shape[1] if self.kept is None else self.kept.n_heads
@@ -73,9 +76,12 @@ class _Attention:
 
     def n_visible_keys(self, queries: slice) -> int:
         """Number of leading keys that at least one of these queries may attend to."""
-        if isinstance(self.mask, TileMask):
-            return self.mask.n_visible_keys(queries, self.n_keys)
-        return self.n_keys
+        return self.n_keys if self.tile_mask is None else self.tile_mask.n_visible_keys(queries, self.n_keys)
+
+    @property
+    def tile_mask(self) -> TileMask | None:
+        """The mask, if it was built by transformers."""
+        return self.mask if isinstance(self.mask, TileMask) else None
 
 
 def observed_attention(
@@ -134,10 +140,7 @@ def observed_attention(
         output.register_hook(lambda _: pause())  # the backward pass pauses between layers, too
     if current.on_output is not None and layer is not None:
         output = _outputs_without_attention(current.on_output, output, attention, len(before))
-        if kept is None:
-            current.on_output(output, attention.values)
-        else:
-            output = show_all(current.on_output, output, attention.values, kept)
+        output = show_all(current.on_output, output, attention.values, kept)
         output = _outputs_without_attention(current.on_output, output, attention, len(after))
     _show_without_attention(current, attention, after)
     # An exception, because nothing else ends a forward pass of transformers in the middle.
@@ -163,10 +166,8 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         values, n_channels = values[..., :0], 0
     indicators = None if layer is None else current.indicators()
     n_indicators = 0 if indicators is None else indicators.shape[-1]
-    # As further columns of the values: one product reads the probabilities once for outputs and sums.
     if indicators is not None:
-        padded = nn.functional.pad(indicators.to(values.dtype), (0, -(n_channels + n_indicators) % EVEN_WIDTH))
-        values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
+        values = _with_columns(values, indicators)
     # In the memory layout that the model continues with, so that it is not copied again.
     output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
     # Tiles of all heads, so that those of a checkpoint and of its copy without some heads are the same.
@@ -185,9 +186,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
         product = product.view(*probabilities.shape[:3], values.shape[-1])
         outputs = product[..., :n_channels]
-        if layer is not None:
-            heads = None if attention.kept is None else attention.kept.on(outputs.device)
-            outputs = current.gated(outputs, layer, texts, heads)
+        outputs = current.gated(outputs, layer, texts, attention.heads)
         output[texts, queries] = outputs.transpose(1, 2)
         if layer is not None and current.observers:
             tile = Tile(
@@ -199,10 +198,18 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
                 indicator_sums=None if indicators is None else product[..., n_channels : n_channels + n_indicators],
                 entropy=entropy,
                 outputs=outputs if wants_outputs else None,
-                mask=attention.mask if isinstance(attention.mask, TileMask) else None,
+                mask=attention.tile_mask,
             )
             current.show(tile if attention.kept is None else tile_with_holes(current, tile, attention.kept))
     return output
+
+
+def _with_columns(values: Tensor, indicators: Float[Tensor, "text key indicator"]) -> Tensor:
+    """The values with the indicators as further columns: one product reads the probabilities once for both."""
+    padded = nn.functional.pad(
+        indicators.to(values.dtype), (0, -(values.shape[-1] + indicators.shape[-1]) % EVEN_WIDTH)
+    )
+    return torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
 
 
 def _attend_unseen(
@@ -232,9 +239,7 @@ def _attend_unseen(
             scale=attention.scale,
             enable_gqa=n_heads != attention.keys.shape[1],
         )
-        if layer is not None:
-            heads = None if attention.kept is None else attention.kept.on(outputs.device)
-            outputs = current.gated(outputs, layer, texts, heads)
+        outputs = current.gated(outputs, layer, texts, attention.heads)
         of_texts.setdefault(texts.start, []).insert(0, outputs.transpose(1, 2))  # the last queries come first
     wholes = [blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) for blocks in of_texts.values()]
     return wholes[0] if len(wholes) == 1 else torch.cat(wholes)
@@ -267,7 +272,7 @@ def _show_without_attention(current: Pass, attention: _Attention, layers: range)
                     else nothing[..., None].expand(*nothing.shape, indicators.shape[-1]),
                     entropy=nothing if current.wants_entropy() else None,
                     outputs=nothing[..., None].expand(*nothing.shape, n_channels) if current.wants_outputs() else None,
-                    mask=attention.mask if isinstance(attention.mask, TileMask) else None,
+                    mask=attention.tile_mask,
                     kept=(),
                 )
             )
@@ -365,67 +370,27 @@ def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head 
         return -torch.mul(probabilities, below, out=place).sum(-1) - probabilities.amax(-1).log()
 
 
-def observe(
-    model: PreTrainedModel,
-    inputs: Mapping[str, Tensor],
-    observers: Sequence[Observer],
-    *,
-    calls: Sequence[int | None] | None = None,
-    gates: Float[Tensor, "*text layer head"] | None = None,
-    replacements: Float[Tensor, "layer head channel"] | None = None,
-    known: Mapping[int, Float[Tensor, "known query head channel"]] | None = None,
-    backward: Backward = "gradient",
-    on_output: OnOutput | None = None,
-    stops: bool = False,
-) -> Any:
+def observe(model: PreTrainedModel, inputs: Mapping[str, Tensor], of_pass: Pass) -> Any:
     """Run one forward pass with observers.
 
     Args:
         model: in evaluation mode, with `attn_implementation=ATTENTION_NAME`; otherwise its softmax is tapped.
         inputs: keyword arguments of the model: ids, masks, type ids of the batch.
-        observers: receive every tile of every layer, in order.
-        calls: for each layer, the index of its attention call within the forward pass, or None for a layer without
-            attention, of which the observers see NaN; None in all observes all calls of a model with a single stack.
-        gates: factor for the output of each head in the observed layers, the same for all texts of the batch or of each
-            one; 0 switches a head off. If it requires gradients, the pass records them.
-        replacements: replacement of the output of each head, weighted by how far its gate is closed; None for 0.
-        known: outputs of all heads of some layers with their gates open, from an earlier pass over the texts that the
-        batch contains copies of, one after the other; the attention of these layers is neither computed nor observed.
-        backward: how the backward pass treats attention, in all layers.
-        on_output: called for every observed layer in order; only for a model that uses the registered function.
-        stops: end the pass after the last observed layer, without computing the model's output.
+        of_pass: what is observed and changed; a new one for every pass. If its gates require gradients, the pass
+            records them.
 
     Returns: the model's output, or None if the pass was ended early.
 
     Raises: RuntimeError for a model in training mode, because dropout would distort its attention; AnalysisError if an
-    observer or a replacement needs the outputs of single heads and the model does not use the registered function;
-    ValueError for `stops` without `calls`.
+    observer or a replacement needs the outputs of single heads and the model does not use the registered function.
     """
     if model.training:
         raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
-    if stops and calls is None:
-        raise ValueError("A pass stops after the last call that is watched; name the calls.")
-    wants_outputs = replacements is not None or any(observer.wants_outputs for observer in observers)
-    if wants_outputs and not has_attention_interface(model):
-        raise AnalysisError(
-            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be observed. "
-            "Choose a checkpoint of another family, such as BERT."
-        )
-    # Not every call is of a layer in question: of an encoder-decoder, one stack or one kind of attention is observed.
-    layers = None if calls is None else {call: layer for layer, call in enumerate(calls) if call is not None}
-    current = Pass(
-        observers=observers,
-        layers=layers,
-        n_layers=0 if calls is None else len(calls),
-        stops=stops,
-        gates=gates,
-        replacements=replacements,
-        known=known or {},
-        backward=backward,
-        on_output=on_output,
-    )
+    gates = of_pass.gates
+    if of_pass.replacements is not None or any(observer.wants_outputs for observer in of_pass.observers):
+        check_heads_are_seen(model)
     # A context variable, because not every model hands arguments of ours on to its attention.
-    token = current_pass.set(current)
+    token = current_pass.set(of_pass)
     try:
         with (
             # Tensors of inference mode could not be used with gradients later, but are faster where there are none.

@@ -78,36 +78,50 @@ class Pass:
     """The state of one observed forward pass, shared by its attention calls."""
 
     observers: Sequence[Observer] = ()
-    layers: Mapping[int, int] | None = field(default_factory=dict)
-    """Layer of each observed attention call, by the index of the call; None observes all calls, one per layer."""
+    """Receive every tile of every observed layer, in order."""
+    calls: Sequence[int | None] | None = None
+    """For each layer, the index of its attention call within the forward pass, or None for a layer without attention,
+    of which the observers see NaN; None in all observes all calls of a model with a single stack."""
     stops: bool = False
-    """Whether to end the pass after the last observed call."""
+    """Whether the pass ends after the last observed layer, without computing the model's output."""
     gates: Float[Tensor, "*text layer head"] | None = None
+    """Factor for the output of each head in the observed layers, the same for all texts of the batch or of each one; 0
+    switches a head off."""
     replacements: Float[Tensor, "layer head channel"] | None = None
     """Replacement of a head's output, weighted by how far its gate is closed; None for 0."""
     known: Mapping[int, Float[Tensor, "known query head channel"]] = field(default_factory=dict)
-    """Ungated outputs of the heads of some layers, from an earlier pass over the texts that the batch has copies of."""
+    """Outputs of all heads of some layers with their gates open, from an earlier pass over the texts that the batch
+    contains copies of, one after the other; the attention of these layers is neither computed nor observed."""
     backward: Backward = "gradient"
+    """How the backward pass treats attention, in all layers."""
     on_output: OnOutput | None = None
-    n_layers: int = 0
-    """Number of layers, those without attention included; 0 if these are not told apart."""
+    """Called for every observed layer in order; only for a model that uses the registered function."""
     own_layer: int | None = None
     """Number that the model itself gives to the layer of the current attention call; None where it gives none."""
     n_calls: int = 0
+    _layers: Mapping[int, int] | None = field(init=False)
+    """Layer of each observed call: of an encoder-decoder, those of one stack or one kind of attention."""
     _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.stops and self.calls is None:
+            raise ValueError("A pass stops after the last call that is watched; name the calls.")
+        of_calls = None if self.calls is None else enumerate(self.calls)
+        self._layers = None if of_calls is None else {call: layer for layer, call in of_calls if call is not None}
 
     def next_layer(self) -> int | None:
         """Count an attention call and return its layer; None if it is not observed."""
         call = self.n_calls
         self.n_calls += 1
-        return call if self.layers is None else self.layers.get(call)
+        return call if self._layers is None else self._layers.get(call)
 
     def without_attention(self, layer: int) -> tuple[range, range]:
         """Layers without attention directly before one with attention, and behind it if it is the last such one."""
-        others = () if self.layers is None else self.layers.values()
+        if self.calls is None:
+            return range(0), range(0)
+        others = [other for other, call in enumerate(self.calls) if call is not None]
         previous = max((other for other in others if other < layer), default=-1)
-        end = self.n_layers if layer == max(others, default=None) else layer + 1
-        return range(previous + 1 if self.n_layers else layer, layer), range(layer + 1, end)
+        return range(previous + 1, layer), range(layer + 1, len(self.calls) if layer == others[-1] else layer + 1)
 
     def gate(self, layer: int, texts: slice) -> Float[Tensor, "#text head 1 1"] | None:
         """Factor for the output of each head of a layer on some texts; None if all heads are on."""
@@ -119,7 +133,7 @@ class Pass:
     def gated(
         self,
         outputs: Float[Tensor, "text head query channel"],
-        layer: int,
+        layer: int | None,
         texts: slice,
         heads: Int[Tensor, " head"] | None = None,
     ) -> Float[Tensor, "text head query channel"]:
@@ -127,11 +141,11 @@ class Pass:
 
         Args:
             outputs: outputs before gates.
-            layer: index of the layer.
+            layer: index of the layer; None if it is not observed, and so not gated.
             texts: rows of the batch.
             heads: indices of these heads in the layer; None for all.
         """
-        gate = self.gate(layer, texts)
+        gate = None if layer is None else self.gate(layer, texts)
         if gate is None:
             return outputs
         replacement = None if self.replacements is None else self.replacements[layer]
@@ -153,7 +167,7 @@ class Pass:
 
     def ends_at(self, layer: int | None) -> bool:
         """Whether the pass ends after the attention of this layer."""
-        return self.stops and self.layers is not None and layer == max(self.layers.values())
+        return self.stops and self._layers is not None and layer == max(self._layers.values())
 
     def indicators(self) -> Float[Tensor, "text key indicator"] | None:
         """The sets of keys whose attention sums are needed."""

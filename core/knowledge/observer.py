@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -51,14 +52,7 @@ def _of_batch(
 
     model = checkpoint.model.get_encoder() if settings.kind == "encoder" else checkpoint.model
     inputs: dict[str, Any] = {**model_inputs(checkpoint, texts), "output_hidden_states": True}
-    output = observe(
-        model,
-        inputs,
-        [],
-        calls=attention.calls,
-        gates=gates(checkpoint, settings),
-        on_output=collect,
-    )
+    output = observe(model, inputs, Pass(calls=attention.calls, gates=gates(checkpoint, settings), on_output=collect))
     heads = torch.stack(head_vectors, 1)
     for layer, head in attention.removed:
         heads[:, layer, head] = torch.nan

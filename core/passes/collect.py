@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from attention_sieve.core.attention.observed import observe
-from attention_sieve.core.attention.observers import Observer
+from attention_sieve.core.attention.observers import Observer, Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches
@@ -48,9 +48,6 @@ def collect(
         observe(
             checkpoint.model,
             model_inputs(checkpoint, batch_texts),
-            [observer],
-            calls=attention.calls,
-            gates=gates(checkpoint, settings),
-            stops=True,
+            Pass(observers=[observer], calls=attention.calls, gates=gates(checkpoint, settings), stops=True),
         )
         yield list(zip(batch.positions, observer.results(), strict=True))

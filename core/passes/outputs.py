@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -266,7 +267,7 @@ def _logits(
 
 def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], settings: PassSettings) -> Any:
     calls = checkpoint.attentions[settings.kind].calls
-    return observe(model, inputs, [], calls=calls, gates=gates(checkpoint, settings))
+    return observe(model, inputs, Pass(calls=calls, gates=gates(checkpoint, settings)))
 
 
 def _last_own_token(text: PassText) -> int:

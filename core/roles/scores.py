@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
-from attention_sieve.core.attention.observers import MapObserver, Observer, Tile
+from attention_sieve.core.attention.observers import MapObserver, Observer, Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.passes.batches import gates, model_inputs, to_device
@@ -182,10 +182,12 @@ def score_batch(
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
-        [*observers(scores), *map_observers.values()],
-        calls=attention.calls,
-        gates=gates(checkpoint, settings),
-        stops=True,
+        Pass(
+            observers=[*observers(scores), *map_observers.values()],
+            calls=attention.calls,
+            gates=gates(checkpoint, settings),
+            stops=True,
+        ),
     )
     text_attentions = {
         row: _text_attention(texts[row], attention, window, map_observers[row])

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import has_attention_interface, observe, tiles
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -97,10 +98,11 @@ def _importance(
         logits = observe(
             checkpoint.full_model,
             inputs,
-            [],
-            calls=attention.calls,
-            gates=gate.requires_grad_(),
-            on_output=lambda output, values: outputs_and_values.append((output, values.detach())),
+            Pass(
+                calls=attention.calls,
+                gates=gate.requires_grad_(),
+                on_output=lambda output, values: outputs_and_values.append((output, values.detach())),
+            ),
         ).logits
         loss = _loss(checkpoint, logits, texts, masked)
         by_output = torch.autograd.grad(loss, [output for output, _ in outputs_and_values])

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from attention_sieve.core.attention.masks import TileMask
 from attention_sieve.core.attention.observed import ATTENTION_NAME, observe
-from attention_sieve.core.attention.observers import Tile, current_pass
+from attention_sieve.core.attention.observers import Pass, Tile, current_pass
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.errors import CheckpointError, first_line
@@ -88,7 +88,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
     expected = _plain_output(model, name, inputs)
     allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
     probe = _probe(model, name, inputs, two_stacks)
-    output = real_rows(observe(model, inputs, [probe])[0], two_stacks)
+    output = real_rows(observe(model, inputs, Pass(observers=[probe]))[0], two_stacks)
     largest = max(float(expected.abs().max()), 1e-12)
     difference = float((output - expected).abs().max()) / largest
     if not (probe.row_error <= ROW_SUM_TOLERANCE[model.dtype] and difference <= allowed):
@@ -100,7 +100,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
     attentions = _attentions(probe, model, name, two_stacks)
     for kind, attention in attentions.items():
         zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
-        output_without = real_rows(observe(model, inputs, [], calls=attention.calls, gates=zero_gates)[0], two_stacks)
+        output_without = real_rows(observe(model, inputs, Pass(calls=attention.calls, gates=zero_gates))[0], two_stacks)
         if torch.equal(output_without, output):
             raise CheckpointError(
                 f"{name} failed its self-check: switching off all heads of its {kind} attention changes nothing, so "
@@ -120,7 +120,7 @@ def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_
         }
     model.set_attn_implementation(ATTENTION_NAME)  # has no effect on a model without the interface, which is tapped
     probe = ProbeObserver(lengths)
-    observe(model, inputs, [probe])
+    observe(model, inputs, Pass(observers=[probe]))
     if set(probe.calls) == set(lengths):
         return probe
     raise CheckpointError(

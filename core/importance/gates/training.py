@@ -49,7 +49,7 @@ class HeadGates(nn.Module):
         super().__init__()
         self.log_alpha = nn.Parameter(torch.full((attention.n_layers, attention.n_heads), start))
         self._removed = attention.removed
-        self._layers = {call: layer for layer, call in enumerate(attention.calls) if call is not None}
+        self._calls = attention.calls
         self._token: Token[Pass | None] | None = None
         model.set_attn_implementation(ATTENTION_NAME)
         model.head_gates = self
@@ -79,7 +79,7 @@ class HeadGates(nn.Module):
         return penalty(self.log_alpha[present.to(self.log_alpha.device)])
 
     def _open(self, model: nn.Module, _: object) -> None:
-        self._token = current_pass.set(Pass(layers=self._layers, gates=self.gates()))
+        self._token = current_pass.set(Pass(calls=self._calls, gates=self.gates()))
 
     def _close(self, model: nn.Module, _: object, output: object) -> None:
         if self._token is not None:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.passes.sweep import SWEEP_TOKENS
@@ -74,11 +75,11 @@ def _gated(
     for batch in plan_batches([text.n_tokens for text in texts], budget):
         readout = Readout(checkpoint, metric, [texts[index] for index in batch.positions])
         n_texts = len(batch.positions)
-        read(readout, observe(model, readout.inputs(), [], calls=calls, gates=base), 1)
+        read(readout, observe(model, readout.inputs(), Pass(calls=calls, gates=base)), 1)
         outcomes = []
         for chunk in gatings.split(max(1, budget // (n_texts * batch.width))):
             row_gates = chunk.repeat_interleave(n_texts, 0)
-            output = observe(model, readout.inputs(len(chunk)), [], calls=calls, gates=row_gates)
+            output = observe(model, readout.inputs(len(chunk)), Pass(calls=calls, gates=row_gates))
             outcomes.append(read(readout, output, len(chunk)))
         by_text = torch.cat(outcomes).transpose(0, 1).numpy()
         yield list(zip(batch.positions, by_text, strict=True))

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO, real_tokens
@@ -100,11 +101,12 @@ def with_head_outputs(
     output = observe(
         model,
         readout.inputs(),
-        [],
-        calls=attention.calls,
-        gates=base.requires_grad_(),
-        on_output=lambda head_outputs, _: outputs.append(head_outputs),
-        **options,
+        Pass(
+            calls=attention.calls,
+            gates=base.requires_grad_(),
+            on_output=lambda head_outputs, _: outputs.append(head_outputs),
+            **options,
+        ),
     )
     return output, outputs
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.importance.per_text import TextOutputs, with_holes
@@ -47,11 +48,7 @@ def head_outputs(
         observe(
             checkpoint.model,
             model_inputs(checkpoint, batch_texts),
-            [],
-            calls=calls,
-            gates=gates(checkpoint, settings),
-            on_output=collect,
-            stops=True,
+            Pass(calls=calls, gates=gates(checkpoint, settings), on_output=collect, stops=True),
         )
         sums = [torch.stack(by_layer, 1).cpu().numpy() for by_layer in zip(*layers)]
         yield [

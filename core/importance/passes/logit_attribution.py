@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
@@ -51,7 +52,7 @@ def logit_attribution(
     projections = projection_modules(checkpoint, model, text)
     trace = _Trace(model, projections, position)
     inputs = model_inputs(checkpoint, [text])
-    observe(model, inputs, [], calls=attention.calls, gates=gates(checkpoint, settings))
+    observe(model, inputs, Pass(calls=attention.calls, gates=gates(checkpoint, settings)))
     trace.end()
     norm, before = trace.last_norm()
     unembedding = model.get_output_embeddings().weight

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO
@@ -60,7 +61,7 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
         outputs.append(head_outputs[:, :, remaining_heads(len(outputs), attention)])
 
     hooks = [module.register_forward_pre_hook(trace) for module in model.modules() if _is_linear(module)]
-    observe(model, model_inputs(checkpoint, [text]), [], calls=attention.calls, on_output=collect)
+    observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
     present = [layer for layer, call in enumerate(attention.calls) if call is not None]

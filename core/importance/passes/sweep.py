@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import CheckpointError
@@ -153,11 +154,7 @@ class _Passes:
         return observe(
             self._reuse.model,
             inputs,
-            [],
-            calls=self._attention.calls,
-            gates=head_gates,
-            replacements=self._replacements,
-            **options,
+            Pass(calls=self._attention.calls, gates=head_gates, replacements=self._replacements, **options),
         )
 
     def _check(self, readout: Readout, n_texts: int) -> None:

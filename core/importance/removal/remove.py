@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import has_attention_interface, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Head, Kind, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
@@ -173,4 +174,4 @@ def _output(
     n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.model.get_input_embeddings().num_embeddings)
     inputs = probe_inputs(n_ids, checkpoint.model.device, two_stacks)
     calls = None if gates is None else checkpoint.attentions[kind].calls
-    return real_rows(observe(checkpoint.model, inputs, [], calls=calls, gates=gates)[0], two_stacks)
+    return real_rows(observe(checkpoint.model, inputs, Pass(calls=calls, gates=gates))[0], two_stacks)

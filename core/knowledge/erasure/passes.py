@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.knowledge.erasure.eraser import Eraser
@@ -110,10 +111,7 @@ def _run(
     return observe(
         model_of(checkpoint, metric, settings.kind),
         readout.inputs(),
-        [],
-        calls=checkpoint.attentions[settings.kind].calls,
-        gates=gates(checkpoint, settings),
-        on_output=at_head,
+        Pass(calls=checkpoint.attentions[settings.kind].calls, gates=gates(checkpoint, settings), on_output=at_head),
     )
 
 

@@ -20,6 +20,7 @@ from transformers import AutoModel
 
 import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
 
@@ -82,7 +83,7 @@ def watch(checkpoint, inputs, kind):
     """One observed pass: the model's output, and what was seen of one kind of attention."""
     queries, keys = (inputs[f"{prefix}input_ids"] for prefix in prefixes(kind))
     recorder = Recorder(*queries.shape, keys.shape[1])
-    output = observe(checkpoint.model, inputs, [recorder], calls=checkpoint.attentions[kind].calls)
+    output = observe(checkpoint.model, inputs, Pass(observers=[recorder], calls=checkpoint.attentions[kind].calls))
     return output[0], recorder
 
 

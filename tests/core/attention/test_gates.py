@@ -6,6 +6,7 @@ from passing import Recorder, inputs_of
 
 import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
@@ -56,8 +57,8 @@ def one_off(checkpoint, layer, head):
 def test_gates_of_one_change_no_bit(family, dtype, loaded):
     checkpoint = loaded(family, dtype)
     inputs = inputs_of(checkpoint, TEXTS)
-    plain = observe(checkpoint.model, inputs, [])[0]
-    assert torch.equal(observe(checkpoint.model, inputs, [], gates=torch.ones((2, n_heads(checkpoint))))[0], plain)
+    plain = observe(checkpoint.model, inputs, Pass())[0]
+    assert torch.equal(observe(checkpoint.model, inputs, Pass(gates=torch.ones((2, n_heads(checkpoint)))))[0], plain)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 2), (1, 1)])
@@ -67,18 +68,18 @@ def test_a_gate_of_zero_equals_removing_the_heads_slice(family, layer, head, loa
     inputs = inputs_of(checkpoint, TEXTS)
     real = inputs["attention_mask"].bool()
     gates = one_off(checkpoint, layer, head)
-    found = observe(checkpoint.model, inputs, [], gates=gates)[0][real]
+    found = observe(checkpoint.model, inputs, Pass(gates=gates))[0][real]
     removed, _ = gated_without_the_door(checkpoint, folders(family), inputs, gates)
     torch.testing.assert_close(found, removed[real], rtol=0, atol=1e-10)
-    plain = observe(checkpoint.model, inputs, [])[0][real]
+    plain = observe(checkpoint.model, inputs, Pass())[0][real]
     assert (found - plain).abs().max() > 0.01, "a head that does nothing would show nothing"
 
 
 def test_gates_belong_to_the_watched_calls(loaded):
     checkpoint = loaded("bert", "float64")
     inputs = inputs_of(checkpoint, TEXTS)
-    by_call = observe(checkpoint.model, inputs, [], calls=[1], gates=torch.tensor([[1.0, 0, 1]]))[0]
-    assert torch.equal(by_call, observe(checkpoint.model, inputs, [], gates=one_off(checkpoint, 1, 1))[0])
+    by_call = observe(checkpoint.model, inputs, Pass(calls=[1], gates=torch.tensor([[1.0, 0, 1]])))[0]
+    assert torch.equal(by_call, observe(checkpoint.model, inputs, Pass(gates=one_off(checkpoint, 1, 1)))[0])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_gradients_of_gates_equal_finite_differences(family, step, tolerance, lo
     gates = 0.5 + torch.rand(shape, dtype=torch.float64, generator=torch.manual_seed(0))
 
     def of_output(gates):
-        output = observe(checkpoint.model, inputs, [], gates=gates)[0]
+        output = observe(checkpoint.model, inputs, Pass(gates=gates))[0]
         return (output[inputs["attention_mask"].bool()] ** 3).sum()
 
     (gradient,) = torch.autograd.grad(of_output(free := gates.clone().requires_grad_()), free)
@@ -109,7 +110,7 @@ def test_gradients_of_gates_equal_finite_differences(family, step, tolerance, lo
 def test_without_gradients_of_gates_the_output_carries_none(loaded):
     checkpoint = loaded("bert")
     gates = torch.ones((2, 3))
-    assert not observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [], gates=gates)[0].requires_grad
+    assert not observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(gates=gates))[0].requires_grad
 
 
 @pytest.mark.parametrize("small", [False, True], ids=["one tile", "small tiles"])
@@ -126,8 +127,10 @@ def test_head_outputs_side_by_side_are_what_the_output_projection_takes(
     shape = (2, n_heads(checkpoint))
     gates = torch.rand(shape, dtype=torch.float64, generator=torch.manual_seed(1)) if gated else torch.ones(shape)
     recorder, stopped = Recorder(wants_outputs=True), Recorder(wants_outputs=True)
-    observe(checkpoint.model, inputs, [recorder], gates=gates if gated else None)
-    observe(checkpoint.model, inputs, [stopped], calls=[0, 1], gates=gates if gated else None, stops=True)
+    observe(checkpoint.model, inputs, Pass(observers=[recorder], gates=gates if gated else None))
+    observe(
+        checkpoint.model, inputs, Pass(observers=[stopped], calls=[0, 1], gates=gates if gated else None, stops=True)
+    )
     assert len(recorder.tiles) > 2 * small * len(TEXTS)
     _, expected = gated_without_the_door(checkpoint, folders(family), inputs, gates)
     real = inputs["attention_mask"].bool()

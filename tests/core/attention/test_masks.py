@@ -114,7 +114,7 @@ def test_a_mask_a_model_made_by_itself_is_cut_to_the_tile(kind, shape):
 
 def through_the_door(query, mask, **chosen):
     recorder = Recorder(wants_entropy=True)
-    token = current_pass.set(Pass(observers=[recorder], layers=None))
+    token = current_pass.set(Pass(observers=[recorder]))
     try:
         with torch.inference_mode():
             observed_attention(torch.nn.Identity(), query, query, query, mask, **chosen)

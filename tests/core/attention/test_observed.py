@@ -8,7 +8,7 @@ from small_checkpoints import ALL_CAUSAL, ALL_ENCODERS, FAMILIES
 
 import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import ATTENTION_NAME, observe, observed_attention
-from attention_sieve.core.attention.observers import MapObserver, current_pass
+from attention_sieve.core.attention.observers import MapObserver, Pass, current_pass
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
@@ -35,7 +35,7 @@ def plain_output(checkpoint, folder, implementation, inputs):
 def test_the_output_is_the_same_with_and_without_the_door(family, implementation, loaded, folders):
     checkpoint = loaded(family, "float64")
     inputs = inputs_of(checkpoint, TEXTS)
-    seen = observe(checkpoint.model, inputs, [Recorder()])[0]
+    seen = observe(checkpoint.model, inputs, Pass(observers=[Recorder()]))[0]
     plain = plain_output(checkpoint, folders(family), implementation, inputs)
     real = inputs["attention_mask"].bool()
     # transformers' own eager path of Llama takes its softmax in float32.
@@ -52,7 +52,11 @@ def test_attention_that_nobody_sees_gives_the_same_outputs_of_heads_gated_or_not
 
     def outputs(observers, of_pass):
         found = []
-        observe(checkpoint.model, inputs, observers, gates=of_pass, on_output=lambda one, _: found.append(one))
+        observe(
+            checkpoint.model,
+            inputs,
+            Pass(observers=observers, gates=of_pass, on_output=lambda one, _: found.append(one)),
+        )
         return torch.stack(found)
 
     for of_pass in (None, gates):
@@ -95,7 +99,7 @@ def test_a_tile_carries_rows_that_sum_to_one_and_padding_gets_nothing(family, lo
     recorder = Recorder()
     inputs = inputs_of(checkpoint, TEXTS)
     width = inputs["input_ids"].shape[1]
-    observe(checkpoint.model, inputs, [recorder])
+    observe(checkpoint.model, inputs, Pass(observers=[recorder]))
     assert [tile.layer for tile in recorder.tiles] == [0, 1]
     for tile in recorder.tiles:
         assert tile.probabilities.shape == (3, checkpoint.attentions["self"].n_heads, width, width)
@@ -112,7 +116,7 @@ def test_a_tile_carries_indicator_sums_entropy_and_outputs_only_where_they_are_a
     width = inputs["input_ids"].shape[1]
     indicators = torch.rand((3, width, 5), dtype=torch.float64, generator=torch.manual_seed(0))
     asked, plain = Recorder(indicators, wants_entropy=True, wants_outputs=True), Recorder()
-    observe(checkpoint.model, inputs, [plain, asked])
+    observe(checkpoint.model, inputs, Pass(observers=[plain, asked]))
     for tile in asked.tiles:
         expected = torch.einsum("thqk,tki->thqi", tile.probabilities, indicators)
         torch.testing.assert_close(tile.indicator_sums, expected)
@@ -120,7 +124,7 @@ def test_a_tile_carries_indicator_sums_entropy_and_outputs_only_where_they_are_a
         for row, entropy, n_tokens in zip(tile.probabilities, tile.entropy, inputs["attention_mask"].sum(1)):
             real = row[:, :n_tokens, :n_tokens]
             torch.testing.assert_close(entropy[:, :n_tokens], -(real * real.log()).sum(-1))
-    observe(checkpoint.model, inputs, [plain := Recorder()])
+    observe(checkpoint.model, inputs, Pass(observers=[plain := Recorder()]))
     for tile in plain.tiles:
         assert (tile.indicator_sums, tile.entropy, tile.outputs) == (None, None, None)
 
@@ -133,7 +137,7 @@ def test_tiles_cover_every_query_of_every_text_once(loaded, monkeypatch):
     for entries in (1, 40, 3 * n_tokens * n_tokens, 7 * n_tokens * n_tokens, 10**6):
         monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
         recorder = Recorder()
-        observe(checkpoint.model, inputs, [recorder])
+        observe(checkpoint.model, inputs, Pass(observers=[recorder]))
         times = np.zeros((2, 3, n_tokens), dtype=int)
         for tile in recorder.tiles:
             times[tile.layer, tile.texts, tile.queries] += 1
@@ -150,7 +154,7 @@ def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
     for at_least, n_tiles in ((1, n_tokens), (n_tokens - 1, 2), (n_tokens, 1)):
         monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", at_least)
         recorder = Recorder()
-        observe(checkpoint.model, inputs, [recorder])
+        observe(checkpoint.model, inputs, Pass(observers=[recorder]))
         sizes = [tile.queries.stop - tile.queries.start for tile in recorder.tiles]
         assert len(sizes) == 2 * n_tiles
         assert max(sizes) - min(sizes) <= 1
@@ -163,7 +167,7 @@ def test_causal_tiles_leave_away_the_keys_of_the_future(family, texts, loaded, m
     monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
     monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     recorder = Recorder()
-    observe(checkpoint.model, inputs_of(checkpoint, texts), [recorder])
+    observe(checkpoint.model, inputs_of(checkpoint, texts), Pass(observers=[recorder]))
     assert len(recorder.tiles) > 2 * len(texts)
     for tile in recorder.tiles:
         assert tile.probabilities.shape[-1] == tile.queries.stop
@@ -174,12 +178,12 @@ def test_stopping_shows_the_same_tiles_and_computes_no_output(loaded):
     checkpoint = loaded("bert")
     inputs = inputs_of(checkpoint, TEXTS)
     whole, stopped = Recorder(), Recorder()
-    assert observe(checkpoint.model, inputs, [whole]) is not None
-    assert observe(checkpoint.model, inputs, [stopped], calls=[0], stops=True) is None
+    assert observe(checkpoint.model, inputs, Pass(observers=[whole])) is not None
+    assert observe(checkpoint.model, inputs, Pass(observers=[stopped], calls=[0], stops=True)) is None
     assert [tile.layer for tile in stopped.tiles] == [0]
     assert torch.equal(stopped.tiles[0].probabilities, whole.tiles[0].probabilities)
     again = Recorder()
-    observe(checkpoint.model, inputs, [again])
+    observe(checkpoint.model, inputs, Pass(observers=[again]))
     assert [tile.layer for tile in again.tiles] == [0, 1]
 
 
@@ -187,8 +191,8 @@ def test_only_the_calls_that_are_watched_are_seen_under_their_layers(loaded):
     checkpoint = loaded("bert")
     inputs = inputs_of(checkpoint, TEXTS)
     whole, second = Recorder(), Recorder()
-    output = observe(checkpoint.model, inputs, [whole])[0]
-    assert torch.equal(observe(checkpoint.model, inputs, [second], calls=[1])[0], output)
+    output = observe(checkpoint.model, inputs, Pass(observers=[whole]))[0]
+    assert torch.equal(observe(checkpoint.model, inputs, Pass(observers=[second], calls=[1]))[0], output)
     (tile,) = second.tiles
     assert tile.layer == 0
     assert torch.equal(tile.probabilities, whole.tiles[1].probabilities)
@@ -199,7 +203,7 @@ def test_a_model_in_training_mode_is_refused(loaded):
     model.train()
     try:
         with pytest.raises(RuntimeError, match=r"training mode; call model\.eval\(\)"):
-            observe(model, inputs_of(loaded("bert"), TEXTS), [Recorder()])
+            observe(model, inputs_of(loaded("bert"), TEXTS), Pass(observers=[Recorder()]))
     finally:
         model.eval()
 
@@ -211,14 +215,14 @@ def test_an_observer_that_fails_leaves_no_pass_behind(loaded):
 
     checkpoint = loaded("bert")
     with pytest.raises(ZeroDivisionError):
-        observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [Failing()])
+        observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(observers=[Failing()]))
     assert current_pass.get() is None
 
 
 def of_one(checkpoint, text, observer_class=MapObserver):
     (prepared,) = pass_texts(checkpoint, [text])
     observer = observer_class(0, prepared.n_tokens, prepared.n_tokens)
-    observe(checkpoint.model, inputs_of(checkpoint, [text]), [observer])
+    observe(checkpoint.model, inputs_of(checkpoint, [text]), Pass(observers=[observer]))
     return observer.attention()
 
 
@@ -265,7 +269,7 @@ def test_a_pass_inside_a_pass_disturbs_neither(loaded):
 def test_half_precision_is_summed_in_float32(family, loaded):
     checkpoint = loaded(family, "bfloat16")
     recorder = Recorder(wants_outputs=True, wants_entropy=True)
-    output = observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [recorder])[0]
+    output = observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(observers=[recorder]))[0]
     assert output.dtype == torch.bfloat16
     for tile in recorder.tiles:
         assert {tile.probabilities.dtype, tile.outputs.dtype, tile.entropy.dtype} == {torch.float32}
@@ -279,4 +283,4 @@ def test_a_model_behind_the_door_goes_by_its_name(loaded):
 def test_stopping_without_naming_the_calls_is_refused(loaded):
     checkpoint = loaded("bert")
     with pytest.raises(ValueError, match="name the calls"):
-        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, [], stops=True)
+        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, Pass(stops=True))

@@ -53,7 +53,7 @@ def test_window_and_overview_are_cut_from_the_whole_eager_map(family, queries, k
     window = Window(queries, keys)
     seen = MapObserver(1, n_tokens, n_tokens, window, block=4)
     others = [MapObserver(row, prepared[row].n_tokens, prepared[row].n_tokens) for row in (0, 2)]
-    observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [*others, seen])
+    observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(observers=[*others, seen]))
     expected = eager[:, :, slice(*queries), slice(*keys)]
     np.testing.assert_allclose(seen.attention().numpy(), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(seen.overview().numpy(), mean_of_blocks(eager, 4), rtol=0, atol=1e-12)
@@ -64,7 +64,7 @@ def test_window_and_overview_are_cut_from_the_whole_eager_map(family, queries, k
 def test_an_overview_of_blocks_of_one_is_the_map(loaded):
     checkpoint = loaded("gpt2")
     observer = MapObserver(2, 3, 3, block=1)
-    observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [observer])
+    observe(checkpoint.model, inputs_of(checkpoint, TEXTS), Pass(observers=[observer]))
     assert torch.equal(observer.overview(), observer.attention())
 
 
@@ -89,7 +89,7 @@ def causal_mask(attention_mask=None, n_texts=2, n_tokens=N_TOKENS):
 
 
 def pass_through_the_door(layers, mask, sinks, observers):
-    token = current_pass.set(Pass(observers=observers, layers=None))
+    token = current_pass.set(Pass(observers=observers))
     try:
         with torch.inference_mode():
             return [observed_attention(torch.nn.Identity(), *layer, mask, s_aux=sinks)[0] for layer in layers]
@@ -216,7 +216,7 @@ def test_nothing_waits_for_the_device_inside_the_pass(family, loaded):
     observers = [scores, MapObserver(1, texts[1].n_tokens, texts[1].n_tokens, block=2)]
     assert scores.wants_entropy
     with NoWaiting() as watcher:
-        assert observe(checkpoint.model, inputs, observers, calls=attention.calls, stops=True) is None
+        assert observe(checkpoint.model, inputs, Pass(observers=observers, calls=attention.calls, stops=True)) is None
     assert (watcher.waits, watcher.copies) == ([], [])
 
 

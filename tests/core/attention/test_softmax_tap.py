@@ -6,6 +6,7 @@ from passing import Recorder, inputs_of
 from transformers import MPNetModel
 
 from attention_sieve.core.attention.observed import has_attention_interface, observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text
 
@@ -34,7 +35,7 @@ def plain(folder, **chosen):
 def test_the_tap_shows_the_maps_that_the_model_returns(checkpoint, folder, inputs):
     assert not has_attention_interface(checkpoint.model)
     recorder = Recorder()
-    output = observe(checkpoint.model, inputs, [recorder])[0]
+    output = observe(checkpoint.model, inputs, Pass(observers=[recorder]))[0]
     with torch.no_grad():
         expected = plain(folder, attn_implementation="eager")(**inputs, output_attentions=True)
     assert torch.equal(output, expected[0])
@@ -47,7 +48,7 @@ def test_a_tapped_tile_carries_indicator_sums_and_entropy(checkpoint, inputs):
     width = inputs["input_ids"].shape[1]
     indicators = torch.rand((3, width, 5), dtype=torch.float64, generator=torch.manual_seed(0))
     recorder = Recorder(indicators, wants_entropy=True)
-    observe(checkpoint.model, inputs, [recorder])
+    observe(checkpoint.model, inputs, Pass(observers=[recorder]))
     for tile in recorder.tiles:
         torch.testing.assert_close(tile.indicator_sums, torch.einsum("thqk,tki->thqi", tile.probabilities, indicators))
         torch.testing.assert_close(tile.entropy[1], -(tile.probabilities[1] * tile.probabilities[1].log()).sum(-1))
@@ -55,13 +56,13 @@ def test_a_tapped_tile_carries_indicator_sums_and_entropy(checkpoint, inputs):
 
 def test_stopping_a_tapped_model_computes_no_output(checkpoint, inputs):
     recorder = Recorder()
-    assert observe(checkpoint.model, inputs, [recorder], calls=[0], stops=True) is None
+    assert observe(checkpoint.model, inputs, Pass(observers=[recorder], calls=[0], stops=True)) is None
     assert [tile.layer for tile in recorder.tiles] == [0]
 
 
 def test_gates_of_one_change_no_bit_of_a_tapped_model(checkpoint, inputs):
-    open_gates = observe(checkpoint.model, inputs, [], gates=torch.ones((2, 3)))[0]
-    assert torch.equal(open_gates, observe(checkpoint.model, inputs, [])[0])
+    open_gates = observe(checkpoint.model, inputs, Pass(gates=torch.ones((2, 3))))[0]
+    assert torch.equal(open_gates, observe(checkpoint.model, inputs, Pass())[0])
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 2), (1, 1)])
@@ -78,14 +79,14 @@ def test_a_tapped_gate_of_zero_equals_removing_the_heads_slice(layer, head, chec
     model.encoder.layer[layer].attention.attn.o.register_forward_pre_hook(remove)
     with torch.no_grad():
         removed = model(**inputs)[0]
-    found = observe(checkpoint.model, inputs, [], gates=gates)[0]
+    found = observe(checkpoint.model, inputs, Pass(gates=gates))[0]
     torch.testing.assert_close(found, removed, rtol=0, atol=1e-12)
-    assert (found - observe(checkpoint.model, inputs, [])[0]).abs().max() > 0.01
+    assert (found - observe(checkpoint.model, inputs, Pass())[0]).abs().max() > 0.01
 
 
 def test_gradients_of_tapped_gates_equal_finite_differences(checkpoint, inputs):
     def of_output(gates):
-        return (observe(checkpoint.model, inputs, [], gates=gates)[0] ** 3).sum()
+        return (observe(checkpoint.model, inputs, Pass(gates=gates))[0] ** 3).sum()
 
     gates = torch.linspace(0.6, 1.4, 6, dtype=torch.float64).view(2, 3)
     (gradient,) = torch.autograd.grad(of_output(free := gates.clone().requires_grad_()), free)
@@ -106,4 +107,4 @@ def test_outputs_of_heads_cannot_be_seen_and_that_is_said(loaded):
     recorder = Recorder()
     recorder.wants_outputs = True
     with pytest.raises(AnalysisError, match=r"MPNetModel has its own attention code, so the outputs"):
-        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, [recorder])
+        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, Pass(observers=[recorder]))

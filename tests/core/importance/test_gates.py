@@ -13,6 +13,7 @@ from transformers import AutoModelForSequenceClassification
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkpoints
 from attention_sieve.core.errors import AnalysisError
@@ -185,8 +186,8 @@ def test_the_finished_checkpoint_has_the_gates_in_its_weights(classifier, finish
     both = (find_checkpoint(str(folder)) for folder in (classifier, finished))
     original, gated = (load_checkpoint(files, device="cpu", dtype="float64") for files in both)
     inputs = original.tokenizer(["a black cat", "red apples on the mat"], return_tensors="pt", padding=True)
-    expected = observe(original.model, inputs, [], gates=gates)[0]
-    torch.testing.assert_close(observe(gated.model, inputs, [])[0], expected, atol=1e-6, rtol=0)
+    expected = observe(original.model, inputs, Pass(gates=gates))[0]
+    torch.testing.assert_close(observe(gated.model, inputs, Pass())[0], expected, atol=1e-6, rtol=0)
     assert not any("head_gates" in name for name in load_file(finished / "model.safetensors"))
 
 

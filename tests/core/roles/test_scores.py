@@ -10,6 +10,7 @@ from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 
 import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.passes.batches import model_inputs, plan_batches
 from attention_sieve.core.roles.measures import USUAL
@@ -185,7 +186,7 @@ def test_tiles_of_whole_texts_give_the_same_scores(loaded, expected, monkeypatch
 
 def seen_tiles(checkpoint, texts):
     recorder = Recorder()
-    observe(checkpoint.model, model_inputs(checkpoint, prepared(texts, [()] * len(texts))), [recorder])
+    observe(checkpoint.model, model_inputs(checkpoint, prepared(texts, [()] * len(texts))), Pass(observers=[recorder]))
     return [(tile.texts, tile.queries) for tile in recorder.tiles]
 
 
@@ -294,7 +295,7 @@ def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
     texts, pairs, _ = expected("bert", checkpoint)
     texts = prepared(texts, pairs)
     observer = ScoreObserver([batch_sieves(texts, causal=False)] * 2, 3, "cpu", checkpoint.statistics_dtype)
-    assert observe(checkpoint.model, model_inputs(checkpoint, texts), [observer]) is not None
+    assert observe(checkpoint.model, model_inputs(checkpoint, texts), Pass(observers=[observer])) is not None
     # A product without the values' columns is summed in another order.
     np.testing.assert_allclose(observer.scores()[0], measures_of(checkpoint, texts), rtol=1e-5)
 

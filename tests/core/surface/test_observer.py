@@ -11,7 +11,7 @@ from passing import SELF, Recorder, of_source
 
 import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
-from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import model_inputs
@@ -265,7 +265,7 @@ def test_float32_is_right_to_a_few_millionths_on_its_own_maps(bundled):
     found, tolerances = found_of(bundled, prepared), {"distance": 1e-9}
     for text, of_text in zip(prepared, found, strict=True):
         own = Recorder()
-        observe(bundled.model, model_inputs(bundled, [text]), [own])
+        observe(bundled.model, model_inputs(bundled, [text]), Pass(observers=[own]))
         n_layers = bundled.attentions["self"].n_layers
         blocks = [[tile for tile in own.tiles if tile.layer == layer] for layer in range(n_layers)]
         rows = [sorted(of_layer, key=lambda tile: tile.queries.start) for of_layer in blocks]
@@ -309,7 +309,7 @@ def test_outputs_agree_as_their_cosines_do(loaded):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
     for text, found in zip(prepared, found_of(checkpoint, prepared), strict=True):
         recorder = Recorder(wants_outputs=True)
-        observe(checkpoint.model, model_inputs(checkpoint, [text]), [recorder])
+        observe(checkpoint.model, model_inputs(checkpoint, [text]), Pass(observers=[recorder]))
         outputs = np.stack([tile.outputs[0].numpy() for tile in recorder.tiles])
         unit = outputs / np.linalg.norm(outputs, axis=-1, keepdims=True)
         expected = np.einsum("laqc,lbqc->labq", unit, unit).mean(axis=(1, 2, 3))

@@ -6,6 +6,7 @@ import torch
 
 from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.importance.measures import (
     BATCH_SIZE,
@@ -97,7 +98,7 @@ def test_slopes_are_finite_differences_of_the_loss_by_each_gate(name, metric, ki
     model = checkpoint.model if metric == "output" else checkpoint.full_model
 
     def loss(gates):
-        output = observe(model, readout.inputs(), [], calls=attention.calls, gates=gates)
+        output = observe(model, readout.inputs(), Pass(calls=attention.calls, gates=gates))
         return float(readout.losses(output, [None])[0])
 
     step, noise = 1e-3, 2e-4 if name == "t5" else 1e-5  # T5 normalises in single precision

@@ -9,6 +9,7 @@ from transformers import AutoModel
 
 from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, PairNeeded
 from attention_sieve.core.importance.passes.sweep import Sweep, sweep
@@ -43,9 +44,9 @@ def one_by_one(checkpoint, prepared, settings, metric, gates_of, off=()):
     open_ = torch.ones((attention.n_layers, attention.n_heads), dtype=torch.float64)
     for head in off:
         open_[head] = 0
-    readout.outcomes(observe(model, readout.inputs(), [], calls=attention.calls, gates=open_))
+    readout.outcomes(observe(model, readout.inputs(), Pass(calls=attention.calls, gates=open_)))
     for layer, head in np.ndindex(*open_.shape):
-        output = observe(model, readout.inputs(), [], calls=attention.calls, gates=gates_of(open_, layer, head))
+        output = observe(model, readout.inputs(), Pass(calls=attention.calls, gates=gates_of(open_, layer, head)))
         found.append(readout.outcomes(output)[0].numpy())
     return np.stack(found, axis=1).reshape(len(prepared), *open_.shape, -1)
 
@@ -190,7 +191,7 @@ def test_the_text_vector_is_of_the_last_hidden_states_where_a_head_follows_both_
     (text,) = prepared_for(checkpoint, PAIRS[:1], PassSettings(kind))
     readout = Readout(checkpoint, "output", [text])
     attention, model = checkpoint.attentions[kind], model_of(checkpoint, "output", kind)
-    vector = readout.text_vectors(observe(model, readout.inputs(), [], calls=attention.calls), 1)[0]
+    vector = readout.text_vectors(observe(model, readout.inputs(), Pass(calls=attention.calls)), 1)[0]
     with torch.inference_mode():
         output = (plain.encoder if kind == "encoder" else plain)(**readout.inputs())
     # T5 normalises in single precision.

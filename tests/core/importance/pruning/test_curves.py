@@ -6,6 +6,7 @@ from command_help import columns_in_help, own_columns
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.measures import damage
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
@@ -107,7 +108,7 @@ def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path,
 
     def change(place, gates):
         full, without = (
-            observe(checkpoint.model, {"input_ids": ids[place]}, [], gates=of)[0][0].mean(0) for of in (None, gates)
+            observe(checkpoint.model, {"input_ids": ids[place]}, Pass(gates=of))[0][0].mean(0) for of in (None, gates)
         )
         return 1 - float(torch.cosine_similarity(full, without, dim=0))
 
