@@ -9,6 +9,7 @@ import numpy as np
 from attention_sieve.core.attention.settings import Reach, Window
 from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
 from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.relations import TokenPair
 from attention_sieve.core.texts.tokens import TokenizedText
 
@@ -59,10 +60,14 @@ def _packed_tokens(side: str, tokens: TokenizedText) -> dict[str, np.ndarray]:
         **{f"{side} {name}": getattr(tokens, name) for name in _TOKEN_ARRAYS},
         f"{side} tokens": text_to_array(json.dumps(tokens.tokens)),
         f"{side} n_cut": np.array(tokens.n_cut),
+        **({} if tokens.given is None else {f"{side} given": text_to_array(json.dumps(astuple(tokens.given)))}),
     }
 
 
 def _unpacked_tokens(side: str, stored: Arrays) -> TokenizedText:
     arrays = {name: stored[f"{side} {name}"] for name in _TOKEN_ARRAYS}
     tokens = json.loads(array_to_text(stored[f"{side} tokens"]))
-    return TokenizedText(**arrays, tokens=tuple(tokens), n_cut=int(stored[f"{side} n_cut"]))
+    given = None
+    if f"{side} given" in stored:
+        given = GivenTokens(*(part and tuple(part) for part in json.loads(array_to_text(stored[f"{side} given"]))))
+    return TokenizedText(given=given, tokens=tuple(tokens), n_cut=int(stored[f"{side} n_cut"]), **arrays)

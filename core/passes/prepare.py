@@ -13,7 +13,7 @@ from typing import Final
 
 from attention_sieve.core.attention.settings import Kind, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import AnalysisError, PairNeeded, TextTooLong
+from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
 from attention_sieve.core.texts.text import Text
@@ -50,6 +50,8 @@ def prepare(
 
     def tokens(segment: Text, spare: int = 0) -> TokenizedText:
         limit = checkpoint.max_tokens - spare
+        if segment.given is not None:
+            _check_ids(checkpoint, segment.given.ids)
         return tokenize(segment, checkpoint.tokenizer, limit, position=position, truncate=truncate)
 
     if settings.kind == "self":
@@ -84,15 +86,28 @@ def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
             )
 
 
+def _check_ids(checkpoint: Checkpoint, ids: tuple[int, ...]) -> None:
+    """Raise if the checkpoint's vocabulary lacks an id.
+
+    Raises: TextError.
+    """
+    n_known = checkpoint.model.get_input_embeddings().num_embeddings
+    if max(ids) >= n_known:
+        raise TextError(
+            f"The texts hold the id {max(ids):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "
+            f"{n_known - 1:,}. Choose texts whose ids were made for this checkpoint."
+        )
+
+
 def _segment(text: Text, side: int) -> Text:
     """One segment as a text of its own."""
     selected = slice(side, side + 1)
-    return Text(
-        text.segments[selected],
+    return replace(
+        text,
+        segments=text.segments[selected],
         words=text.words and text.words[selected],
         heads=text.heads and text.heads[selected],
         relations=text.relations and text.relations[selected],
-        document=text.document,
         spans=text.spans and text.spans[selected],
     )
 

@@ -1,7 +1,7 @@
 """Question: which word each word of a text attends to most, and how much it attends along the text's trees."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Final
 
@@ -61,7 +61,7 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
     def depends_on(item: ParsedText) -> Mapping[str, object]:
         """Words and heads; the names of relations do not matter. The stored arrays are named because older entries had
         fewer."""
-        text = text_fields(Text(item.text.segments, item.text.words))
+        text = text_fields(replace(item.text, heads=None, relations=None, spans=None))
         tree = {"segments": item.segments, "spans": item.spans, "heads": item.heads}
         return {"text": text, **tree, "from word": from_word, "kept": STORED}
 

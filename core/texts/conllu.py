@@ -28,6 +28,17 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class GivenTokens:
+    """The tokens of a text that is given by their ids, and never tokenized."""
+
+    ids: tuple[int, ...]
+    needle: tuple[int, int] | None = None
+    """First and one-past-last token of what the answer copies; None if nothing is marked."""
+    answer: tuple[int, int] | None = None
+    """First and one-past-last token of the copy, which comes after the needle."""
+
+
+@dataclass(frozen=True)
 class WrittenText:
     """One text as written in a file, not yet cleaned."""
 
@@ -43,6 +54,15 @@ class WrittenText:
     """Part of speech of each of these words in the tag set of the file's language, column 5 of CoNLL-U."""
     document: str | None = None
     """Name of its document; None if the file does not mark documents."""
+    given: GivenTokens | None = None
+    """Its tokens, if the file gives their ids; its words are then these numbers."""
+
+
+def of_ids(given: GivenTokens, where: str) -> WrittenText:
+    """A text that is given by the ids of its tokens: its words are these numbers, and no relation joins two of them."""
+    n_tokens = len(given.ids)
+    tree = Tree((0,) * n_tokens, ("root",) * n_tokens)
+    return WrittenText(where, words=tuple(map(str, given.ids)), tree=tree, given=given)
 
 
 def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, where: str) -> Tree:

@@ -1,16 +1,19 @@
-"""Reads texts from JSON: a text, a pair, words with optional heads and relations, or word pieces."""
+"""Reads texts from JSON: a text, a pair, words with optional heads and relations, word pieces, or ids of tokens."""
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.conllu import Tree, WrittenText, checked_tree
+from attention_sieve.core.texts.conllu import GivenTokens, Tree, WrittenText, checked_tree, of_ids
 
-KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",))
+KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",), ("ids",))
 """The keys that hold an object's text; an object has the keys of exactly one kind."""
 TREE: Final = ("heads", "relns")
 """Optional keys of an object with words; both or neither."""
+SPANS: Final = ("needle", "answer")
+"""Optional keys of an object with ids; both or neither."""
+LARGEST_ID: Final = 2**31 - 1
 CLS: Final = "[CLS]"
 SEP: Final = "[SEP]"
 CONTINUES: Final = "##"
@@ -70,7 +73,7 @@ def _holds_lists(item: dict[str, Any]) -> bool:
 
 def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
     """One object per text, from an object of lists."""
-    columns = {key: item[key] for keys in (*KINDS, TREE) for key in keys if key in item}
+    columns = {key: item[key] for keys in (*KINDS, TREE, SPANS) for key in keys if key in item}
     lengths = {key: len(_list(value, key, "The object", "one entry per text")) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
@@ -98,13 +101,17 @@ def from_object(item: Any, where: str) -> WrittenText:
             '"text", the keys "text_a" and "text_b", or a key "words".'
         )
     if not kinds:
-        raise TextError(f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", or a key "words".')
+        raise TextError(
+            f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", a key "words", or a key "ids".'
+        )
     (kind,) = kinds
     if kind == ("words",):
         words = _strings(item["words"], "words", "word", where)
         return WrittenText(where, words=words, tree=_tree(item, len(words), where))
     if without_words := [key for key in TREE if key in item]:
         raise TextError(f'{where} has "{without_words[0]}" but no "words". Give it "words", or neither.')
+    if kind == ("ids",):
+        return of_ids(_given(item, where), where)
     if kind == ("tokens",):
         return WrittenText(where, _joined(_strings(item["tokens"], "tokens", "token", where), where))
     return WrittenText(where, tuple(_string(item, key, where) for key in kind))
@@ -116,17 +123,36 @@ def _tree(item: dict[str, Any], n_words: int, where: str) -> Tree | None:
         return None
     if missing:
         raise TextError(f'{where} has no "{missing[0]}". Give both "heads" and "relns", or neither.')
-    heads = _list(item["heads"], "heads", where, "whole numbers")
-    for position, head in enumerate(heads, start=1):
-        if not isinstance(head, float) or not head.is_integer():
-            description = f"{head:g}" if isinstance(head, float) else kind_of(head)
-            raise TextError(
-                f"{where}: head {position:,} is {description}. Write the number of the word's head, counted from 1; "
-                "0 for a root."
-            )
-    return checked_tree(
-        [int(head) for head in heads], _strings(item["relns"], "relns", "relation", where), n_words, where
-    )
+    howto = "Write the number of the word's head, counted from 1; 0 for a root."
+    heads = _whole_numbers(item["heads"], "heads", f"{where}: head", howto)
+    return checked_tree(heads, _strings(item["relns"], "relns", "relation", where), n_words, where)
+
+
+def _given(item: dict[str, Any], where: str) -> GivenTokens:
+    """The tokens of an object with ids."""
+    howto = "Write the number of a token in the vocabulary, counted from 0."
+    ids = _whole_numbers(item["ids"], "ids", f"{where}: id", howto)
+    if not ids:
+        raise TextError(f"{where} has no token. Give it at least one id.")
+    if outside := [number for number in ids if not 0 <= number <= LARGEST_ID]:
+        raise TextError(f"{where} has the id {outside[0]:g}. {howto}")
+    if (has_span := [key in item for key in SPANS]) == [False, False]:
+        return GivenTokens(ids)
+    if not all(has_span):
+        raise TextError(
+            f'{where} has no "{SPANS[has_span.index(False)]}". Give both "needle" and "answer", or neither.'
+        )
+    howto = "Write two numbers: the position of its first token, counted from 0, and the position after its last."
+    spans = [_whole_numbers(item[key], key, f'{where}: "{key}": number', howto) for key in SPANS]
+    for key, span in zip(SPANS, spans, strict=True):
+        if len(span) != 2 or not 0 <= span[0] < span[1] <= len(ids):
+            raise TextError(f'{where}: "{key}" is {list(span)}, in a text of {len(ids):,} tokens. {howto}')
+    (needle, end), (answer, answer_end) = spans
+    if answer < end:
+        raise TextError(
+            f"{where}: the answer begins at {answer:,}, before the needle ends at {end:,}. Put it after it."
+        )
+    return GivenTokens(ids, (needle, end), (answer, answer_end))
 
 
 def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
@@ -169,6 +195,16 @@ def _strings(values: Any, key: str, noun: str, where: str) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise TextError(f"{where}: {noun} {position:,} is {kind_of(value)}. Write a list of strings.")
     return tuple(values)
+
+
+def _whole_numbers(values: Any, key: str, what: str, howto: str) -> tuple[int, ...]:
+    """A list of whole numbers; `what` and the position of one that is none begin the message, `howto` ends it."""
+    where = what.split(":")[0]
+    for position, value in enumerate(_list(values, key, where, "whole numbers"), start=1):
+        if not isinstance(value, float) or not value.is_integer():
+            description = f"{value:g}" if isinstance(value, float) else kind_of(value)
+            raise TextError(f"{what} {position:,} is {description}. {howto}")
+    return tuple(map(int, values))
 
 
 def _list(values: Any, key: str, where: str, of: str) -> list[Any]:

@@ -6,14 +6,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby, islice
 from pathlib import PurePath
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted, shortened
-from attention_sieve.core.texts.conllu import WrittenText, sentences_of_lines
+from attention_sieve.core.texts.conllu import GivenTokens, WrittenText, of_ids, sentences_of_lines
 from attention_sieve.core.texts.json_files import from_object, parsed_json, read_json
 from attention_sieve.core.texts.tables import read_header, read_rows
 
@@ -32,6 +32,8 @@ BYTE_ORDER_MARK = "\ufeff"
 _BETWEEN_SEGMENTS = re.compile(r"\t|(?<!\S)\|\|\|(?!\S)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _OUTER = BYTE_ORDER_MARK + "".join(filter(str.isspace, map(chr, range(0x3001))))
+_IDS = re.compile(r'\s*\{\s*"ids"\s*:')
+"""How a line begins that gives the ids of tokens, as an object of JSON."""
 _NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 
@@ -52,6 +54,8 @@ class Text:
     spans: tuple[tuple[tuple[int, int], ...], ...] | None = None
     """First and one-past-last character of each word, if the text was parsed as it was written; else its words are
     joined by single spaces."""
+    given: GivenTokens | None = None
+    """Its tokens, if their ids are given: its words are then these numbers, and its only segment is shown nowhere."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class TextReader:
 
 def read_typed(value: str) -> tuple[Text, ...]:
     """Read texts typed one per line; a tab, or ||| between spaces, separates a pair; blank lines are ignored.
+
+    A line such as {"ids": [1, 523, 88]} gives the ids of a text's tokens.
 
     Raises: TextError for no texts, too many texts, an empty segment or more than two segments.
     """
@@ -219,6 +225,9 @@ def typed_lines(lines: Iterable[str]) -> Iterator[Text]:
     for line, typed in enumerate(lines, start=1):
         if not _trimmed(typed):
             continue
+        if _IDS.match(typed):
+            yield from (row.text for row in _object_rows([typed], None, line))
+            continue
         segments = _BETWEEN_SEGMENTS.split(typed.removesuffix("\n"))
         if len(segments) > 2:
             raise TextError(
@@ -229,6 +238,8 @@ def typed_lines(lines: Iterable[str]) -> Iterator[Text]:
 
 
 def _typed_line(position: int, text: Text) -> str:
+    if text.given is not None:
+        return json.dumps({key: value for key, value in asdict(text.given).items() if value is not None})
     for segment in text.segments:
         if not segment or segment != _one_line(segment) or _BETWEEN_SEGMENTS.search(segment):
             raise TextError(
@@ -243,8 +254,8 @@ def _table_rows(suffix: str, value: str, columns: Columns) -> Iterator[Text]:
         yield text_of(cells, f"Line {line:,}")
 
 
-def _object_rows(lines: Iterable[str], columns: Columns) -> Iterator[Row]:
-    for line, value in enumerate(lines, start=1):
+def _object_rows(lines: Iterable[str], columns: Columns, first: int = 1) -> Iterator[Row]:
+    for line, value in enumerate(lines, start=first):
         if not value.strip():
             continue
         where, item = f"Line {line:,}", parsed_json(value.removesuffix("\n"), first_line=line)
@@ -280,7 +291,16 @@ def text_as_written(source: WrittenText) -> Text:
     segments = text_of([" ".join(words)], source.where).segments
     if source.tree is None:
         return Text(segments, (words,), document=source.document)
-    return Text(segments, (words,), (source.tree.heads,), (source.tree.relations,), source.document)
+    tree = source.tree
+    return Text(segments, (words,), (tree.heads,), (tree.relations,), source.document, given=source.given)
+
+
+def text_of_ids(given: GivenTokens) -> Text:
+    """A text that is given by the ids of its tokens.
+
+    Raises: TextError for one that is too long.
+    """
+    return text_as_written(of_ids(given, "The text"))
 
 
 def text_of(segments: Iterable[str], where: str) -> Text:
@@ -323,7 +343,8 @@ def texts_sha256(texts: Iterable[Text]) -> str:
 
 
 def _tree_of(text: Text) -> list[object]:
-    return [] if text.heads is None else [text.heads, text.relations]
+    tree: list[object] = [] if text.heads is None else [text.heads, text.relations]
+    return tree if text.given is None else [*tree, asdict(text.given)]
 
 
 def text_fields(text: Text) -> dict[str, object]:
@@ -336,6 +357,8 @@ def text_fields(text: Text) -> dict[str, object]:
         fields |= {"heads": text.heads, "relations": text.relations}
     if text.spans is not None:
         fields["spans"] = text.spans
+    if text.given is not None:
+        fields["given"] = asdict(text.given)
     return fields
 
 
@@ -364,7 +387,9 @@ def _table_reader(suffix: str) -> TextReader:
     )
 
 
-OBJECTS: Final = "text, or text_a and text_b, or words (with heads and relns, if you have them), or tokens"
+OBJECTS: Final = (
+    "text, or text_a and text_b, or words (with heads and relns, if you have them), or tokens, or ids of a vocabulary"
+)
 READERS: Final = (
     _line_reader(".txt", "one text per line", lambda lines, _: map(Row, typed_lines(lines))),
     _table_reader(".csv"),

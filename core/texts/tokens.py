@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.errors import NoTokens, TextTooLong, panics_caught
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class TokenizedText:
     is_sep: Bool[np.ndarray, " token"]
     n_cut: int
     """Number of tokens removed by truncation."""
+    given: GivenTokens | None = None
+    """The ids that the text was given by, with what is marked among them."""
 
     @property
     def n_segments(self) -> int:
@@ -61,6 +64,8 @@ def tokenize(
 
     Raises: TextTooLong; NoTokens for a segment without tokens; CheckpointError where the tokenizer breaks down.
     """
+    if text.given is not None:
+        return _of_ids(text, text.given, tokenizer, max_tokens, position=position, truncate=truncate)
     encoding = _encode(text, tokenizer, None)
     n_full = len(encoding)
     if n_full > max_tokens:
@@ -73,11 +78,46 @@ def tokenize(
     return _tokenized(text, tokenizer, encoding, sides, n_full)
 
 
+def _of_ids(
+    text: Text, given: GivenTokens, tokenizer: Any, max_tokens: int, *, position: int | None, truncate: bool
+) -> TokenizedText:
+    """A text that is given by the ids of its tokens: each is shown as the tokenizer decodes it, and is a word unless it
+    is a special token."""
+    if len(given.ids) > max_tokens and not truncate:
+        raise TextTooLong(position, len(given.ids), max_tokens)
+    ids = np.array(given.ids[:max_tokens])
+    special = np.isin(ids, tokenizer.all_special_ids)
+    segments = np.where(special, SPECIAL, 0)
+    ends = np.cumsum([len(str(number)) + 1 for number in given.ids])[: len(ids)]
+    spans = np.stack([np.concatenate([[0], ends[:-1]]), ends - 1], axis=1)
+    return TokenizedText(
+        ids=ids,
+        type_ids=np.zeros_like(ids),
+        tokens=tuple(_decoded(number, tokenizer) for number in ids.tolist()),
+        spans=np.where(special[:, None], 0, spans),
+        segments=segments,
+        words=np.where(special, SPECIAL, np.cumsum(~special) - 1),
+        is_cls=special & (ids == _id(tokenizer.cls_token_id)),
+        is_sep=special & _is_separator(ids, segments, tokenizer),
+        n_cut=len(given.ids) - len(ids),
+        given=given,
+    )
+
+
+def _decoded(token_id: int, tokenizer: Any) -> str:
+    """A token as it is shown: what it stands for, or its name where that is nothing, or half a character."""
+    piece = tokenizer.backend_tokenizer.id_to_token(token_id)
+    shown = tokenizer.backend_tokenizer.decode([token_id], skip_special_tokens=False).strip()
+    return shown if shown and "\N{REPLACEMENT CHARACTER}" not in shown else piece or str(token_id)
+
+
 def unknown_parts(text: Text, tokenized: TokenizedText) -> list[tuple[str, str]]:
     """Parts of a text that its tokenizer does not know, such as an emoji, each with the token that stands in for it.
 
     Any other token is shown as in the text, but for its case (see `TokenizedText.tokens`).
     """
+    if text.given is not None:
+        return []
     parts = []
     for token, segment, (start, end) in zip(tokenized.tokens, tokenized.segments, tokenized.spans):
         covered = "" if segment == SPECIAL else text.segments[segment][start:end]

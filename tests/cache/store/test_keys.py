@@ -12,6 +12,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.relations.question import ParsedText, prediction_question
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import dependencies
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text, text_fields, texts_sha256
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
@@ -127,7 +128,7 @@ def test_a_raised_version_changes_the_keys_of_its_question_alone():
 
 def test_every_field_of_a_text_but_its_document_counts():
     """The key names them by hand: a new field has to be named there, unless no pass depends on it, as on documents."""
-    named = ["segments", "words", "heads", "relations", "document", "spans"]
+    named = ["segments", "words", "heads", "relations", "document", "spans", "given"]
     assert [field.name for field in dataclasses.fields(Text)] == named
     told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
     others = (
@@ -138,6 +139,9 @@ def test_every_field_of_a_text_but_its_document_counts():
         dataclasses.replace(told, heads=None, relations=None),
         dataclasses.replace(told, spans=(((0, 3), (4, 8)),)),
         dataclasses.replace(told, spans=(((0, 3), (4, 9)),)),
+        dataclasses.replace(told, given=GivenTokens((7, 8))),
+        dataclasses.replace(told, given=GivenTokens((7, 9))),
+        dataclasses.replace(told, given=GivenTokens((7, 9), (0, 1), (1, 2))),
     )
     keys = {scores_key("0f", "float32", PassSettings(), text, "spacy") for text in (told, *others)}
     assert len(keys) == 1 + len(others)

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import ColumnsNeeded, TextError
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.tables import KNOWN_COLUMNS
 from attention_sieve.core.texts.text import (
     COUNTED_TEXTS,
@@ -19,6 +20,9 @@ from attention_sieve.core.texts.text import (
     Text,
     read_file,
     read_typed,
+    text_fields,
+    text_of_ids,
+    texts_sha256,
     write_typed,
 )
 
@@ -443,3 +447,48 @@ def test_every_row_of_a_glue_file_is_one_text(path, n_texts, n_segments):
     assert len(texts) == n_texts
     assert {len(text.segments) for text in texts} == {n_segments}
     assert read_typed(write_typed(texts)) == texts
+
+
+IDS = b'{"ids": [5, 0, 17], "needle": [0, 1], "answer": [2, 3]}'
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.txt"])
+def test_an_object_gives_the_ids_of_tokens_wherever_texts_are_read(name):
+    (text,) = read_file(name, IDS)
+    assert text == text_of_ids(GivenTokens((5, 0, 17), (0, 1), (2, 3)))
+    assert text.segments == ("5 0 17",)
+    assert text.heads == ((0, 0, 0),), "so that it is never parsed"
+    assert read_typed(write_typed([text, Text(("One.",))])) == (text, Text(("One.",)))
+    assert write_typed([text]).encode() == IDS
+
+
+def test_ids_and_the_same_numbers_as_words_are_different_texts():
+    ids, words = text_of_ids(GivenTokens((5, 17))), Text(("5 17",), (("5", "17"),), ((0, 0),), (("root", "root"),))
+    assert text_fields(ids) != text_fields(words)
+    assert texts_sha256([ids]) != texts_sha256([words])
+
+
+def test_a_json_object_of_lists_gives_the_ids_of_several_texts():
+    texts = read_file("a.json", b'{"ids": [[5, 6], [7]]}')
+    assert texts == (text_of_ids(GivenTokens((5, 6))), text_of_ids(GivenTokens((7,))))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"ids": [1, 2.5]}', "Line 1: id 2 is 2.5. Write the number of a token in the vocabulary, counted from 0."),
+        ('{"ids": [1, "a"]}', "Line 1: id 2 is a string."),
+        ('{"ids": [-1]}', "Line 1 has the id -1."),
+        ('{"ids": [1e300]}', "Line 1 has the id 1e+300."),
+        ('{"ids": []}', "Line 1 has no token. Give it at least one id."),
+        ('{"ids": 3}', 'Line 1: "ids" is a number. Write a list of whole numbers.'),
+        ('{"ids": [1], "text": "a"}', "Line 1 has both text and ids. Keep one of them."),
+        ('{"ids": [1, 2], "needle": [0, 1]}', 'Line 1 has no "answer". Give both "needle" and "answer", or neither.'),
+        ('{"ids": [1, 2], "needle": [0, 1], "answer": [1, 3]}', 'Line 1: "answer" is [1, 3], in a text of 2 tokens.'),
+        ('{"ids": [1, 2], "needle": [0, 2], "answer": [1, 2]}', "the answer begins at 1, before the needle ends at 2."),
+        ('{"ids": [1, 2], "needle": [0, 1], "answer": [1, 2.5]}', 'Line 1: "answer": number 2 is 2.5.'),
+    ],
+)
+def test_broken_ids_are_named(line, message):
+    with pytest.raises(TextError, match=re.escape(message)):
+        read_file("a.jsonl", line.encode())

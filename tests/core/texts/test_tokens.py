@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from small_checkpoints import TOKENIZERS
 
-from attention_sieve.core.errors import NoTokens, TextTooLong
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import NoTokens, TextError, TextTooLong
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.text import Text, text_of_ids
 from attention_sieve.core.texts.tokens import SPECIAL, as_decoder_input, tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
@@ -265,3 +268,44 @@ def test_a_mark_that_begins_and_ends_texts_separates_only_at_the_end(loaded):
     ended = tokenize(Text(("the dog sat.", "a cat ran.")), t5, 40)
     assert ended.is_sep.sum() == 2
     assert ended.is_sep[-1]
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "albert"])
+def test_given_ids_are_the_tokens_and_show_what_they_stand_for(kind):
+    tokenizer = TOKENIZERS[kind]()
+    tokenized = tokenize(Text(("the cat sat on the mat",)), tokenizer, 500)
+    given = GivenTokens(tuple(tokenized.ids.tolist()), (1, 2), (3, 5))
+    source = text_of_ids(given)
+    read = tokenize(source, tokenizer, 500)
+    np.testing.assert_array_equal(read.ids, tokenized.ids)
+    for name in ("segments", "is_cls", "is_sep"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(tokenized, name))
+    assert [shown for shown in read.tokens if shown.strip("▁")] == [
+        shown for shown in tokenized.tokens if shown.strip("▁")
+    ]
+    assert read.given == given
+    shown = [source.segments[0][start:end] for start, end in read.spans[read.segments != SPECIAL]]
+    assert list(map(int, shown)) == tokenized.ids[tokenized.segments != SPECIAL].tolist()
+    with pytest.raises(TextTooLong, match="Text 3 has"):
+        tokenize(source, tokenizer, len(given.ids) - 1, position=2)
+    cut = tokenize(source, tokenizer, len(given.ids) - 1, truncate=True)
+    assert (cut.ids.tolist(), cut.n_cut) == (list(given.ids[:-1]), 1)
+
+
+def test_half_a_character_is_shown_by_its_name():
+    tokenizer = TOKENIZERS["gpt2"]()
+    ids = tokenizer("\N{GRINNING FACE}")["input_ids"]
+    assert tokenize(text_of_ids(GivenTokens((ids[0],))), tokenizer, 9).tokens == tuple(
+        tokenizer.convert_ids_to_tokens(ids[:1])
+    )
+
+
+def test_an_id_outside_of_the_vocabulary_is_refused_with_the_ids_there_are(loaded):
+    checkpoint = loaded("gpt2")
+    n_known = checkpoint.model.config.vocab_size
+    last = prepare(checkpoint, text_of_ids(GivenTokens((0, n_known - 1))), PassSettings())
+    assert last.queries.ids[-1] == n_known - 1
+    with pytest.raises(
+        TextError, match=rf"hold the id {n_known}, and the vocabulary of .* has the ids 0 to {n_known - 1}"
+    ):
+        prepare(checkpoint, text_of_ids(GivenTokens((0, n_known))), PassSettings())
