@@ -27,6 +27,7 @@ from attention_sieve.core.knowledge.erasure import command as erasure
 from attention_sieve.core.knowledge.trials import command as trials
 from attention_sieve.core.maps import command as maps
 from attention_sieve.core.options import Parser
+from attention_sieve.core.probe_texts import command as probe_texts
 from attention_sieve.core.relations import command as relations
 from attention_sieve.core.roles import command as roles
 from attention_sieve.core.similarity import command as similarity
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         maps,
         removal,
         gates,
+        probe_texts,
     ):
         module.add_command(commands)
     importance.add_commands(commands)

@@ -55,7 +55,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     config = _load_config(files)
-    tokenizer = _load_tokenizer(files)
+    tokenizer = load_tokenizer(files)
     stated = stated_length(files.name, tokenizer)
     keep_names_as_text(tokenizer)
     full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
@@ -94,14 +94,18 @@ def load_without_weights(files: CheckpointFiles) -> Any:
     """
     config = _load_config(files)
     _check_kind(files, config)
-    tokenizer = _load_tokenizer(files)
+    tokenizer = load_tokenizer(files)
     stated_length(files.name, tokenizer)
     keep_names_as_text(tokenizer)
     check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, torch.bfloat16)
     return tokenizer
 
 
-def _load_tokenizer(files: CheckpointFiles) -> Any:
+def load_tokenizer(files: CheckpointFiles) -> Any:
+    """The tokenizer of a checkpoint: a fast one of transformers.
+
+    Raises: CheckpointError for one that cannot be loaded, or reports no characters.
+    """
     check_tokenizer_files(files.name, files.folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
