@@ -18,7 +18,8 @@ from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tes
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures
 from attention_sieve.core.roles.question import permuted_keys_question, scores_question
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.text import Text, text_of_ids
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)
@@ -96,7 +97,11 @@ def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:
 def shuffled_words(text: Text, seed: int) -> Text:
     """The same text with the words of each segment in random order, without its trees.
 
-    Words are split at spaces, so that punctuation moves with the word that it is attached to.
+    Words are split at spaces, so that punctuation moves with the word that it is attached to. Of ids, all but the first
+    are shuffled, which may begin the text.
     """
     random = np.random.default_rng([seed, len(text.segments[0])])
+    if text.given is not None:
+        first, *rest = text.given.ids
+        return text_of_ids(GivenTokens((first, *random.permutation(rest).astype(int).tolist())))
     return Text(tuple(" ".join(random.permutation(segment.split()).tolist()) for segment in text.segments))

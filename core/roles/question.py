@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from attention_sieve.core.attention.settings import PassSettings, live_keys
@@ -13,7 +14,7 @@ from attention_sieve.core.passes.question import Question, text_alone, text_itse
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
 from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
-from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.text import Text
 
@@ -162,9 +163,12 @@ def permuted_keys_question(seed: int, names: tuple[str, ...] = ROLES) -> Questio
 
 
 def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The usual roles together, and further ones each alone: the sets that are stored for readers who ask for more."""
+    """The usual roles together, those of decoders together if they are all there, and further ones each alone: the sets
+    that are stored for readers who ask for more."""
     usual = tuple(role for role in roles if role in ROLES)
-    return [*([usual] if usual else []), *((role,) for role in roles if role not in ROLES)]
+    together = [DECODER_ROLES] if set(DECODER_ROLES) <= set(roles) else []
+    alone = ((role,) for role in roles if role not in (*ROLES, *chain.from_iterable(together)))
+    return [*([usual] if usual else []), *together, *alone]
 
 
 def _compare_pairs(

@@ -155,6 +155,36 @@ def earlier_copies(text: PassText) -> list[TokenPair]:
     return sorted(pairs, key=lambda pair: int(pair.dependent[0]))
 
 
+def after_earlier_copies(text: PassText) -> list[TokenPair]:
+    """Every token that has occurred before, with the tokens right after its earlier copies, itself excepted; special
+    tokens are left out.
+
+    Source: Olsson et al. 2022, prefix matching, as corrected in 2022-09: the tokens that follow earlier copies.
+    """
+    is_special = text.queries.segments == SPECIAL
+    copies = earlier_copies(text)
+    after = [(pair.head + 1)[pair.head + 1 < pair.dependent] for pair in copies]
+    pairs = [TokenPair("", pair.dependent, keys[~is_special[keys]]) for pair, keys in zip(copies, after, strict=True)]
+    return [pair for pair in pairs if len(pair.head)]
+
+
+def copied_from_needle(text: PassText) -> list[TokenPair]:
+    """Every token after which one of the answer comes, with the tokens of the needle that this one is a copy of.
+
+    Source: Wu et al. 2024, retrieval score; they let the model write the answer, and count the steps at which the token
+    that is written has most attention. Here the answer is given, and its attention counts.
+    """
+    queries = text.queries
+    if queries.given is None or queries.given.needle is None or queries.given.answer is None:
+        return []
+    needle, answer = (np.arange(*span) for span in (queries.given.needle, queries.given.answer))
+    copies = [
+        TokenPair("", np.array([position - 1]), needle[queries.ids[needle] == queries.ids[position]])
+        for position in answer[answer < len(queries.ids)].tolist()
+    ]
+    return [pair for pair in copies if len(pair.head)]
+
+
 def anywhere(text: PassText, causal: bool) -> bool:
     """Every text, also in cross-attention."""
     return True
@@ -226,7 +256,8 @@ RECORDS: Final = (
     Role(
         name="sink",
         expects="the first token",
-        meaning="Looks at the first token of the text, as many heads of models do that only look back.",
+        meaning="Looks at the first token of the text, as many heads of models do that only look back: an attention "
+        "sink.",
         sieve=Keys((is_first,)),
         applies=in_causal_models,
     ),
@@ -242,12 +273,32 @@ RECORDS: Final = (
         is_usual=False,
     ),
     Role(
+        name="induction",
+        expects="the tokens after earlier copies of the same token",
+        meaning="Looks back at the tokens that came after earlier copies of the token that looks, as heads do that "
+        "continue a repetition.",
+        sieve=Pairs(after_earlier_copies),
+        applies=in_causal_models,
+        lacks="no text has a token that occurs twice with another one between, as texts with repeats have",
+        is_usual=False,
+    ),
+    Role(
         name="duplicate",
         expects="earlier copies of the same token",
         meaning="Looks back at earlier copies of the token that looks.",
         sieve=Pairs(earlier_copies),
         applies=within_a_text,
         lacks="no text has a token that occurs twice",
+        is_usual=False,
+    ),
+    Role(
+        name="retrieval",
+        expects="the tokens of a needle that the answer copies",
+        meaning="Looks, where a token of an answer is to come, at the same token in the needle: the sentence in a long "
+        "text that the answer copies.",
+        sieve=Pairs(copied_from_needle),
+        applies=in_causal_models,
+        lacks="it needs texts in which a needle and its answer are marked, such as the probe texts with needles",
         is_usual=False,
     ),
 )
@@ -257,6 +308,8 @@ ROLES: Final = tuple(role.name for role in RECORDS if role.is_usual)
 """Names of the roles that are scored without being asked for."""
 FURTHER_ROLES: Final = tuple(role.name for role in RECORDS if not role.is_usual)
 """Names of the roles that are scored only if asked for."""
+DECODER_ROLES: Final = ("previous", "induction", "duplicate", "retrieval")
+"""Further roles that say what heads of a decoder do: asked for together, they are scored in one pass."""
 COARSE_ROLES: Final = ROLES[:4]
 """Those with a corner of the grid for an encoder."""
 FINE_ROLES: Final = ROLES[len(COARSE_ROLES) :]
@@ -283,19 +336,24 @@ def shown_roles(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The coarse and the finer roles to display for a checkpoint.
 
-    If no text has a delimiter, the attention sink on the first token replaces it among the coarse roles. Otherwise the
-    sink is a finer role, if applicable. Roles that are scored only if asked for stand beside the coarse ones.
+    If no text has a delimiter, the first token of a causal model replaces it among the coarse roles; otherwise that is
+    a finer role, if applicable. In a causal model the previous token, where it is scored, replaces the local role, of
+    which half is out of sight, and what applies to no text comes last. Other roles that are scored only if asked for
+    stand beside the coarse ones.
 
     Args:
         scores: scores of one text, or means over several; NaN where a role is not applicable.
         roles: names along the role axis.
     """
     applies = {role for role, of_role in zip(roles, scores, strict=True) if np.isfinite(of_role).any()}
-    if "sink" in applies and "delimiter" not in applies:
-        coarse = tuple("sink" if role == "delimiter" else role for role in coarse_roles(roles))
-        fine = [role for role in FINE_ROLES if role not in coarse and BY_NAME[role].part_of != "delimiter"]
-    else:
-        coarse, fine = coarse_roles(roles), [role for role in FINE_ROLES if role != "sink" or role in applies]
+    instead = {"delimiter": "sink"} if "sink" in applies and "delimiter" not in applies else {}
+    if {"sink", "previous"} <= applies:
+        instead["local"] = "previous"
+    coarse = tuple(dict.fromkeys(instead.get(role, role) for role in coarse_roles(roles)))
+    fine = [role for role in FINE_ROLES if role not in coarse and BY_NAME[role].part_of not in instead]
+    fine = [role for role in fine if role != "sink" or role in applies]
+    if "local" in instead:
+        coarse, fine = tuple(sorted(coarse, key=lambda role: role not in applies)), ["local", *fine]
     return coarse, tuple(role for role in fine if role in roles)
 
 

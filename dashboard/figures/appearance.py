@@ -43,6 +43,8 @@ STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.9
 HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
 HOURGLASS: Final = "M-.9,-1L.9,-1L.2,0L.9,1L-.9,1L-.2,0Z"
 HOUSE: Final = "M0,-1L1,-.1L.65,-.1L.65,1L-.65,1L-.65,-.1L-1,-.1Z"
+BOW_TIE: Final = "M-1,-.9L0,-.2L1,-.9L1,.9L0,.2L-1,.9Z"
+FLAG: Final = "M-.8,-1L.9,-.45L-.4,.1L-.4,1L-.8,1Z"
 
 LOOKS: Final[dict[str, Look]] = {
     look.name: look
@@ -52,7 +54,7 @@ LOOKS: Final[dict[str, Look]] = {
         Look("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
         Look("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
         # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
-        Look("sink", "F", "#009E73", _BLACK, "attention sink", HEXAGON),
+        Look("sink", "F", "#009E73", _BLACK, "first token", HEXAGON),
         # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
         Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
         Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),
@@ -61,7 +63,9 @@ LOOKS: Final[dict[str, Look]] = {
         Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod", PENTAGON),
         Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
         Look("previous", "P", "#56B4E9", _BLACK, "previous token", HOURGLASS),
+        Look("induction", "I", "#F0E442", _BLACK, "induction", BOW_TIE),
         Look("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
+        Look("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
     )
 }
 SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}

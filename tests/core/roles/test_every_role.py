@@ -10,10 +10,13 @@ from passing import of_source
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS
 from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.relations import RELATIONS
 
 PAIR = replace(text(3, 2), ids=np.array([90, 1, 2, 1, 91, 2, 1, 91]))  # [CLS] a a a [SEP] b b [SEP]
-SINGLE = replace(text(4), ids=np.array([90, 1, 2, 1, 1, 91]))
+SINGLE = replace(
+    text(5), ids=np.array([90, 1, 2, 1, 1, 2, 91]), given=GivenTokens((90, 1, 2, 1, 1, 2, 91), (1, 3), (3, 6))
+)
 UNMARKED = text(2, 2, marks=False)
 RELATED = {"nsubj": [((1, 2), (3,))], "dobj": [((3,), (2,))], "amod": [((2,), (1,)), ((3,), (1, 2))]}
 """Relation -> tokens of the dependent and of its head."""
@@ -36,6 +39,16 @@ def earlier_copies(source, query):
     return np.flatnonzero(is_copy) if source.segments[query] >= 0 else []
 
 
+def after_earlier_copies(source, query):
+    return [key + 1 for key in earlier_copies(source, query) if key + 1 < query and source.segments[key + 1] >= 0]
+
+
+def copied_from_needle(source, query):
+    if source.given is None or query + 1 not in range(*source.given.answer):
+        return []
+    return [key for key in range(*source.given.needle) if source.ids[key] == source.ids[query + 1]]
+
+
 KEYS = {
     "local": lambda source, query: range(query - 2, query + 3),
     "delimiter": lambda source, query: np.flatnonzero(source.is_cls | source.is_sep),
@@ -47,9 +60,11 @@ KEYS = {
     **{f"syntactic:{name}": heads_of(name) for name in RELATIONS},
     "previous": lambda source, query: [query - 1],
     "duplicate": earlier_copies,
+    "induction": after_earlier_copies,
+    "retrieval": copied_from_needle,
 }
 """Keys at which a head with the role looks from a query, as far as the query sees them."""
-CAUSAL_ONLY = ("sink",)
+CAUSAL_ONLY = ("sink", "induction", "retrieval")
 
 
 def of_text(source):
