@@ -11,8 +11,8 @@ from attention_sieve.cache.store.keys import attention_key as key_of_attention
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.relations.question import ParsedText, prediction_question
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, text_fields, texts_sha256
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
