@@ -5,7 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -77,22 +77,24 @@ def column_list(heading: str, columns: Mapping[str, str]) -> str:
 
 
 def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None:
-    """Add an option for each annotated field of some settings, with its sentence.
+    """Add an option for each annotated field of some settings, and of settings within them, with its sentence.
 
     An option that is not given is None, so that `settings_of` can take it from elsewhere.
 
     Args:
         parser: parser of the command.
         settings: a dataclass with its usual values; its `Annotated` fields are numbers, ranges of two whole numbers,
-            single characters (written together), words of a Literal, or switches that are off.
+            single characters (written together), values of a Literal, or switches. The option of a switch that is on
+            says `no`, and its sentence what switching it off does.
     """
     for name, (kind, sentence) in _options(settings).items():
         value = getattr(settings, name)
         option: dict[str, Any] = {"help": f"{sentence}; default: {value}"}
+        is_on = kind is bool and value
         if kind is bool:
-            option = {"action": "store_true", "help": sentence}
+            option = {"action": "store_false" if is_on else "store_true", "help": sentence}
         elif get_origin(kind) is Literal:
-            option["choices"] = get_args(kind)
+            option |= {"choices": get_args(kind), "type": type(value)}
         elif kind == tuple[str, ...]:
             option |= {"help": f"{sentence}; default: {''.join(value)}", "type": tuple}
         elif get_origin(kind) is tuple:
@@ -100,7 +102,16 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
             option["metavar"] = ("FROM", "TO")
         else:
             option["type"] = next((part for part in get_args(kind) if part is not NoneType), kind)
-        parser.add_argument(f"--{name.replace('_', '-')}", default=None, **option)
+        flag = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
+        parser.add_argument(flag, dest=name, default=None, **option)
+    for part in _parts(settings).values():
+        add_settings_options(parser, part)
+
+
+def _parts(settings: Any) -> dict[str, Any]:
+    """Settings within some settings, by the name of their field."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return {name: value for name, value in values.items() if is_dataclass(value)}
 
 
 def _options(settings: Any) -> dict[str, tuple[Any, str]]:
@@ -117,7 +128,8 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     of_any: Any = usual
     given = {name: getattr(arguments, name) for name in _options(usual)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return replace(of_any, **{name: value for name, value in values.items() if value is not None})
+    parts = {name: settings_of(arguments, part) for name, part in _parts(usual).items()}
+    return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:

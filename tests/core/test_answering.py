@@ -71,12 +71,19 @@ def test_an_attention_without_trees_is_refused_before_a_text_is_read(loaded):
 
 
 @dataclass(frozen=True)
+class Within:
+    ddof: Annotated[Literal[1, 0], "a number of a few"] = 1
+    weighs: Annotated[bool, "leave the weight out"] = True
+
+
+@dataclass(frozen=True)
 class Settings:
     number: Annotated[float, "a number"] = 0.5
     count: Annotated[int | None, "a count"] = 3
     word: Annotated[Literal["a", "b"], "a word"] = "a"
     is_on: Annotated[bool, "a switch"] = False
     ends: Annotated[tuple[int, int], "a range"] = (-5, 5)
+    within: Within = Within()
 
 
 @pytest.mark.parametrize(
@@ -85,6 +92,7 @@ class Settings:
         ([], Settings()),
         (["--number", "2", "--count", "7"], Settings(number=2.0, count=7)),
         (["--word", "b", "--is-on", "--ends", "-1", "4"], Settings(word="b", is_on=True, ends=(-1, 4))),
+        (["--no-weighs", "--ddof", "0"], Settings(within=Within(ddof=0, weighs=False))),
     ],
 )
 def test_every_field_is_an_option(options, expected):
@@ -102,7 +110,9 @@ def test_an_option_that_is_not_given_leaves_what_stands_elsewhere():
     assert settings_of(parser.parse_args(["--word", "a"]), usual) == Settings(number=9.0, word="a", is_on=True)
 
 
-@pytest.mark.parametrize("options", [["--count", "2.5"], ["--word", "c"], ["--ends", "1"], ["--number", "x"]])
+@pytest.mark.parametrize(
+    "options", [["--count", "2.5"], ["--word", "c"], ["--ends", "1"], ["--number", "x"], ["--ddof", "2"]]
+)
 def test_a_value_of_another_kind_is_refused(options, capsys):
     parser = argparse.ArgumentParser()
     add_settings_options(parser, Settings())
