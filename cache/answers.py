@@ -1,7 +1,7 @@
 """Results for many items, with the texts that were too long."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 import numpy as np
@@ -71,6 +71,10 @@ class CorpusFinding(Generic[Finding]):
     """Index in the corpus of each text that the finding is of."""
     too_long: tuple[tuple[int, int], ...]
     """Index and number of tokens of each text that was left out or cut."""
+    n_tokens: tuple[int, ...]
+    """Number of tokens of each text that the finding is of, as far as it was read."""
+    number: int = field(default_factory=new_number, init=False)
+    """As `Answers.number`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,6 +112,16 @@ def collected(question: Question[Any, Result], records: Sequence[Record], too_lo
         too_long=too_long_texts,
         n_tokens=tuple(records[i].n_tokens - records[i].n_cut for i in positions),
     )
+
+
+def joined(question: Question[Any, Result], parts: Sequence[Answers[Any]]) -> Answers[Result]:
+    """The answers to a question from those to each of its parts about the same items.
+
+    Raises: RuntimeError for a question without parts.
+    """
+    if question.join is None:
+        raise RuntimeError(f"The question {question.name!r} has no parts to be joined.")
+    return replace(parts[0], results=tuple(map(question.join, zip(*(part.results for part in parts), strict=True))))
 
 
 def collected_pairs(results: Sequence[PassResult], too_long: TooLong) -> ComparedCorpus:

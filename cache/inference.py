@@ -15,6 +15,7 @@ from attention_sieve.cache.answers import (
     FindingRequest,
     collected,
     collected_pairs,
+    joined,
 )
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import Memory
@@ -137,6 +138,11 @@ class Inference:
         Raises: AnalysisError for a kind of attention that the question does not support, for more texts than may be
             computed at once or by this session, and of any stage; EveryTextTooLong if no text remains.
         """
+        if question.parts:
+            asked = (
+                self.ask(engine, part, items, settings, too_long=too_long, report=report) for part in question.parts
+            )
+            return joined(question, list(asked))
         settings = self._checked(engine, question, settings)
         key = (question, engine, tuple(items), settings, too_long)
         if (cached := self.memory.get("answers", key)) is not None:
@@ -159,6 +165,10 @@ class Inference:
         Raises: AnalysisError for a kind of attention that the question does not support; EveryTextTooLong if no text
             remains.
         """
+        if question.parts:
+            parts = [self.kept(engine, part, items, settings, too_long=too_long) for part in question.parts]
+            found = [part for part in parts if part is not None]
+            return joined(question, found) if len(found) == len(parts) else None
         settings = self._checked(engine, question, settings)
         key = (question, engine, tuple(items), settings, too_long)
         if (cached := self.memory.get("answers", key)) is not None:
@@ -478,6 +488,7 @@ class Inference:
             request.analysis.judge(tuple(items[place] for place in positions), answers.results, request.settings),
             positions,
             tuple((places[position], n_tokens) for position, n_tokens in answers.too_long),
+            answers.n_tokens,
         )
         return self.memory.put("finding", request, found)
 

@@ -6,7 +6,7 @@ below), pages for the corpus (`attention_sieve.cache.inference`), and the cache 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -44,6 +44,10 @@ class Question(Generic[Item, Result]):
     """Why it does not support the others, and what to choose, in sentences."""
     version: int = 4
     """Version of the answers, part of the key; increase it when answers to this question change."""
+    parts: "tuple[Question[Item, Any], ...]" = ()
+    """Questions whose answers are kept in place of those to this one, and computed one question after the other."""
+    join: Callable[[Sequence[Any]], Result] | None = None
+    """Makes an answer of those to the parts, if there are any."""
 
     def check(self, kind: Kind) -> None:
         """Raise AnalysisError for a kind of attention that the question does not support."""

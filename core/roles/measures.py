@@ -8,13 +8,13 @@ greatest possible score.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role
+from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role, known_roles
 from attention_sieve.core.statistics.means import moments
 
 Direction = Literal["dependent-to-head", "head-to-dependent", "both"]
@@ -127,6 +127,23 @@ class TextMeasures:
     """The roles that were measured."""
 
 
+def joined(parts: Sequence[TextMeasures]) -> TextMeasures:
+    """The measures of one text for the roles of several parts, in the order of the roles."""
+    roles = RoleSet(known_roles(name for part in parts for name in part.roles.names))
+
+    def rows(array: str, axis: str) -> Float[np.ndarray, "_ layer *head"]:
+        by_name = {name: row for part in parts for name, row in zip(getattr(part.roles, axis), getattr(part, array))}
+        return np.stack([by_name[name] for name in getattr(roles, axis)])
+
+    return TextMeasures(
+        roles=roles,
+        measures=rows("measures", "measures"),
+        shares=rows("shares", "shares"),
+        uniform=rows("uniform", "references"),
+        greatest=rows("greatest", "references"),
+    )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoleScores:
     """Scores of texts by role, with their references; NaN where a role does not apply to a text."""
@@ -138,6 +155,7 @@ class RoleScores:
     """Score of uniform attention on the same text."""
     greatest: Float[np.ndarray, "text role layer"]
     """Greatest possible score on the same text."""
+    scale: Scale = "score"
 
     def mean_references(self) -> tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]:
         """Means of `uniform` and `greatest` over the texts to which a role applies; NaN without any."""
@@ -162,31 +180,47 @@ class RoleScores:
                 scores=np.concatenate([part.scores for part in parts], axis=1),
                 uniform=np.concatenate([part.uniform for part in parts], axis=1),
                 greatest=np.concatenate([part.greatest for part in parts], axis=1),
+                scale=parts[0].scale,
             )
         )
 
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """Settings that select the scores among the measures.
+    """Which roles are scored, and which of their measures are the scores.
 
-    Raises: AnalysisError for an unknown direction.
+    Raises: AnalysisError for an unknown role, direction or scale.
     """
 
-    direction: Direction = "dependent-to-head"
-    """Syntactic roles: attention from the dependent to its head, from the head to its dependent, or the mean of
-    both."""
-    block_entropy: bool = True
-    """Block: the ratio times the row's entropy in nats, as in the authors' code; without it the plain ratio. A share
-    has no weight."""
-    scale: Scale = "score"
-    """"score" is attention relative to uniform attention, as in the paper; "share" the share above chance, which does
-    not grow with the length of the text."""
+    direction: Annotated[
+        Direction,
+        "syntactic roles: attention from the dependent to its head, from the head to its dependent, or the mean of "
+        "both",
+    ] = "dependent-to-head"
+    block_entropy: Annotated[
+        bool, "leave the entropy of the attention row out of the block score; the authors' code multiplies by it"
+    ] = True
+    """The entropy is in nats. A share has no weight."""
+    scale: Annotated[
+        Scale, "attention as a multiple of uniform attention (score), or as a share above chance, from 0 to 1 (share)"
+    ] = "score"
+    """"score" is that of the paper; a share does not grow with the length of the text."""
+    roles: tuple[str, ...] = ROLES
+    """In the order of `attention_sieve.core.roles.roles.BY_NAME`."""
+    permuted: int | None = None
+    """Seed of a random order of the keys of every row of attention, as a control; None for the attention as it is."""
 
     def __post_init__(self) -> None:
         for name, value, known in (("direction", self.direction, Direction), ("scale", self.scale, Scale)):
             if value not in get_args(known):
                 raise AnalysisError(f"{value!r} is not a {name}. Choose one of: {', '.join(get_args(known))}.")
+        known_roles(self.roles)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of files."""
+        weighted = "yes" if self.block_entropy else "no"
+        return {"direction": self.direction, "block entropy": weighted, "scale": self.scale}
 
 
 def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:
@@ -199,7 +233,7 @@ def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleS
         shares = np.stack([text.shares for text in texts])
         scores = np.stack([shares[:, of.shares.index(_directed(role, settings))] for role in of.records], axis=1)
         applies = np.where(np.isnan(scores).all(axis=3), np.nan, 0)
-        return RoleScores(roles=of.names, scores=scores, uniform=applies, greatest=applies + 1)
+        return RoleScores(roles=of.names, scores=scores, uniform=applies, greatest=applies + 1, scale="share")
     measures = np.stack([text.measures for text in texts])
     references = [of.references.index(_reference_of(role, settings)) for role in of.records]
     return RoleScores(

@@ -13,7 +13,7 @@ from attention_sieve.core.passes.prepare import trees, with_relations
 from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
-from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
+from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures, joined
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.text import Text
@@ -119,14 +119,23 @@ def _depends_on(text: Text, roles: RoleSet) -> dict[str, object]:
     }
 
 
+def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Sets of roles whose scores are stored: the usual ones together, those of decoders together if they are all there,
+    and each further one alone."""
+    usual = tuple(role for role in roles if role in ROLES)
+    together = [DECODER_ROLES] if set(DECODER_ROLES) <= set(roles) else []
+    alone = ((role,) for role in roles if role not in (*ROLES, *chain.from_iterable(together)))
+    return [*([usual] if usual else []), *together, *alone]
+
+
 @cache
 def scores_question(names: tuple[str, ...]) -> Question[Text, TextMeasures]:
     """The measures of each text for some roles, in the order of RECORDS.
 
-    They are stored for these roles together. A further role that is asked for alone is computed alone, and leaves what
-    is stored of the others valid.
+    They are computed together, but stored for the usual roles together and for each further one alone, so that a role
+    that is added leaves what is stored of the others valid.
     """
-    roles = RoleSet(names)
+    roles, sets = RoleSet(names), each_alone(names)
     return Question(
         name="scores",
         text_of=text_itself,
@@ -134,6 +143,8 @@ def scores_question(names: tuple[str, ...]) -> Question[Text, TextMeasures]:
         compute=partial(_compute, roles=roles, parses=roles.needs_trees),
         pack=_pack,
         unpack=partial(_unpack, roles=roles),
+        parts=tuple(map(scores_question, sets)) if len(sets) > 1 else (),
+        join=joined,
     )
 
 
@@ -159,16 +170,8 @@ def permuted_keys_question(seed: int, names: tuple[str, ...] = ROLES) -> Questio
         name="scores, permuted keys",
         depends_on=lambda text: {**question.depends_on(text), "seed": seed},
         compute=partial(_compute, roles=roles, seed=seed, parses=roles.needs_trees),
+        parts=tuple(permuted_keys_question(seed, part) for part in each_alone(names)) if question.parts else (),
     )
-
-
-def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The usual roles together, those of decoders together if they are all there, and further ones each alone: the sets
-    that are stored for readers who ask for more."""
-    usual = tuple(role for role in roles if role in ROLES)
-    together = [DECODER_ROLES] if set(DECODER_ROLES) <= set(roles) else []
-    alone = ((role,) for role in roles if role not in (*ROLES, *chain.from_iterable(together)))
-    return [*([usual] if usual else []), *together, *alone]
 
 
 def _compare_pairs(

@@ -13,6 +13,7 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.store import Store
+from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import (
@@ -25,7 +26,8 @@ from attention_sieve.core.errors import (
 )
 from attention_sieve.core.passes.outputs import output_change
 from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.roles.question import SCORES, scores_question
+from attention_sieve.core.roles.roles import FURTHER_ROLES, ROLES
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (
@@ -47,6 +49,25 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
     assert found.positions == (0, 1, 2)
     # Rounding depends on which texts share a batch, and the first batch of a question holds one.
     np.testing.assert_allclose(measures_in(found.results), np.stack([direct[i] for i in range(3)]), rtol=1e-5)
+
+
+def test_a_question_of_parts_computes_and_keeps_each_part_that_is_missing(inference, engine):
+    question = scores_question((*ROLES, *FURTHER_ROLES))
+    inference.ask(engine, SCORES, TEXTS)
+    assert inference.kept(engine, question, TEXTS) is None
+    with pytest.raises(ZeroDivisionError):
+        inference.ask(engine, question, TEXTS, report=lambda _: 1 / 0)
+    passed = inference.n_passed
+    found = inference.ask(engine, question, TEXTS)
+    assert inference.n_passed <= passed + len(FURTHER_ROLES) * len(TEXTS)
+    alone = [inference.kept(engine, scores_question((role,)), TEXTS).results for role in FURTHER_ROLES]
+    assert all(len(results) == len(TEXTS) for results in alone)
+    together = results(load_checkpoint(engine.files), question, TEXTS)
+    for one, other in zip(found.results, together, strict=True):
+        assert one.roles == other.roles
+        for name in ("measures", "shares", "uniform", "greatest"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-4, atol=1e-6)
+    assert inference.kept(engine, question, TEXTS).positions == found.positions == (0, 1, 2)
 
 
 def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_not_counted(tmp_path, engine):
