@@ -23,17 +23,16 @@ from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
-from attention_sieve.core.roles.measures import RoleScores, ScoreSettings, role_scores
-from attention_sieve.core.roles.question import scores_question
-from attention_sieve.core.roles.roles import ROLES, known_roles
-from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 
 ANALYSES: Final = (
+    ROLE_ANALYSIS,
     SURFACE_ANALYSIS,
     GRADIENT_ANALYSIS,
     RELATION_ANALYSIS,
@@ -42,7 +41,6 @@ ANALYSES: Final = (
     SIMILARITY_ANALYSIS,
 )
 """Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
-USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
 
 
@@ -67,30 +65,6 @@ def results(
     prepared, _ = prepare_all(checkpoint, [question.text_of(item) for item in items], settings, "error")
     by_index = dict(indexed for batch in answer(checkpoint, question, items, prepared, settings) for indexed in batch)
     return [by_index[index] for index in range(len(items))]
-
-
-def scores(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    settings: PassSettings | None = None,
-    of_scores: ScoreSettings = USUAL_SCORES,
-    roles: Sequence[str] = ROLES,
-) -> RoleScores:
-    """Sieve bias scores by role, with the scores of uniform and of the best possible attention.
-
-    Raises: AnalysisError for the name of a role that is not in attention_sieve.core.roles.roles.RECORDS.
-    Source: Pande et al. 2021, section 3.
-    """
-    return role_scores(results(checkpoint, scores_question(known_roles(roles)), texts, settings), of_scores)
-
-
-def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadTests:
-    """Which heads hold which role over the texts of `scores`; changing tau or alpha needs no pass.
-
-    Source: Pande et al. 2021, section 4.
-    """
-    tests = role_tests(of_texts.scores, of_texts.roles, criterion, of_texts.uniform)
-    return with_syntactic_intervals(tests, of_texts.scores)
 
 
 def comparison(

@@ -125,9 +125,16 @@ def write_finding(
     check_output(options.output, TABLES, [options.texts])
     checkpoint, of_pass = loaded(options)
     analysis.question(settings).check(of_pass.kind)
-    prepared = prepared_texts(checkpoint, texts, of_pass, options.too_long)
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+    reading = reading_of(checkpoint, texts, of_pass, options.too_long)
     return write_reading(options.output, analysis, reading, settings, {"texts sha256": texts_sha256(texts)})
+
+
+def reading_of(
+    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
+) -> Reading[Text]:
+    """Texts as a checkpoint reads them; prints and raises as `prepared_texts`."""
+    prepared = prepared_texts(checkpoint, texts, settings, too_long)
+    return Reading(checkpoint=checkpoint, of_pass=settings, inputs=texts, prepared=prepared)
 
 
 def write_reading(

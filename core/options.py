@@ -49,6 +49,8 @@ def add_analysis_command(
     run: Callable[[argparse.Namespace], None],
     sentence: str,
     analysis: Analysis[Any, Any, Any, Any, Any],
+    *,
+    required: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a command that writes what an analysis finds, with the options of checkpoint, output and settings.
 
@@ -58,12 +60,13 @@ def add_analysis_command(
         run: runs it; its docstring is the help, followed by what the columns of the table hold.
         sentence: what it does, in the list of commands.
         analysis: what it asks.
+        required: whether it needs a checkpoint, whatever else it reads.
 
     Returns: its parser, which lacks the options of the texts.
     """
     described = f"{inspect.cleandoc(run.__doc__ or '')}{column_list('Columns', analysis.columns)}"
     parser: argparse.ArgumentParser = commands.add_parser(name, help=sentence, description=described)
-    add_checkpoint_options(parser)
+    add_checkpoint_options(parser, required=required)
     add_random_weights_option(parser)
     add_output_option(parser)
     add_settings_options(parser, analysis.settings)
@@ -132,9 +135,9 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
 
 
-def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
+def add_checkpoint_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options that choose the checkpoint, device, number format, attention and heads."""
-    add_checkpoint_option(parser)
+    add_checkpoint_option(parser, required=required)
     add_device_option(parser)
     add_dtype_option(parser)
     add_attention_option(parser)
@@ -228,14 +231,15 @@ def add_output_option(
     parser.add_argument("--output", required=True, type=Path, help=description)
 
 
-def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP) -> None:
+def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP, *, required: bool = True) -> None:
     """Add the options that choose the texts.
 
     Args:
         parser: parser of the command.
         description: help of the option that names the file.
+        required: whether the command needs texts, whatever else it reads.
     """
-    parser.add_argument("--texts", required=True, type=Path, help=description)
+    parser.add_argument("--texts", required=required, type=Path, help=description)
     add_text_columns_option(parser)
     add_too_long_option(parser)
 

@@ -18,14 +18,17 @@ from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.roles.controls import ControlPass, control_passes
-from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.controls import control_passes
+from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard.packages import check_packages
 from attention_sieve.dashboard.samples import EXAMPLE, mention_sample, read_sample
+
+AnyRequest = FindingRequest[Any, Any, Any, Any, Any]
 
 
 def prepare() -> None:
@@ -38,19 +41,21 @@ def prepare() -> None:
     inference = Inference(store)
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
-    _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
+    _find("Scoring", inference, _request(engine, ROLE_ANALYSIS, (EXAMPLE, *texts)))
     inference.look(engine, EXAMPLE)
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
-    _find("Surface", inference, engine, SURFACE_ANALYSIS, texts)
-    _find("Relations", inference, engine, RELATION_ANALYSIS, texts)
-    _find("Mentions", inference, engine, COREFERENCE_ANALYSIS, mention_sample())
-    _find("Distances", inference, engine, SIMILARITY_ANALYSIS, texts)
+    _find("Surface", inference, _request(engine, SURFACE_ANALYSIS, texts))
+    _find("Relations", inference, _request(engine, RELATION_ANALYSIS, texts))
+    _find("Mentions", inference, _request(engine, COREFERENCE_ANALYSIS, mention_sample()))
+    _find("Distances", inference, _request(engine, SIMILARITY_ANALYSIS, texts))
     _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))
-    for control_pass in control_passes(engine.files, texts):
-        _ask_control(inference, engine, control_pass)
+    for control in control_passes(engine.files, texts):
+        request = _request(replace(engine, files=control.files), ROLE_ANALYSIS, control.texts)
+        request = replace(request, settings=control.settings, too_long="truncate")
+        _find(f"Scoring, {control.name},", inference, request)
     inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(
@@ -62,21 +67,12 @@ def prepare() -> None:
     store.close()
 
 
-def _find(
-    label: str, inference: Inference, engine: Engine, analysis: Analysis[Any, Any, Any, Any, Any], inputs: Sequence[Any]
-) -> None:
-    request = FindingRequest(engine, analysis, tuple(inputs), analysis.settings, engine.settings(None))
+def _request(engine: Engine, analysis: Analysis[Any, Any, Any, Any, Any], inputs: Sequence[Any]) -> AnyRequest:
+    return FindingRequest(engine, analysis, tuple(inputs), analysis.settings, engine.settings(None))
+
+
+def _find(label: str, inference: Inference, request: AnyRequest) -> None:
     _with_bar(label, lambda report: inference.find(request, report))
-
-
-def _ask_control(inference: Inference, engine: Engine, control_pass: ControlPass) -> None:
-    control_engine = replace(engine, files=control_pass.files)
-    _with_bar(
-        f"Scoring, {control_pass.name},",
-        lambda report: inference.ask(
-            control_engine, control_pass.question, control_pass.texts, too_long="truncate", report=report
-        ),
-    )
 
 
 def _with_bar(label: str, work: Callable[[Report], object]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote_plus
 
@@ -77,8 +77,12 @@ class Choice:
     """One of controls.CORPORA."""
     criterion: Criterion
     score_settings: ScoreSettings
-    roles: tuple[str, ...] = ROLES
-    """Roles that are scored: the usual ones, and further ones that the reader added."""
+    """Its roles are the usual ones, and further ones that the reader added."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Roles that are scored."""
+        return self.score_settings.roles
 
     @property
     def scale(self) -> Scale:
@@ -126,6 +130,7 @@ def choice() -> Choice:
     dtype = values.get("dtype", AUTO)
     # A page without tests has no test settings: opened first, it uses the defaults.
     criterion, score_settings = _test_settings() if "scale" in values else (Criterion(), ScoreSettings())
+    roles = known_roles((*ROLES, *(values.get(FURTHER) or ())))
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values.get("device", AUTO),
@@ -134,8 +139,7 @@ def choice() -> Choice:
         off=tuple(sorted(heads_off())),
         corpus=values["corpus"],
         criterion=criterion,
-        score_settings=score_settings,
-        roles=known_roles((*ROLES, *(values.get(FURTHER) or ()))),
+        score_settings=replace(score_settings, roles=roles),
     )
 
 

@@ -15,6 +15,7 @@ from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes, counts_of
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.matched_pairs import matched_tests
@@ -39,7 +40,7 @@ def main() -> None:
     row("the checkpoint", *counts(measured))
     for one in control_passes(checkpoint.files, texts):
         of_control = checkpoint if one.files == checkpoint.files else load_checkpoint(one.files)
-        row(one.name, *counts(results(of_control, one.question, one.texts)))
+        row(one.name, *counts(results(of_control, ROLE_ANALYSIS.question(one.settings), one.texts)))
     report_pairs(checkpoint, texts, tests_of(measured, CRITERION))
 
 

@@ -27,8 +27,9 @@ from jaxtyping import Float
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
-from attention_sieve.core.analysis import scores
+from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
 from benchmarks.shared.lesson import (
@@ -168,7 +169,7 @@ def scored_one_by_one(texts: Sequence[str]) -> list[Float[np.ndarray, "role laye
     from benchmarks.shared.material import bundled  # with torch, which a test must not pay for before it runs
 
     checkpoint = bundled()
-    return [scores(checkpoint, [Text((text,))]).scores[0] for text in texts]
+    return [find(ROLE_ANALYSIS, checkpoint, [Text((text,))]).scored.scores[0] for text in texts]
 
 
 def relative_difference(shown: np.ndarray, expected: np.ndarray) -> float:

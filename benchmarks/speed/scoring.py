@@ -8,11 +8,13 @@ from collections.abc import Callable
 
 from attention_sieve.core import analysis
 from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.scores import layer_sieves
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
+from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import resamples, stability
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
@@ -30,13 +32,15 @@ def main() -> None:
     measured = analysis.results(checkpoint, SCORES, texts)
     scored = role_scores(measured, ScoreSettings())
     drawn = resamples(scored.scores, scored.uniform)
-    tests = analysis.roles(scored)
+    tests = role_finding(scored, Criterion()).tests
     parts: dict[str, Callable[[], object]] = {
         "model's output": lambda: material.bare(checkpoint, sdpa, batches),
         "scoring": lambda: analysis.results(checkpoint, SCORES, texts),
         "  of it, sieves and references": lambda: [layer_sieves(batch, attention) for batch in batches],
         "scores of roles": lambda: role_scores(measured, ScoreSettings()),
-        "tests of roles, tau moved": lambda: analysis.roles(scored, Criterion(tau=MOVED_TAU)),
+        "tests of roles, tau moved": lambda: with_syntactic_intervals(
+            role_finding(scored, Criterion(tau=MOVED_TAU)).tests, scored.scores
+        ),
         "resamples of the texts": lambda: resamples(scored.scores, scored.uniform),
         "stability, tau moved": lambda: stability(tests, drawn),
         "evidence": lambda: role_evidence(scored.scores, Criterion(tau=MOVED_TAU), scored.uniform),

@@ -13,9 +13,8 @@ from attention_sieve.core.commands import CSV, check_output, write
 from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
 from attention_sieve.core.comparison.tables import comparison_table
 from attention_sieve.core.comparison.transitions import busiest_layers, changed_heads
-from attention_sieve.core.options import add_output_option
-from attention_sieve.core.roles.command import add_criterion_options, criterion_of
-from attention_sieve.core.roles.hypotheses import role_tests
+from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
+from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.roles.tables import on_same_texts, read_score_table
 
@@ -28,7 +27,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("a", type=Path, help="Parquet file written by the score command for the reference checkpoint")
     parser.add_argument("b", type=Path, help="the same for the other checkpoint; differences are b - a")
     add_output_option(parser, "CSV file to write")
-    add_criterion_options(parser)
+    add_settings_options(parser, Criterion())
     parser.set_defaults(run=compare)
 
 
@@ -50,7 +49,7 @@ def compare(arguments: argparse.Namespace) -> None:
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
     check_output(arguments.output, (CSV,), [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
-    criterion = criterion_of(arguments, a.scale)
+    criterion = settings_of(arguments, Criterion.usual(a.scale))
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
     tests = paired_tests(
         a.scores,

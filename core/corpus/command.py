@@ -40,11 +40,13 @@ from attention_sieve.core.options import (
     add_off_option,
     add_output_option,
     add_random_weights_option,
+    add_settings_options,
     add_too_long_option,
+    settings_of,
 )
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.roles.command import add_criterion_options, add_score_options, criterion_of
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding
+from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
@@ -97,7 +99,7 @@ def add_commands(commands: Any) -> None:
     show_parser.add_argument(
         "--part", help="part of the texts, such as language=de, length=9 to 16 or data set=news; default: all texts"
     )
-    add_criterion_options(show_parser)
+    add_settings_options(show_parser, Criterion())
     show_parser.set_defaults(run=show)
 
 
@@ -118,7 +120,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add_off_option(parser)
     add_random_weights_option(parser)
     add_too_long_option(parser, defaults.too_long)
-    add_score_options(parser)
+    add_settings_options(parser, ScoreSettings())
     parser.add_argument(
         "--no-parser",
         dest="parses",
@@ -320,9 +322,13 @@ def show(arguments: argparse.Namespace) -> None:
         write_table(arguments.output, table, {name: str(fact) for name, fact in part.facts().items()})
 
 
+def _criterion(arguments: argparse.Namespace, part: Part) -> Criterion:
+    return settings_of(arguments, Criterion.usual(part.results.settings.scale))
+
+
 def _role_summary(arguments: argparse.Namespace, part: Part) -> str:
     """Number of heads with each coarse role, and why a role was not tested."""
-    tests = part.tests(criterion_of(arguments, part.results.settings.scale))
+    tests = part.tests(_criterion(arguments, part))
     coarse, _ = shown_roles(tests.mean, tests.roles)
     reasons = {role: reason for role, reason in part.untested(tests).items() if role in coarse}
     counts = {role: "not tested" if n_heads is None else n_heads for role, n_heads in n_holding(tests, coarse).items()}
@@ -340,7 +346,7 @@ def _best(question: str, table: pd.DataFrame) -> str:
 
 
 def _role_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
-    settings = criterion_of(arguments, part.results.settings.scale)
+    settings = _criterion(arguments, part)
     table = head_table(part.tests(settings), SHOWN_COLUMNS)
     if part.wealth is None:
         return table
@@ -354,7 +360,7 @@ def _role_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
 
 
 def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
-    statistics = part.surface(arguments.alpha)
+    statistics = part.surface(_criterion(arguments, part).alpha)
     index = pd.MultiIndex.from_product(
         [statistics.names, *map(range, statistics.mean.shape[1:])], names=["statistic", "layer", "head"]
     )
@@ -363,7 +369,7 @@ def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
 
 
 def _relation_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
-    relations = part.relations(arguments.alpha)
+    relations = part.relations(_criterion(arguments, part).alpha)
     index = pd.MultiIndex.from_product(
         [RELATION_NAMES, DIRECTIONS, *map(range, relations.accuracy.shape[2:])],
         names=["relation", "direction", "layer", "head"],
@@ -427,6 +433,7 @@ def _questions(written: str) -> tuple[QuestionName, ...]:
 
 
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
+    scores = settings_of(arguments, ScoreSettings())
     return CorpusSettings(
         questions=_questions(arguments.questions),
         kind=arguments.attention or files.kinds[0],
@@ -434,9 +441,9 @@ def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSe
         device=choose_device(arguments.device),
         dtype=arguments.dtype,
         too_long=arguments.too_long,
-        direction=arguments.direction,
-        block_entropy=arguments.block_entropy,
-        scale=arguments.scale,
+        direction=scores.direction,
+        block_entropy=scores.block_entropy,
+        scale=scores.scale,
         parses=arguments.parses,
         n_threads=arguments.threads,
     )

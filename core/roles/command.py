@@ -1,120 +1,139 @@
-"""The commands `python -m attention_sieve score` and `python -m attention_sieve roles`: sieve bias scores of texts, and
-tests for roles."""
+"""The commands `python -m attention_sieve score`, `roles` and `controls`: sieve bias scores of texts, which heads hold
+which roles, and what chance would give."""
 
 import argparse
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.answering import Reading, find_in
 from attention_sieve.core.checkpoints.find import load_checkpoint
 from attention_sieve.core.commands import (
     CSV,
     PARQUET,
+    TABLES,
     answers,
     check_output,
-    checkpoint_facts,
     loaded,
-    prepared_texts,
+    progress_bar,
     read_texts,
+    reading_of,
     write,
+    write_finding,
+    write_reading,
+    write_table,
 )
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import (
-    add_alpha_option,
+    add_analysis_command,
     add_checkpoint_options,
-    add_correction_option,
     add_output_option,
     add_random_weights_option,
+    add_settings_options,
     add_texts_options,
+    column_list,
+    settings_of,
 )
 from attention_sieve.core.passes.prepare import prepare_all
-from attention_sieve.core.roles.controls import RoleCounts, control_passes, role_counts
-from attention_sieve.core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
-from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
-from attention_sieve.core.roles.measures import SYNTACTIC, USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
-from attention_sieve.core.roles.question import MATCHED_PAIRS, scores_question
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.controls import ControlPass, control_passes, counts_of
+from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.matched_pairs import matched_tests
+from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
+from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES, known_roles
 from attention_sieve.core.roles.tables import (
-    ScoreTable,
+    SCORE_COLUMNS,
     counts_by_control,
     counts_table,
-    head_table,
     matched_table,
     read_score_table,
     score_table,
 )
-from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
-from attention_sieve.core.roles.uncertainty.stability import few_texts, resamples, stability
+from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import Text, texts_sha256
 
-ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
+OF_TEXTS: Final = (
+    "checkpoint",
+    "texts",
+    "text_columns",
+    "random_weights",
+    "attention",
+    "off",
+    "roles",
+    "direction",
+    "block_entropy",
+    "scale",
+)
+"""Options that say what is scored."""
+CONTROL_COLUMNS: Final = {
+    "control": "none for the checkpoint itself",
+    "seed": "random seed of the control",
+    "role": "name of the role",
+    "heads": "number of heads that have the role",
+    "of": "number of all heads",
+    "positional": "of the heads with a syntactic role, how many do not score significantly higher on related pairs of "
+    "words than on unrelated pairs at the same distance; empty for other roles and for controls",
+}
+PAIR_COLUMNS: Final = {
+    "role": "name of the syntactic role",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "texts": "number of texts with both kinds of pairs",
+    "related": "mean score of related pairs",
+    "control": "mean score of unrelated pairs at the same distance",
+    "p_control": "one-sided p-value of related being above control",
+    "p_control_adjusted": "p_control after correction",
+    "holds": "whether the head has the role",
+    "positional": "whether it has the role but does not score significantly higher on related pairs",
+}
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    scoring = commands.add_parser(
-        "score", help="compute the sieve bias score of every head for every role", description=score.__doc__
-    )
-    add_checkpoint_options(scoring)
-    add_random_weights_option(scoring)
-    add_texts_options(scoring)
+    sentence = "compute the sieve bias score of every head for every role"
+    scoring = _add_command(commands, sentence, score, column_list("Columns", SCORE_COLUMNS))
     add_output_option(scoring, "Parquet file to write")
-    _add_roles_option(scoring)
-    add_score_options(scoring)
-    scoring.set_defaults(run=score)
-    counting = commands.add_parser(
-        "controls",
-        help="compare the number of heads in each role with control conditions",
-        description=controls.__doc__,
-    )
-    add_checkpoint_options(counting)
-    add_texts_options(counting)
+    add_settings_options(scoring, ScoreSettings())
+    sentence = "compare the number of heads in each role with control conditions"
+    columns = column_list("Columns", CONTROL_COLUMNS) + column_list("Columns of --pairs", PAIR_COLUMNS)
+    counting = _add_command(commands, sentence, controls, columns)
     add_output_option(counting, "CSV file to write")
+    add_settings_options(counting, ROLE_ANALYSIS.settings)
     counting.add_argument(
         "--pairs",
         type=Path,
         help="second CSV file to write: the syntactic scores of each head for related pairs of words, and for "
         "unrelated pairs at the same distance",
     )
-    _add_roles_option(counting)
-    add_score_options(counting)
-    add_criterion_options(counting)
-    counting.set_defaults(run=controls)
-    testing = commands.add_parser("roles", help="test which heads have which roles", description=roles.__doc__)
-    testing.add_argument("scores", type=Path, help="Parquet file written by the score command")
-    add_output_option(testing, "CSV file to write")
-    add_criterion_options(testing)
-    testing.set_defaults(run=roles)
+    sentence = "test which heads have which roles"
+    testing = add_analysis_command(commands, "roles", roles, sentence, ROLE_ANALYSIS, required=False)
+    testing.add_argument(
+        "scores", nargs="?", type=Path, help="Parquet file written by the score command, instead of texts"
+    )
+    add_texts_options(testing, required=False)
+    _add_roles_option(testing)
 
 
-def add_score_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select the scores."""
-    parser.add_argument(
-        "--no-block-entropy",
-        dest="block_entropy",
-        action="store_false",
-        help="leave the entropy of the attention row out of the block score; the authors' code multiplies by it",
-    )
-    parser.add_argument(
-        "--direction",
-        default="dependent-to-head",
-        choices=get_args(Direction),
-        help="syntactic roles: attention from the dependent to its head, from the head to its dependent, or the mean "
-        "of both; default: %(default)s",
-    )
-    parser.add_argument(
-        "--scale",
-        default="score",
-        choices=get_args(Scale),
-        help="attention as a multiple of uniform attention (score), or as a share above chance, from 0 to 1 (share); "
-        "default: %(default)s",
-    )
+def _add_command(
+    commands: Any, sentence: str, run: Callable[[argparse.Namespace], None], columns: str
+) -> argparse.ArgumentParser:
+    """Add a command on the roles of a checkpoint, named as the function that runs it."""
+    description = f"{inspect.cleandoc(run.__doc__ or '')}{columns}"
+    parser: argparse.ArgumentParser = commands.add_parser(run.__name__, help=sentence, description=description)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser)
+    _add_roles_option(parser)
+    parser.set_defaults(run=run)
+    return parser
 
 
 def _add_roles_option(parser: argparse.ArgumentParser) -> None:
@@ -137,46 +156,78 @@ def _roles(names: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _score_settings(arguments: argparse.Namespace) -> ScoreSettings:
-    return ScoreSettings(direction=arguments.direction, block_entropy=arguments.block_entropy, scale=arguments.scale)
+def score_settings(arguments: argparse.Namespace) -> ScoreSettings:
+    """The scores that the options ask for."""
+    return settings_of(arguments, ScoreSettings(roles=arguments.roles))
+
+
+def role_settings(arguments: argparse.Namespace) -> RoleSettings:
+    """The scores and the criterion that the options ask for; tau is the usual one of the scale."""
+    scores = score_settings(arguments)
+    return RoleSettings(scores, settings_of(arguments, Criterion.usual(scores.scale)))
 
 
 def score(arguments: argparse.Namespace) -> None:
-    """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head.
-
-    Columns:
-        text: index of the text in the file, from 0
-        role: name of the role
-        layer, head: index of the layer and of the head, from 0
-        score: sieve bias score, which is 1 for uniform attention, or with --scale share the share above chance; empty
-            where the role does not apply to the text
-        uniform: score of uniform attention on the same text
-        greatest: greatest possible score on the same text
-        tokens: number of tokens of the text, special tokens included
-    """
-    settings = _score_settings(arguments)
+    """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head."""
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, (PARQUET,), [arguments.texts])
-    checkpoint, pass_settings = loaded(arguments)
-    prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
-    measures = answers(checkpoint, scores_question(arguments.roles), texts, prepared, pass_settings)
-    n_tokens = [prepared[index].n_tokens for index in measures]
-    scored = role_scores(list(measures.values()), settings)
-    table = score_table(list(measures), n_tokens, scored, _facts(checkpoint, pass_settings, settings, texts))
-    write(arguments.output, partial(table.to_parquet, index=False))
+    checkpoint, of_pass = loaded(arguments)
+    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
+    by_text = replace(
+        ROLE_ANALYSIS,
+        table=lambda finding: score_table(finding.scored, reading.prepared),
+        columns=SCORE_COLUMNS,
+        facts=lambda _, settings: settings.scores.facts,
+    )
+    settings = RoleSettings(score_settings(arguments))
+    write_reading(arguments.output, by_text, reading, settings, {"texts sha256": texts_sha256(texts)})
 
 
-def _facts(
-    checkpoint: Checkpoint, pass_settings: PassSettings, settings: ScoreSettings, texts: Sequence[Text]
-) -> dict[str, str]:
-    """Metadata of a file of scores."""
-    return {
-        **checkpoint_facts(checkpoint, pass_settings),
-        "direction": settings.direction,
-        "block entropy": "yes" if settings.block_entropy else "no",
-        "scale": settings.scale,
-        "texts sha256": texts_sha256(texts),
-    }
+def roles(arguments: argparse.Namespace) -> None:
+    """Test which heads have which roles, over texts or over a file of scores; write a row per role, layer and head.
+
+    The p-values are valid for a single test of texts that were chosen in advance. `evidence` and `holds_anytime` remain
+    valid however often texts are added and the command is repeated. With a file of scores no model runs, so that
+    another tau takes no time; the options on the checkpoint, the texts and the scores are those of `score`.
+    """
+    given = [name for name in OF_TEXTS if getattr(arguments, name) not in (None, [], ROLES)]
+    if arguments.scores is None:
+        missing = [name for name in ("checkpoint", "texts") if getattr(arguments, name) is None]
+        if missing:
+            raise AnalysisError(f"There are no scores to test. Give a file of scores, or add --{missing[0]}.")
+        texts, settings = read_texts(arguments.texts, arguments.text_columns), role_settings(arguments)
+        finding = write_finding(arguments, ROLE_ANALYSIS, texts, settings)
+    elif given:
+        raise AnalysisError(
+            f"{arguments.scores} holds scores, and the option on {given[0].replace('_', ' ')} is for texts. Leave one "
+            "of the two out."
+        )
+    else:
+        table = read_score_table(arguments.scores)
+        check_output(arguments.output, TABLES, [arguments.scores])
+        criterion = settings_of(arguments, Criterion.usual(table.scale))
+        finding = role_finding(table.scored, criterion)
+        facts = {name: fact for name, fact in table.facts.items() if name not in ROLE_ANALYSIS.columns}
+        write_table(arguments.output, ROLE_ANALYSIS.table(finding), facts | criterion.facts)
+    for note in (few_texts(len(finding.scored.scores)), _too_short(finding)):
+        if note is not None:
+            print(note, file=sys.stderr)
+
+
+def _too_short(finding: RoleFinding) -> str | None:
+    """Warning about roles that no head can have in most of the texts, as these are too short; None without any."""
+    scored, tau = finding.scored, finding.tests.settings.tau
+    if scored.scale == "share":  # it does not grow with the length
+        return None
+    n_texts = np.isfinite(scored.greatest).any(axis=2).sum(axis=0)
+    named = [
+        f"for {role} in {short:,} of {of:,} texts"
+        for role, short, of in zip(scored.roles, scored.out_of_reach(tau), n_texts, strict=True)
+        if 2 * short > of
+    ]
+    if not named:
+        return None
+    return f"No head can reach tau {tau:g} {', '.join(named)}, because they are short. Use `score --scale share`."
 
 
 def controls(arguments: argparse.Namespace) -> None:
@@ -185,170 +236,42 @@ def controls(arguments: argparse.Namespace) -> None:
     If as many heads have a role under a control, the count shows no effect of what that control removes: training
     (random weights), where heads look (permuted keys) or word order (shuffled words). The counts of the coarse roles
     are also printed to standard error.
-
-    Columns:
-        control: none for the checkpoint itself
-        seed: random seed of the control
-        role: name of the role
-        heads: number of heads that have the role
-        of: number of all heads
-        positional: of the heads with a syntactic role, how many do not score significantly higher on related pairs of
-            words than on unrelated pairs at the same distance; empty for other roles and for controls
-
-    Columns of --pairs:
-        role: name of the syntactic role
-        layer, head: index of the layer and of the head, from 0
-        texts: number of texts with both kinds of pairs
-        related, control: mean score of related pairs, and of unrelated pairs at the same distance
-        p_control, p_control_adjusted: one-sided p-value of related being above control, and after correction
-        holds: whether the head has the role
-        positional: whether it has the role but does not score significantly higher on related pairs
     """
-    settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
-    criterion = criterion_of(arguments, arguments.scale)
+    settings, texts = role_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])
         if missing := [role for role in SYNTACTIC if role not in arguments.roles]:
             raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
-    checkpoint, pass_settings = loaded(arguments)
-    prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
-    measured = answers(checkpoint, scores_question(arguments.roles), texts, prepared, pass_settings)
-    scored = role_scores(list(measured.values()), settings)
-    counted, positional = [role_counts(scored, criterion, "none")], None
-    if pass_settings.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(arguments.roles):
-        pairs = answers(checkpoint, MATCHED_PAIRS, texts, prepared, pass_settings, "pairs of words")
-        matched = matched_tests(list(pairs.values()), settings.direction, criterion)
-        tests = role_tests(scored.scores, scored.roles, criterion, scored.uniform)
+    checkpoint, of_pass = loaded(arguments)
+    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
+    tests, positional = find_in(ROLE_ANALYSIS, reading, settings, progress_bar).tests, None
+    if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(arguments.roles):
+        pairs = answers(checkpoint, MATCHED_PAIRS, texts, reading.prepared, of_pass, "pairs of words")
+        matched = matched_tests(list(pairs.values()), settings.scores.direction, settings.criterion)
         positional = matched.positional(tests).sum(axis=(1, 2))
-        _write_pairs(arguments.pairs, tests, matched)
-    counted += _control_counts(arguments, checkpoint, [texts[index] for index in prepared], pass_settings)
-    table = counts_table(counted, positional)
-    write(arguments.output, partial(table.to_csv, index=False))
-    print(f"Heads that hold a role at tau {criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
-
-
-def _control_counts(
-    arguments: argparse.Namespace, checkpoint: Checkpoint, texts: Sequence[Text], pass_settings: PassSettings
-) -> list[RoleCounts]:
-    """The counts of every control; a text that is too long after shuffling its words is truncated."""
-    settings, criterion = _score_settings(arguments), criterion_of(arguments, arguments.scale)
-    counted = []
-    for control_pass in control_passes(checkpoint.files, texts, arguments.roles):
-        control_checkpoint = checkpoint
-        if control_pass.files != checkpoint.files:
-            control_checkpoint = load_checkpoint(control_pass.files, device=arguments.device, dtype=arguments.dtype)
-        prepared, _ = prepare_all(control_checkpoint, control_pass.texts, pass_settings, "truncate")
-        measured = answers(
-            control_checkpoint, control_pass.question, control_pass.texts, prepared, pass_settings, control_pass.name
-        )
-        scored = role_scores(list(measured.values()), settings)
-        counted.append(role_counts(scored, criterion, control_pass.control, control_pass.seed))
-    return counted
-
-
-def _write_pairs(path: Path | None, tests: HeadTests, matched: MatchedTests) -> None:
-    if path is not None:
-        write(path, partial(matched_table(tests, matched).to_csv, index=False))
-
-
-def roles(arguments: argparse.Namespace) -> None:
-    """Test which heads have which roles, given a file of scores; write a row per role, layer and head.
-
-    The p-values are valid for a single test of texts that were chosen in advance. `evidence` and `holds_anytime` remain
-    valid however often texts are added and the command is repeated.
-
-    Columns:
-        role: name of the role
-        layer, head: index of the layer and of the head, from 0
-        texts: number of texts to which the role applies
-        mean, std: mean and standard deviation of the score
-        t, p: one-sided t-test of the mean being above tau; empty for fewer than two texts and for a constant score
-        p_uniform: p-value of the mean being clearly above the score of uniform attention
-        p_role: p-value of the role: the larger of the two, or p alone with --rule paper
-        p_adjusted: p_role after correction
-        holds: whether the head has the role
-        stability: share of bootstrap resamples of the texts in which holds is the same
-        evidence: betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1;
-            only with scores, not with shares
-        holds_anytime: whether the head has the role by its evidence; only with scores, not with shares
-    """
-    table = read_score_table(arguments.scores)
-    check_output(arguments.output, (CSV,), [arguments.scores])
-    criterion = criterion_of(arguments, table.scale)
-    head_tests = role_tests(table.scores, table.roles, criterion, table.uniform)
-    tests = head_table(head_tests, ROLE_FIELDS)
-    tests["stability"] = stability(head_tests, resamples(table.scores, table.uniform)).ravel()
-    if table.scale == "score":  # a bet needs values from 0 upwards
-        evidence = role_evidence(table.scores, criterion, table.uniform)
-        holds = holds_by_evidence(evidence, criterion)
-        tests = tests.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
-    write(arguments.output, partial(tests.to_csv, index=False))
-    for note in (few_texts(len(table.texts)), _too_short(table, criterion.tau)):
-        if note is not None:
-            print(note, file=sys.stderr)
-
-
-def _too_short(table: ScoreTable, tau: float) -> str | None:
-    """Warning about roles that no head can have in most of the texts, as these are too short; None without any."""
-    if table.scale == "share":  # it does not grow with the length
-        return None
-    n_texts = np.isfinite(table.greatest).any(axis=2).sum(axis=0)
-    n_short = (table.greatest < tau).all(axis=2).sum(axis=0)
-    named = [
-        f"for {role} in {short:,} of {of:,} texts"
-        for role, short, of in zip(table.roles, n_short, n_texts, strict=True)
-        if 2 * short > of
+        if arguments.pairs is not None:
+            write(arguments.pairs, partial(matched_table(tests, matched).to_csv, index=False))
+    read = [texts[index] for index in reading.prepared]
+    by_chance = [
+        counts_of(_finding_of(control, reading, arguments).tests, control.control, control.seed)
+        for control in control_passes(checkpoint.files, read, settings)
     ]
-    if not named:
-        return None
-    return f"No head can reach tau {tau:g} {', '.join(named)}, because they are short. Use `score --scale share`."
+    table = counts_table([counts_of(tests, "none"), *by_chance], positional)
+    write(arguments.output, partial(table.to_csv, index=False))
+    print(f"Heads that hold a role at tau {settings.criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
 
 
-def add_criterion_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the criterion for a head to hold a role."""
-    defaults = ", ".join(f"{tau:g} on the scale {scale}" for scale, tau in USUAL_TAU.items())
-    parser.add_argument("--tau", type=float, help=f"threshold that the mean score must exceed; default: {defaults}")
-    add_alpha_option(parser)
-    add_correction_option(parser)
-    parser.add_argument(
-        "--family",
-        default="role",
-        choices=get_args(Family),
-        help="tests that are corrected together: those of one role, or of all roles; default: %(default)s",
-    )
-    parser.add_argument(
-        "--rule",
-        default="role",
-        choices=get_args(Rule),
-        help="a head has a role if its mean score is above tau and clearly above that of uniform attention (role), or "
-        "above tau only (paper); default: %(default)s",
-    )
-    parser.add_argument(
-        "--ddof",
-        type=int,
-        default=1,
-        choices=(0, 1),
-        help="standard deviation of the sample (1), or of the population as in the authors' code (0); default: "
-        "%(default)s",
-    )
-    parser.add_argument(
-        "--method",
-        default="test",
-        choices=("test", "mean"),
-        help="decide by the corrected p-value (test), or only by whether the mean score is above its thresholds "
-        "(mean); default: %(default)s",
-    )
-
-
-def criterion_of(arguments: argparse.Namespace, scale: Scale) -> Criterion:
-    """The criterion of `add_criterion_options` for scores on a scale."""
-    return Criterion(
-        tau=USUAL_TAU[scale] if arguments.tau is None else arguments.tau,
-        alpha=arguments.alpha,
-        correction=arguments.correction,
-        family=arguments.family,
-        rule=arguments.rule,
-        ddof=arguments.ddof,
-        method=arguments.method,
+def _finding_of(control: ControlPass, own: Reading[Text], arguments: argparse.Namespace) -> RoleFinding:
+    """The roles under a control; a text that is too long after shuffling its words is truncated."""
+    checkpoint = own.checkpoint
+    if control.files != checkpoint.files:
+        checkpoint = load_checkpoint(control.files, device=arguments.device, dtype=arguments.dtype)
+    prepared, _ = prepare_all(checkpoint, control.texts, own.of_pass, "truncate")
+    reading = replace(own, checkpoint=checkpoint, inputs=control.texts, prepared=prepared)
+    return find_in(
+        ROLE_ANALYSIS,
+        reading,
+        control.settings,
+        lambda work, n_texts, _=None: progress_bar(work, n_texts, control.name),
     )

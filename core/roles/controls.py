@@ -5,7 +5,7 @@ shuffled words keep the words of a text, but not their order.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -13,11 +13,8 @@ from jaxtyping import Int
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
-from attention_sieve.core.passes.question import Question
-from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
-from attention_sieve.core.roles.measures import RoleScores, TextMeasures
-from attention_sieve.core.roles.question import permuted_keys_question, scores_question
-from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 
@@ -28,14 +25,14 @@ SEEDS: Final = (0, 1, 2)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ControlPass:
-    """Checkpoint, question and texts of one pass, by which the roles of a control are counted."""
+    """Of which checkpoint and texts the analysis of roles finds what a control gives, and with which settings."""
 
     control: Control
     seed: int
     """Seed of the control."""
     files: CheckpointFiles
-    question: Question[Text, TextMeasures]
     texts: tuple[Text, ...]
+    settings: RoleSettings
 
     @property
     def name(self) -> str:
@@ -58,34 +55,22 @@ class RoleCounts:
     """Number of heads that could hold it."""
 
 
-def control_passes(files: CheckpointFiles, texts: Sequence[Text], roles: tuple[str, ...] = ROLES) -> list[ControlPass]:
-    """The passes of every control of a checkpoint on some texts, which score some roles."""
-    scores = scores_question(roles)
+def control_passes(
+    files: CheckpointFiles, texts: Sequence[Text], settings: RoleSettings | None = None
+) -> list[ControlPass]:
+    """The passes of every control of a checkpoint on some texts; None for the usual settings."""
+    settings = settings or RoleSettings()
     same, shuffled = tuple(texts), tuple(shuffled_words(text, 0) for text in texts)
+    permuted = replace(settings, scores=replace(settings.scores, permuted=0))
 
-    def of(control: Control, question: Question, texts: tuple[Text, ...]) -> ControlPass:
-        return ControlPass(control=control, seed=0, files=files, question=question, texts=texts)
+    def of(control: Control, files: CheckpointFiles, texts: tuple[Text, ...], seed: int = 0) -> ControlPass:
+        return ControlPass(control=control, seed=seed, files=files, texts=texts, settings=settings)
 
-    random = [
-        ControlPass(
-            control="random weights",
-            seed=seed,
-            files=randomly_initialised(files, seed),
-            question=scores,
-            texts=same,
-        )
-        for seed in SEEDS
-    ]
     return [
-        of("permuted keys", permuted_keys_question(0, roles), same),
-        of("shuffled words", scores, shuffled),
-        *random,
+        replace(of("permuted keys", files, same), settings=permuted),
+        of("shuffled words", files, shuffled),
+        *(of("random weights", randomly_initialised(files, seed), same, seed) for seed in SEEDS),
     ]
-
-
-def role_counts(scored: RoleScores, criterion: Criterion, control: Control, seed: int = 0) -> RoleCounts:
-    """Count the heads that hold each role, from the scores of each text."""
-    return counts_of(role_tests(scored.scores, scored.roles, criterion, scored.uniform), control, seed)
 
 
 def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:

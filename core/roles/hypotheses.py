@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.measures import USUAL_TAU, Scale
 from attention_sieve.core.roles.roles import BY_NAME, LACKS
 from attention_sieve.core.statistics.means import (
     Correction,
@@ -41,23 +42,34 @@ uniform attention alone gives the block role to four in ten of their heads."""
 
 @dataclass(frozen=True)
 class Criterion:
-    """Criterion for a head to have a role."""
+    """Criterion for a head to have a role.
 
-    tau: float = 3.0
-    """Threshold on the mean score: times uniform attention, or a share above chance."""
-    alpha: float = 0.05
-    """Level of the test, between 0 and 1; the intervals cover 1 - alpha."""
-    correction: Correction = "bh"
-    """Correction for many tests: Benjamini-Hochberg, Holm, or none (as in the paper)."""
-    family: Family = "role"
-    """Tests that are corrected together: those of the heads for one role, or of all roles."""
-    rule: Rule = "role"
-    """"role" requires a mean score above tau and clearly above what uniform attention scores on the same texts (see
-    LEAST_GAIN), "paper" for the first alone."""
-    ddof: Literal[0, 1] = 1
-    """1 for the sample standard deviation, 0 for the population standard deviation of the authors' code."""
-    method: Method = "test"
-    """"test" decides by the corrected p-value, "mean" only by the mean score being above tau (the authors' avg)."""
+    Raises: AnalysisError for a number out of its range, or an unknown word.
+    """
+
+    tau: Annotated[
+        float, f"threshold that the mean score must exceed; for shares, {USUAL_TAU['share']:g} if it is not given"
+    ] = USUAL_TAU["score"]
+    """Times uniform attention, or a share above chance."""
+    alpha: Annotated[float, "significance level of tests; confidence intervals cover 1 - alpha"] = 0.05
+    correction: Annotated[
+        Correction, "correction for multiple testing: Benjamini-Hochberg, Holm or, as in the paper, none"
+    ] = "bh"
+    family: Annotated[Family, "tests that are corrected together: those of one role, or of all roles"] = "role"
+    rule: Annotated[
+        Rule,
+        "a head has a role if its mean score is above tau and clearly above that of uniform attention (role), or above "
+        "tau only (paper)",
+    ] = "role"
+    """LEAST_GAIN says what is clearly above."""
+    ddof: Annotated[
+        Literal[0, 1], "standard deviation of the sample (1), or of the population as in the authors' code (0)"
+    ] = 1
+    method: Annotated[
+        Method,
+        "decide by the corrected p-value (test), or only by whether the mean score is above its thresholds (mean)",
+    ] = "test"
+    """"mean" is the authors' avg."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tau) and self.tau > 0):
@@ -73,6 +85,16 @@ class Criterion:
         for name, known in ((name, get_args(values)) for name, values in known_values.items()):
             if (value := getattr(self, name)) not in known:
                 raise AnalysisError(f"{name} is {value!r}. Choose one of: {', '.join(map(str, known))}.")
+
+    @classmethod
+    def usual(cls, scale: Scale) -> "Criterion":
+        """The usual criterion for scores on a scale."""
+        return cls(tau=USUAL_TAU[scale])
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of files."""
+        return {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.errors import AnalysisError, first_line, shortened
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.matched_pairs import MatchedTests
@@ -17,7 +18,20 @@ from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores, Scale
 from attention_sieve.core.roles.roles import coarse_roles
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 
-SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
+SCORE_COLUMNS: Final = {
+    "text": "index of the text in the file, from 0",
+    "role": "name of the role",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "score": "sieve bias score, which is 1 for uniform attention, or with --scale share the share above chance; empty "
+    "where the role does not apply to the text",
+    "uniform": "score of uniform attention on the same text",
+    "greatest": "greatest possible score on the same text",
+    "tokens": "number of tokens of the text, special tokens included",
+}
+"""What each column of the table of scores holds."""
+READ_COLUMNS: Final = tuple(SCORE_COLUMNS)[:-1]
+"""Those that are read again."""
 MOST_ROWS_PER_BYTE: Final = 10
 """Limit for a table of scores, which takes some bytes a row; a constant column could hold millions in a few bytes."""
 TEST_FIELDS: Final = (
@@ -65,35 +79,33 @@ class ScoreTable:
         """Scale of the scores by the metadata; "score" if they do not say."""
         return "share" if self.facts.get("scale") == "share" else "score"
 
+    @property
+    def scored(self) -> RoleScores:
+        """The scores without the texts and the facts."""
+        arrays = {"scores": self.scores, "uniform": self.uniform, "greatest": self.greatest}
+        return RoleScores(roles=self.roles, scale=self.scale, **arrays)
 
-def score_table(
-    positions: Sequence[int],
-    n_tokens: Sequence[int],
-    scored: RoleScores,
-    facts: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
-    """Table of scores with one row per text, role, layer and head; NaN where not applicable.
+
+def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.DataFrame:
+    """A row per text, role, layer and head, with SCORE_COLUMNS; NaN where not applicable.
 
     Args:
-        positions: index of each text in the input.
-        n_tokens: number of tokens of each text, special tokens included.
         scored: scores by role, with their references.
-        facts: metadata, stored as the table's `attrs` in a Parquet file.
+        prepared: the texts, by their index in the input.
     """
     shape = scored.scores.shape
+    n_tokens = np.array([text.n_tokens for text in prepared.values()])
     index = pd.MultiIndex.from_product(
-        [positions, scored.roles, range(shape[2]), range(shape[3])], names=SCORE_COLUMNS[:4]
+        [list(prepared), scored.roles, range(shape[2]), range(shape[3])], names=list(SCORE_COLUMNS)[:4]
     )
     columns = {
         "score": scored.scores,
         "uniform": np.broadcast_to(scored.uniform[..., None], shape),
         "greatest": np.broadcast_to(scored.greatest[..., None], shape),
-        "tokens": np.broadcast_to(np.array(n_tokens)[:, None, None, None], shape),
+        "tokens": np.broadcast_to(n_tokens[:, None, None, None], shape),
     }
     table = pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index).reset_index()
-    table = table.astype(dict.fromkeys(("score", "uniform", "greatest"), np.float64))
-    table.attrs = dict(facts or {})
-    return table
+    return table.astype(dict.fromkeys(("score", "uniform", "greatest"), np.float64))
 
 
 def read_score_table(path: Path) -> ScoreTable:
@@ -102,7 +114,7 @@ def read_score_table(path: Path) -> ScoreTable:
     Raises: AnalysisError for a file that is not a table of scores.
     """
     table = _parquet(path)
-    missing = [name for name in SCORE_COLUMNS if name not in table]
+    missing = [name for name in READ_COLUMNS if name not in table]
     if missing or table.empty:
         lacking = f"lacks the column {missing[0]}" if missing else "has no rows"
         raise AnalysisError(f"{path} {lacking}. Make one with: python -m attention_sieve score")
@@ -144,7 +156,7 @@ def _parquet(path: Path) -> pd.DataFrame:
                 f"{path} says that it has {n_rows:,} rows in {n_bytes:,} bytes, which no scores have. Score the texts "
                 "again."
             )
-        columns = [field for field in file.schema_arrow if field.name in SCORE_COLUMNS]
+        columns = [field for field in file.schema_arrow if field.name in READ_COLUMNS]
         nested = [field for field in columns if pa.types.is_nested(field.type)]
         if nested:
             raise AnalysisError(

@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attention_sieve.core.answering import Reading
 from attention_sieve.core.commands import (
     TABLES,
     check_output,
     loaded,
-    prepared_texts,
     read_bytes,
     read_texts,
+    reading_of,
     write_reading,
 )
 from attention_sieve.core.options import add_analysis_command, add_texts_options, column_list, settings_of
@@ -57,8 +56,7 @@ def surface(arguments: argparse.Namespace) -> None:
     checkpoint, of_pass = loaded(arguments)
     if arguments.gradients:
         check_gradients(checkpoint)
-    prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
     of_texts = {"texts sha256": texts_sha256(texts)}
     write_reading(arguments.output, SURFACE_ANALYSIS, reading, settings, of_texts)
     if arguments.gradients:

@@ -29,6 +29,7 @@ def find(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None = None,
+    doing: str = wording.SCORING,
 ) -> CorpusFinding[Finding] | None:
     """What an analysis finds; None where the reader has to do something first, which the page says.
 
@@ -37,6 +38,7 @@ def find(
         analysis: what is asked.
         settings: of the analysis.
         inputs: what the analysis takes; texts that are too long are cut. None for the corpus.
+        doing: label of the bar of progress.
 
     Raises: AnalysisError of any stage.
     """
@@ -45,6 +47,7 @@ def find(
         request,
         lambda: visit.inference.kept_finding(request),
         lambda report: visit.inference.find(request, report),
+        doing,
     )
 
 
@@ -78,10 +81,15 @@ def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -
     )
 
 
-def _answered(request: object, kept: Callable[[], Found | None], compute: Callable[[Report], Found]) -> Found | None:
+def _answered(
+    request: object,
+    kept: Callable[[], Found | None],
+    compute: Callable[[Report], Found],
+    doing: str = wording.SCORING,
+) -> Found | None:
     """What is kept, or else computed under a progress bar; None if the reader stops it, or every text is too long."""
     try:
-        return kept() or with_progress(request, compute)
+        return kept() or with_progress(request, compute, doing)
     except EveryTextTooLong as error:
         show_error(error)
         ask_about_long_texts(error.texts)

@@ -20,6 +20,7 @@ from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import RelationSettings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
@@ -36,6 +37,7 @@ MARKED = b"""{"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3
 {"words": ["the", "cat", "ran", "where", "it", "sat"], "clusters": [[[1, 2], [4, 5]]]}"""
 MENTIONS = read_mentions(MARKED)
 CASES = {
+    ROLE_ANALYSIS: (TEXTS, ROLE_ANALYSIS.settings),
     SURFACE_ANALYSIS: (TEXTS, SURFACE_ANALYSIS.settings),
     GRADIENT_ANALYSIS: (TEXTS, GRADIENT_ANALYSIS.settings),
     RELATION_ANALYSIS: (TEXTS, ALL_CASES),
@@ -45,6 +47,7 @@ CASES = {
 }
 """Inputs of each analysis, and settings under which so few have a table."""
 COMMANDS = {
+    ROLE_ANALYSIS: ["roles"],
     SURFACE_ANALYSIS: ["surface"],
     GRADIENT_ANALYSIS: ["surface"],
     RELATION_ANALYSIS: ["relations", "--least-cases", "1"],

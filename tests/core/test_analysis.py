@@ -9,6 +9,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.relations.question import prediction_question
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
@@ -21,20 +22,20 @@ def checkpoint(guessing):
     return load_checkpoint(find_checkpoint(str(guessing)), device="cpu")
 
 
-def test_scores_come_in_the_order_of_the_texts_and_make_roles(checkpoint):
-    scored = analysis.scores(checkpoint, TEXTS)
-    scores = scored.scores
+def found(checkpoint, texts, of_pass=None):
+    return find(ROLE_ANALYSIS, checkpoint, texts, of_pass=of_pass).scored.scores
+
+
+def test_scores_come_in_the_order_of_the_texts(checkpoint):
+    scores = found(checkpoint, TEXTS)
     assert scores.shape == (3, len(ROLES), 2, 3)
-    np.testing.assert_allclose(analysis.scores(checkpoint, TEXTS[::-1]).scores[::-1], scores, rtol=1e-4, atol=1e-5)
-    tests = analysis.roles(scored)
-    local = ROLES.index("local")
-    np.testing.assert_allclose(tests.mean[local], scores[:, local].mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(found(checkpoint, TEXTS[::-1])[::-1], scores, rtol=1e-4, atol=1e-5)
 
 
 def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_somewhere(checkpoint):
-    scores = analysis.scores(checkpoint, TEXTS).scores
+    scores = found(checkpoint, TEXTS)
     assert not analysis.comparison(scores, scores).differs.any()
-    off = analysis.scores(checkpoint, TEXTS, PassSettings(off=((0, 1),))).scores
+    off = found(checkpoint, TEXTS, PassSettings(off=((0, 1),)))
     tests = analysis.comparison(scores, off)
     assert np.nanmax(np.abs(tests.mean_b - tests.mean_a)[:, 1]) > 0
 
@@ -55,6 +56,6 @@ def test_a_head_has_no_distance_from_itself(checkpoint):
 
 def test_a_text_that_is_too_long_is_named_and_an_attention_without_a_tree_refused(checkpoint, loaded):
     with pytest.raises(TextTooLong, match="Text 2 has 62 tokens"):
-        analysis.scores(checkpoint, [TEXTS[0], Text(("the cat " * 30,))])
+        found(checkpoint, [TEXTS[0], Text(("the cat " * 30,))])
     with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
         analysis.results(loaded("t5"), prediction_question("mean"), [], PassSettings("cross"))

@@ -31,12 +31,15 @@ ROLE_COLUMNS = [
     "texts",
     "mean",
     "std",
+    "low",
+    "high",
     "t",
     "p",
     "p_uniform",
     "p_role",
     "p_adjusted",
     "holds",
+    "constant",
     "stability",
     "evidence",
     "holds_anytime",
@@ -182,14 +185,15 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     assert main(["roles", str(tmp_path / "scores.parquet"), "--output", str(output)]) == 0
     with output.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ROLE_COLUMNS
+    assert list(rows[0])[: len(ROLE_COLUMNS)] == ROLE_COLUMNS
     assert [(row["role"], int(row["layer"]), int(row["head"])) for row in rows] == [
         (role, layer, head) for role in ROLES for layer in range(6) for head in range(12)
     ]
     _, of_library = by_library(bundled, read_typed(TYPED))
     tests = role_tests(of_library.scores, ROLES, Criterion(), of_library.uniform)
     table = pd.read_csv(output)
-    for name in ROLE_COLUMNS[3:12]:
+    assert list(table["tau"].unique()) == [3]
+    for name in set(ROLE_COLUMNS[3:15]) - {"low", "high"}:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
     assert table["holds"].dtype == bool
     stays = stability(tests, resamples(of_library.scores, of_library.uniform))

@@ -46,7 +46,7 @@ from attention_sieve.core.knowledge.trials.progress import read_trials_progress
 from attention_sieve.core.knowledge.trials.result import fingerprint_of, read_result
 from attention_sieve.core.options import heads
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.tables import SCORE_COLUMNS, read_score_table
+from attention_sieve.core.roles.tables import READ_COLUMNS, read_score_table
 from attention_sieve.core.statistics.histogram import BINS
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
@@ -128,7 +128,7 @@ def tensors():
 
 
 def score_table():
-    columns = {name: np.zeros(8) for name in SCORE_COLUMNS} | {"role": ["local"] * 8, "text": np.arange(8) // 4}
+    columns = {name: np.zeros(8) for name in READ_COLUMNS} | {"role": ["local"] * 8, "text": np.arange(8) // 4}
     columns |= {"layer": np.arange(8) // 2 % 2, "head": np.arange(8) % 2}
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file)

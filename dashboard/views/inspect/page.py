@@ -193,7 +193,7 @@ def _about(
     present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
-            ask_about_long_texts(tested.too_long)
+            ask_about_long_texts(tested.found.too_long)
         words_first()
         frame.tabs(
             TABS,

@@ -9,14 +9,17 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question
 from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes, counts_of
+from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import SYNTACTIC
-from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.roles import DIRECTIONS, ROLES
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
@@ -182,18 +185,18 @@ def random_heads(inputs: StepInputs) -> StepResult:
     """Number of heads with that role in the same architecture with random weights, over the same texts."""
     assert inputs.tested is not None, "asked on the page of roles"
     visit, tested = inputs.visit, inputs.tested
-    texts = tuple(visit.texts[position] for position in tested.positions)
+    texts = tuple(visit.texts[position] for position in tested.found.positions)
     index = tested.tests.roles.index(SYNTACTIC[0])
     random_counts = []
-    for control_pass in control_passes(visit.engine.files, texts):
+    usual = RoleSettings(replace(visit.chosen.score_settings, roles=ROLES))
+    for control_pass in control_passes(visit.engine.files, texts, usual):
         if control_pass.control == "random weights":
             engine = Engine(control_pass.files, visit.engine.device, visit.engine.dtype)
-            answers = visit.inference.ask(
-                engine, control_pass.question, control_pass.texts, visit.settings, too_long="truncate"
+            request = FindingRequest(
+                engine, ROLE_ANALYSIS, control_pass.texts, control_pass.settings, visit.settings, "truncate"
             )
-            random_counts.append(
-                int(counts_of(judged((answers,), visit.chosen).tests, control_pass.control).heads[index])
-            )
+            tests = judged(visit.inference.find(request), visit.chosen).tests
+            random_counts.append(int(counts_of(tests, control_pass.control).heads[index]))
     own_counts = counts_of(tested.tests, "none")
     result = _number(round(float(np.mean(random_counts))), own_counts.n_heads)
     values = {

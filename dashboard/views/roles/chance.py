@@ -8,17 +8,17 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.cache.answers import Answers
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
+from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.measures import SYNTACTIC, TextMeasures
-from attention_sieve.core.roles.question import MATCHED_PAIRS, each_alone
+from attention_sieve.core.roles.measures import SYNTACTIC
+from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.tables import counts_table
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import show_error
-from attention_sieve.dashboard.progress import in_its_place, with_progress
-from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.asking import ask, find
 from attention_sieve.dashboard.views.corpus import Corpus, judged
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, toggle
@@ -53,38 +53,21 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
         is_wanted = toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP)
     if not is_wanted:
         return ()
-    texts = tuple(visit.texts[position] for position in tested.positions)
-    controls: list[Controlled] = []
+    texts = tuple(visit.texts[position] for position in tested.found.positions)
+    settings, controls = RoleSettings(visit.chosen.score_settings), list[Controlled]()
     try:
-        by_roles = [control_passes(visit.engine.files, texts, names) for names in each_alone(visit.chosen.roles)]
-        for same_control in zip(*by_roles, strict=True):
-            answers = [_control_answers(visit, control_pass) for control_pass in same_control]
-            if None in answers:
+        for control in control_passes(visit.engine.files, texts, settings):
+            under = replace(visit, engine=replace(visit.engine, files=control.files))
+            found = find(under, ROLE_ANALYSIS, control.settings, control.texts, wording.doing(control.name))
+            if found is None:
                 return ()
-            measured = tuple(of_roles for of_roles in answers if of_roles is not None)
-            controls.append(Controlled(control_pass=same_control[0], tested=judged(measured, visit.chosen)))
+            controls.append(Controlled(control_pass=control, tested=judged(found, visit.chosen)))
         if visit.settings.kind in MATCHED_PAIRS.kinds and ask(visit, MATCHED_PAIRS, visit.texts) is None:
             return ()
     except AnalysisError as error:
         show_error(error)
         return ()
     return tuple(controls)
-
-
-@in_its_place
-def _control_answers(visit: Visit, control_pass: ControlPass) -> Answers[TextMeasures] | None:
-    """The measures of one pass; None after the reader stopped it. A text that the control makes too long is cut."""
-    inference, settings = visit.inference, visit.settings
-    engine = replace(visit.engine, files=control_pass.files)
-    return inference.kept(
-        engine, control_pass.question, control_pass.texts, settings, too_long="truncate"
-    ) or with_progress(
-        (control_pass.name, control_pass.question, engine, control_pass.texts, settings),
-        lambda report: inference.ask(
-            engine, control_pass.question, control_pass.texts, settings, too_long="truncate", report=report
-        ),
-        wording.doing(control_pass.name),
-    )
 
 
 def counts(

@@ -88,7 +88,7 @@ def _roles() -> None:
     coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
-        ask_about_long_texts(tested.too_long)
+        ask_about_long_texts(tested.found.too_long)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
             _summary(visit, tested, coarse)
@@ -147,7 +147,7 @@ def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
     heads_by_roles = combinations(tests.holds, tests.roles, coarse)
     n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
     n_heads = tests.holds[0].size - len(visit.removed)
-    lengths = shared_wording.token_range(tested.n_tokens)
+    lengths = shared_wording.token_range(tested.found.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
     sentence = wording.summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None

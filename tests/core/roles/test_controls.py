@@ -7,7 +7,8 @@ from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.prepare import prepare_all, with_relations
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.roles.controls import SEEDS, role_counts, shuffled_words
+from attention_sieve.core.roles.controls import SEEDS, counts_of, shuffled_words
+from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
 from attention_sieve.core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
@@ -87,6 +88,10 @@ def test_every_live_key_is_as_likely_to_get_the_largest_weight(loaded):
     assert (counts - expected).abs().max() < 5 * expected**0.5
 
 
+def counts(measured, criterion):
+    return counts_of(role_finding(role_scores(measured, ScoreSettings()), criterion).tests, "none")
+
+
 def with_permuted_keys(checkpoint, texts, seed=0):
     """What is measured of texts with permuted keys, in their order."""
     prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
@@ -160,23 +165,19 @@ def test_random_weights_hold_at_most_alpha_of_each_role(seed, bundled):
     random = load_checkpoint(randomly_initialised(bundled.files, seed), device="cpu")
     measured = measures_of_samples(random, HALF)
     for tau in (2.0, 3.0):
-        counts = role_counts(role_scores(measured, ScoreSettings()), Criterion(tau=tau), "random weights", seed)
-        assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
-        as_in_paper = role_counts(
-            role_scores(measured, ScoreSettings()), Criterion(tau=tau, rule="paper"), "random weights", seed
-        )
-        assert as_in_paper.heads[ROLES.index("block")] > 0.5 * counts.n_heads
+        counted = counts(measured, Criterion(tau=tau))
+        assert (counted.heads <= 0.05 * counted.n_heads).all(), dict(zip(ROLES, counted.heads))
+        as_in_paper = counts(measured, Criterion(tau=tau, rule="paper"))
+        assert as_in_paper.heads[ROLES.index("block")] > 0.5 * counted.n_heads
 
 
 def test_permuted_keys_hold_at_most_alpha_of_each_role_and_the_checkpoint_keeps_its_own(bundled):
     chance = with_permuted_keys(bundled, HALF)
     trained = measures_of_samples(bundled, HALF)
     for tau in (2.0, 3.0):
-        counts = role_counts(role_scores(chance, ScoreSettings()), Criterion(tau=tau), "permuted keys")
-        assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
-        rules = [
-            role_counts(role_scores(trained, ScoreSettings()), Criterion(tau=tau, rule=rule), "none") for rule in RULES
-        ]
+        counted = counts(chance, Criterion(tau=tau))
+        assert (counted.heads <= 0.05 * counted.n_heads).all(), dict(zip(ROLES, counted.heads))
+        rules = [counts(trained, Criterion(tau=tau, rule=rule)) for rule in RULES]
         for role in COARSE_ROLES[:3]:
             place = ROLES.index(role)
             assert rules[0].heads[place] == rules[1].heads[place] > 0, role

@@ -7,9 +7,9 @@ import pytest
 from pyarrow import parquet
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.tables import SCORE_COLUMNS, read_score_table
+from attention_sieve.core.roles.tables import READ_COLUMNS, read_score_table
 
-NUMBERS = {name: [0.0, 1.0] for name in SCORE_COLUMNS}
+NUMBERS = {name: [0.0, 1.0] for name in READ_COLUMNS}
 
 
 def write(path, **columns):
@@ -37,7 +37,7 @@ def test_a_column_of_lists_or_structs_is_named(tmp_path, name, values):
     [pa.array([b"a", b"b"]), pa.array([None, None]), pa.array(["a", "b"]), pa.array([True, False])],
     ids=["bytes", "nothing", "strings", "bools"],
 )
-@pytest.mark.parametrize("name", SCORE_COLUMNS)
+@pytest.mark.parametrize("name", READ_COLUMNS)
 def test_columns_of_other_types_get_a_sentence(tmp_path, name, values):
     with pytest.raises(AnalysisError):
         read_score_table(write(tmp_path / "a.parquet", **{name: values}))
@@ -45,8 +45,8 @@ def test_columns_of_other_types_get_a_sentence(tmp_path, name, values):
 
 def test_millions_of_rows_in_a_few_bytes_are_not_read(tmp_path):
     path, n_rows = tmp_path / "a.parquet", 20_000_000
-    with parquet.ParquetWriter(path, pa.schema(dict.fromkeys(SCORE_COLUMNS, pa.float64()))) as writer:
-        part = pa.table(dict.fromkeys(SCORE_COLUMNS, np.zeros(n_rows // 20)))
+    with parquet.ParquetWriter(path, pa.schema(dict.fromkeys(READ_COLUMNS, pa.float64()))) as writer:
+        part = pa.table(dict.fromkeys(READ_COLUMNS, np.zeros(n_rows // 20)))
         for _ in range(20):
             writer.write_table(part)
     before = psutil.Process().memory_info().rss

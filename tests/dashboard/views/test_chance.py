@@ -7,6 +7,7 @@ import pytest
 from reading import sent
 
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import SEEDS, control_passes
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
@@ -62,7 +63,8 @@ def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_the
         roles = [role for role in COARSE_ROLES if role != "block"]  # the typed texts have one segment
         assert shown["role"].tolist() == roles
         for asked in control_passes(engine.files, texts)[:2]:
-            measured = inference.kept(engine, asked.question, asked.texts, PassSettings()).results
+            question = ROLE_ANALYSIS.question(asked.settings)
+            measured = inference.kept(engine, question, asked.texts, PassSettings()).results
             scored = role_scores(measured, ScoreSettings())
             if corpus == controls.TYPED:
                 tests = roles_by_evidence(scored, scored, ROLES, Criterion(tau=tau))

@@ -3,10 +3,12 @@
 import gc
 import weakref
 
+from attention_sieve.cache.answers import FindingRequest
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.question import SCORES
@@ -35,23 +37,25 @@ TEXTS = (
 )
 
 
-def measured(folder):
-    inference = Inference(Store(folder))
-    answers = inference.ask(Engine(find_checkpoint(BUNDLED)), SCORES, tuple(Text((text,)) for text in TEXTS))
+def found_in(folder):
+    """What is found in the texts, and the measures that it is found from."""
+    inference, texts = Inference(Store(folder)), tuple(Text((text,)) for text in TEXTS)
+    engine = Engine(find_checkpoint(BUNDLED))
+    request = FindingRequest(engine, ROLE_ANALYSIS, texts, ROLE_ANALYSIS.settings, engine.settings(None))
+    found = inference.find(request)
+    answers = inference.ask(engine, SCORES, texts)
     inference.close()
     inference.store.close()
-    return answers
+    return found, weakref.ref(answers)
 
 
 def test_nothing_that_is_kept_of_a_corpus_holds_its_measures(tmp_path):
     """They would count with each of the numbers of which thousands stay in memory."""
-    answers = measured(tmp_path)
-    tested = corpus.judged((answers,), CHOSEN)
+    found, measured = found_in(tmp_path)
+    tested = corpus.judged(found, CHOSEN)
     stability, low = tested.stability(), tested.with_intervals().low
     assert stability is not None
-    assert corpus.judged((answers,), CHOSEN).stability() is stability
-    assert corpus.judged((answers,), CHOSEN).with_intervals().low is low
-    left = weakref.ref(answers)
-    del answers, tested
+    assert corpus.judged(found, CHOSEN).stability() is stability
+    assert corpus.judged(found, CHOSEN).with_intervals().low is low
     gc.collect()
-    assert left() is None
+    assert measured() is None

@@ -1,7 +1,5 @@
 """Roles that a reader adds: where they stand on the pages, and that they leave the others alone."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from reading import sent
@@ -14,7 +12,6 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.state import FURTHER
-from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.roles.page import VENN_ROLES
 
 TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\nMy cousin sold my van to my friend."
@@ -54,14 +51,6 @@ def test_they_are_off_at_first_and_adding_one_computes_that_one_alone(app):
     added(at)
     assert controls.inference().n_passed == passed + len(texts)
     assert sent(at, GRID)["scores"] == before["scores"]
-
-
-def test_a_reader_who_stops_one_is_not_asked_to_wait_for_the_next(monkeypatch):
-    asked = []
-    monkeypatch.setattr("attention_sieve.dashboard.views.corpus.ask", lambda _, question, texts: asked.append(question))
-    visit = SimpleNamespace(texts=(), chosen=SimpleNamespace(roles=(*ROLES, *FURTHER_ROLES)))
-    assert corpus(visit) is None
-    assert asked == [SCORES]
 
 
 def test_they_stand_in_the_legend_and_the_venn_diagram(app):

@@ -1,0 +1,77 @@
+"""The analysis of roles: which heads attend to which words, as one value."""
+
+from typing import TYPE_CHECKING, Final
+
+from attention_sieve.core.answering import Analysis
+from attention_sieve.core.passes.question import Question, text_itself
+from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
+from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
+from attention_sieve.core.roles.question import permuted_keys_question, scores_question
+from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
+from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
+from attention_sieve.core.roles.uncertainty.stability import resamples, stability
+from attention_sieve.core.texts.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Final = {
+    "role": "name of the role",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "texts": "number of texts to which the role applies",
+    "mean": "mean of the score",
+    "std": "standard deviation of the score",
+    "low": "lower end of the confidence interval of the mean: by the bootstrap-t for syntactic roles, otherwise "
+    "Student's; empty for fewer than two texts",
+    "high": "upper end of this interval",
+    "t": "one-sided t-test of the mean being above tau; empty for fewer than two texts and for a constant score",
+    "p": "p-value of this test",
+    "p_uniform": "p-value of the mean being clearly above the score of uniform attention",
+    "p_role": "p-value of the role: the larger of the two, or p alone with --rule paper",
+    "p_adjusted": "p_role after correction",
+    "holds": "whether the head has the role",
+    "constant": "whether the score is constant, so that its mean alone decides",
+    "stability": "share of bootstrap resamples of the texts in which holds is the same",
+    "evidence": "betting evidence (e-value) that the head has the role: what a stake of 1 has grown to; 20 is 20 : 1; "
+    "only with scores, not with shares",
+    "holds_anytime": "whether the head has the role by its evidence; only with scores, not with shares",
+}
+"""What each column of the table holds."""
+
+
+def role_table(finding: RoleFinding) -> "pd.DataFrame":
+    """A row per role, layer and head, with COLUMNS."""
+    from attention_sieve.core.roles.tables import head_table  # imports pandas, which the first page does without
+
+    scored, tests = finding.scored, with_syntactic_intervals(finding.tests, finding.scored.scores)
+    stays = stability(tests, resamples(scored.scores, scored.uniform))
+    table = head_table(tests).assign(stability=stays.ravel())
+    if scored.scale == "share":  # a bet needs values from 0 upwards
+        return table
+    evidence = role_evidence(scored.scores, tests.settings, scored.uniform)
+    holds = holds_by_evidence(evidence, tests.settings)
+    return table.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
+
+
+def _question(settings: ScoreSettings) -> Question[Text, TextMeasures]:
+    if settings.permuted is None:
+        return scores_question(settings.roles)
+    return permuted_keys_question(settings.permuted, settings.roles)
+
+
+ROLE_ANALYSIS: Final = Analysis(
+    name="roles",
+    settings=RoleSettings(),
+    text_of=text_itself,
+    items=lambda texts, *_: texts,
+    question=lambda settings: _question(settings.scores),
+    judge=lambda _, measures, settings: role_finding(role_scores(measures, settings.scores), settings.criterion),
+    table=role_table,
+    columns=COLUMNS,
+    facts=lambda _, settings: settings.facts,
+)
+"""Sieve bias scores of each head, and the roles that it holds.
+
+Source: Pande et al. 2021, sections 3 and 4.
+"""
