@@ -52,11 +52,6 @@ class FindingRequest(Generic[Input, Item, Result, Settings, Finding]):
     """Which attention, and which heads are off."""
     too_long: TooLong = "skip"
 
-    @property
-    def question(self) -> Question[Item, Result]:
-        """What is asked of each item."""
-        return self.analysis.question(self.settings)
-
     def items(self, parse: Callable[[Sequence[Text]], Iterable[Dependencies]]) -> dict[int, Item]:
         """The items of the inputs; as `Analysis.items_of`."""
         return self.analysis.items_of(self.inputs, self.of_pass.kind, self.settings, parse)

@@ -5,6 +5,7 @@ Imports torch only if something has to be computed.
 
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -191,8 +192,7 @@ class Inference:
         Raises: as `ask`.
         """
         items = request.items(lambda texts: self.trees.of(texts, report))
-        arguments = (request.engine, request.question, tuple(items.values()), request.of_pass)
-        return self._judged(request, items, self.ask(*arguments, too_long=request.too_long, report=report))
+        return self._judged(request, items, partial(self.ask, report=report))
 
     def kept_finding(self, request: FindingRequest[Any, Item, Result, Any, Finding]) -> CorpusFinding[Finding] | None:
         """The result of `find` if neither a text has to be parsed nor passed for it, else None.
@@ -202,12 +202,9 @@ class Inference:
         if (found := self.memory.get("finding", request)) is not None:
             return found
         try:
-            items = request.items(self.trees.kept)
+            return self._judged(request, request.items(self.trees.kept), self.kept)
         except NotKept:
             return None
-        arguments = (request.engine, request.question, tuple(items.values()), request.of_pass)
-        answers = self.kept(*arguments, too_long=request.too_long)
-        return None if answers is None else self._judged(request, items, answers)
 
     def comparison(
         self,
@@ -479,16 +476,29 @@ class Inference:
         self,
         request: FindingRequest[Any, Item, Result, Any, Finding],
         items: Mapping[int, Item],
-        answers: Answers[Result],
+        answers_to: Callable[..., Answers[Any] | None],
     ) -> CorpusFinding[Finding]:
-        """The finding of the items that were not left out."""
-        places = list(items)
-        positions = tuple(places[position] for position in answers.positions)
+        """The finding of the items that were not left out; `answers_to` is `ask` or `kept`.
+
+        Raises: NotKept.
+        """
+        answered: list[Answers[Any]] = []
+
+        def ask(question: Question[Any, Any], about: Sequence[Any], _: str | None = None) -> tuple[Any, ...]:
+            answers = answers_to(request.engine, question, about, request.of_pass, too_long=request.too_long)
+            if answers is None:
+                raise NotKept
+            answered.append(answers)
+            return answers.results
+
+        results = request.analysis.answers(ask, tuple(items.values()), request.settings)
+        places, read = list(items), answered[0]
+        positions = tuple(places[position] for position in read.positions)
         found = CorpusFinding(
-            request.analysis.judge(tuple(items[place] for place in positions), answers.results, request.settings),
+            request.analysis.judge(tuple(items[place] for place in positions), results, request.settings),
             positions,
-            tuple((places[position], n_tokens) for position, n_tokens in answers.too_long),
-            answers.n_tokens,
+            tuple((places[position], n_tokens) for position, n_tokens in read.too_long),
+            read.n_tokens,
         )
         return self.memory.put("finding", request, found)
 

@@ -23,7 +23,7 @@ PARSED_PER_REPORT: Final = 20
 
 
 class NotKept(Exception):
-    """The tree of a text has to be parsed."""
+    """A text has to be parsed or passed."""
 
 
 class Trees:

@@ -27,6 +27,9 @@ Input = TypeVar("Input")
 Settings = TypeVar("Settings")
 Finding = TypeVar("Finding")
 Done = TypeVar("Done")
+Ask = Callable[..., tuple[Any, ...]]
+"""ask(question, items, doing=None) -> the answer about each item whose text is read, in order. Items have texts of the
+analysis; `doing` is as for `Watch`. Raises AnalysisError for a question that the checkpoint does not allow."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +46,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     items: Callable[[Sequence[Input], Iterable[tuple[Text, Dependencies]], Settings], Sequence[Item | None]]
     """The item of each input, or None for an input that has none; from the inputs, and the text of the queries of each
     with its tree, which is parsed as it is read."""
-    question: Callable[[Settings], Question[Item, Result]]
+    question: Callable[[Settings], Question[Any, Result]]
+    """Asked about each item; of several questions, the one that all kinds of attention have to support."""
     judge: Callable[[tuple[Item, ...], tuple[Result, ...], Settings], Finding]
     """The finding, from items and their answers."""
     table: "Callable[[Finding], pd.DataFrame]"
@@ -52,6 +56,13 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     """What each column of the table holds."""
     facts: Callable[[Finding, Settings], Mapping[str, str]]
     """Metadata of files: the settings, and what is known of the texts."""
+    collect: Callable[[Ask, tuple[Item, ...], Settings], tuple[Result, ...]] | None = None
+    """Asks several questions, such as one that depends on the answers to another; the first is about all items. None
+    asks `question` alone."""
+
+    def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
+        """What the finding is judged by, in the order of the items."""
+        return ask(self.question(settings), items) if self.collect is None else self.collect(ask, items, settings)
 
     def items_of(
         self,
@@ -143,7 +154,12 @@ def find_in(
     read = [reading.inputs[index] for index in reading.prepared]
     by_place = analysis.items_of(read, reading.of_pass.kind, settings, parse)
     items, tokens = tuple(by_place.values()), list(reading.prepared.values())
-    prepared = {row: tokens[place] for row, place in enumerate(by_place)}
-    work = answer(reading.checkpoint, analysis.question(settings), items, prepared, reading.of_pass)
-    results = dict(watch(work, len(items)))
-    return analysis.judge(items, tuple(results[row] for row in range(len(items))), settings)
+    by_text = {analysis.text_of(read[place]): tokens[place] for place in by_place}
+
+    def ask(question: Question[Any, Result], about: Sequence[Any], doing: str | None = None) -> tuple[Result, ...]:
+        prepared = {row: by_text[question.text_of(item)] for row, item in enumerate(about)}
+        work = answer(reading.checkpoint, question, about, prepared, reading.of_pass)
+        results = dict(watch(work, len(about), doing))
+        return tuple(results[row] for row in range(len(about)))
+
+    return analysis.judge(items, analysis.answers(ask, items, settings), settings)

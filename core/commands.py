@@ -156,15 +156,21 @@ def write_reading(
     Raises: AnalysisError of any stage.
     """
     finding = find_in(analysis, reading, settings, progress_bar)
-    n_texts = {} if "texts" in analysis.columns else {"texts": str(len(reading.prepared))}
-    facts = {
-        **checkpoint_facts(reading.checkpoint, reading.of_pass),
-        **n_texts,
-        **of_texts,
-        **analysis.facts(finding, settings),
-    }
-    write_table(output, analysis.table(finding), facts)
+    write_table(output, analysis.table(finding), finding_facts(analysis, reading, finding, settings, of_texts))
     return finding
+
+
+def finding_facts(
+    analysis: Analysis[Input, Item, Result, Settings, Finding],
+    reading: Reading[Input],
+    finding: Finding,
+    settings: Settings,
+    of_texts: Mapping[str, str],
+) -> dict[str, str]:
+    """Metadata of a file of a finding; arguments as of `write_reading`."""
+    n_texts = {} if "texts" in analysis.columns else {"texts": str(len(reading.prepared))}
+    of_checkpoint = checkpoint_facts(reading.checkpoint, reading.of_pass)
+    return {**of_checkpoint, **n_texts, **of_texts, **analysis.facts(finding, settings)}
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:

@@ -88,11 +88,12 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
         parser: parser of the command.
         settings: a dataclass with its usual values; its `Annotated` fields are numbers, ranges of two whole numbers,
             single characters (written together), values of a Literal, or switches. The option of a switch that is on
-            says `no`, and its sentence what switching it off does.
+            says `no`, and its sentence what switching it off does. The sentence of one whose usual value is None says
+            what that means.
     """
-    for name, (kind, sentence) in _options(settings).items():
-        value = getattr(settings, name)
-        option: dict[str, Any] = {"help": f"{sentence}; default: {value}"}
+    for name, (hint, sentence) in _options(settings).items():
+        value, kind = getattr(settings, name), next((part for part in get_args(hint) if _is_optional(hint)), hint)
+        option: dict[str, Any] = {"help": sentence if value is None else f"{sentence}; default: {value}"}
         is_on = kind is bool and value
         if kind is bool:
             option = {"action": "store_false" if is_on else "store_true", "help": sentence}
@@ -104,7 +105,7 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
             option |= {"help": "{}; default: {} {}".format(sentence, *value), "type": int, "nargs": 2}
             option["metavar"] = ("FROM", "TO")
         else:
-            option["type"] = next((part for part in get_args(kind) if part is not NoneType), kind)
+            option["type"] = kind
         flag = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
         parser.add_argument(flag, dest=name, default=None, **option)
     for part in _parts(settings).values():
@@ -115,6 +116,10 @@ def _parts(settings: Any) -> dict[str, Any]:
     """Settings within some settings, by the name of their field."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return {name: value for name, value in values.items() if is_dataclass(value)}
+
+
+def _is_optional(hint: Any) -> bool:
+    return NoneType in get_args(hint)
 
 
 def _options(settings: Any) -> dict[str, tuple[Any, str]]:
