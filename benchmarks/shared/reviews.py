@@ -34,7 +34,7 @@ from attention_sieve.core.importance.measures import (
     relevance,
 )
 from attention_sieve.core.importance.metrics import Score, TextOutcomes, label_score
-from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.per_text import LabelledText, OutputWeights
 from attention_sieve.core.importance.pruning.curves import gatings, removal_order
 from attention_sieve.core.importance.question import (
     HEAD_OUTPUTS,
@@ -146,7 +146,7 @@ def cheap_measures(reviews: Reviews, places: Sequence[int] | None = None) -> lis
     return [
         *gradient_measures(slopes),
         *attributions(slopes, outputs),
-        *output_measures(outputs, output_projections(checkpoint, shortest)),
+        *output_measures(outputs, OutputWeights.of(output_projections(checkpoint, shortest))),
         confidence(np.stack([of_text.confidence for of_text in surfaces])),
         relevance(reviews.asked(relevance_question("labels"), places)),
     ]

@@ -1,16 +1,13 @@
-"""Measures of importance that are cheaper than ablation, from answers that the caller (a command or a page) provides.
-
-Does not import torch.
-"""
+"""Measures of importance that are cheaper than ablation. Does not import torch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from jaxtyping import Float
 
+from attention_sieve.core.answering import Ask
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.importance.finding import CheapMeasures
 from attention_sieve.core.importance.measures import (
     Measure,
     attributions,
@@ -19,16 +16,16 @@ from attention_sieve.core.importance.measures import (
     output_measures,
     relevance,
 )
-from attention_sieve.core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.question import (
+    HEAD_OUTPUTS,
+    OUTPUT_WEIGHTS,
+    relevance_question,
+    slopes_question,
+)
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.question import surface_question
-
-Ask = Callable[..., Sequence[Any]]
-"""ask(question, doing, labelled=False) -> results in the order of the texts: `doing` describes the computation to the
-reader, `labelled` says whether the question is about labelled texts. Raises AnalysisError if the checkpoint does not
-support the question."""
-
 
 KINDS: Final[Mapping[str, str]] = {
     "gradient per token": "gradients",
@@ -44,49 +41,39 @@ KINDS: Final[Mapping[str, str]] = {
 """Name of each measure -> key in `ways_to_measures`; the metric output has no attributions."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CheapMeasures:
-    """All measures except ablation that a checkpoint supports."""
-
-    measures: tuple[Measure, ...]
-    left_out: tuple[tuple[str, str], ...]
-    """Name of each missing measure, and why it is missing."""
-
-
 def ways_to_measures(
-    ask: Ask,
-    projections: Callable[[], Float[np.ndarray, "layer channel_out head channel"]],
-    *,
-    metric: Metric,
-    normalised: bool = False,
+    ask: Ask, items: Sequence[LabelledText], metric: Metric, *, normalised: bool = False
 ) -> Mapping[str, Callable[[], list[Measure]]]:
     """Functions that compute each kind of measure except ablation; each raises AnalysisError if the checkpoint does not
     support it.
 
     Args:
         ask: answers a question about every text.
-        projections: returns the output projection's weights by head, or raises AnalysisError.
+        items: the texts; with labels, if the metric needs them.
         metric: what importance is measured for.
         normalised: whether gradient measures are divided by the norm of their layer.
     """
+    texts = [item.text for item in items]
 
     def gradients() -> list[Measure]:
-        slopes = ask(slopes_question(metric), "gradients", labelled=True)
+        slopes = ask(slopes_question(metric), items, "gradients")
         by_gradient = gradient_measures(slopes, normalised)
         # The metric output has no gradient of its own; the random direction used instead has no meaningful sign.
         if metric == "output":
             return by_gradient
-        return [*by_gradient, *attributions(slopes, ask(HEAD_OUTPUTS, "outputs of heads"))]
+        return [*by_gradient, *attributions(slopes, ask(HEAD_OUTPUTS, texts, "outputs of heads"))]
 
     def by_outputs() -> list[Measure]:
-        return output_measures(ask(HEAD_OUTPUTS, "outputs of heads"), projections())
+        outputs = ask(HEAD_OUTPUTS, texts, "outputs of heads")
+        shortest = min(texts, key=lambda text: sum(map(len, text.segments)))  # any text would do
+        return output_measures(outputs, *ask(OUTPUT_WEIGHTS, [shortest], "weights of outputs"))
 
     def by_confidence() -> list[Measure]:
-        surfaces = ask(surface_question(USUAL_ROWS), "confidence")
+        surfaces = ask(surface_question(USUAL_ROWS), texts, "confidence")
         return [confidence(np.stack([surface.confidence for surface in surfaces]))]
 
     def by_relevance() -> list[Measure]:
-        return [relevance(ask(relevance_question(metric), "relevance"))]
+        return [relevance(ask(relevance_question(metric), texts, "relevance"))]
 
     return {
         "gradients": gradients,
@@ -96,15 +83,13 @@ def ways_to_measures(
     }
 
 
-def allowed_measures(ways: Mapping[str, Callable[[], list[Measure]]]) -> CheapMeasures:
-    """All measures except ablation that a checkpoint supports.
-
-    Args:
-        ways: from `ways_to_measures`.
-    """
+def cheap_measures(
+    ask: Ask, items: Sequence[LabelledText], metric: Metric, *, normalised: bool = False
+) -> CheapMeasures:
+    """All measures except ablation that a checkpoint supports; arguments as of `ways_to_measures`."""
     measures: list[Measure] = []
     left_out = []
-    for name, compute in ways.items():
+    for name, compute in ways_to_measures(ask, items, metric, normalised=normalised).items():
         try:
             measures += compute()
         except AnalysisError as error:

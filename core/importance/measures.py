@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.importance.metrics import Score, TextOutcomes
-from attention_sieve.core.importance.per_text import TextOutputs, TextRelevance, TextSlopes
+from attention_sieve.core.importance.per_text import OutputWeights, TextOutputs, TextRelevance, TextSlopes
 from attention_sieve.core.statistics.means import ratio
 
 Weights = Float[np.ndarray, "corpus text"]
@@ -115,9 +115,7 @@ def attributions(texts: Sequence[TextSlopes], outputs: Sequence[TextOutputs]) ->
     ]
 
 
-def output_measures(
-    outputs: Sequence[TextOutputs], projections: Float[np.ndarray, "layer channel_out head channel"]
-) -> list[Measure]:
+def output_measures(outputs: Sequence[TextOutputs], weights_of: OutputWeights) -> list[Measure]:
     """Wanda-sp and FLAP: from the outputs of heads and the weights of the output projection, without gradients.
 
     Source: An et al. 2024 (FLAP), its code's options WIFN and WIFV. Wanda-sp: mean over the rows of the absolute
@@ -127,19 +125,18 @@ def output_measures(
     """
     total, squares = (np.stack([getattr(output, name) for output in outputs]) for name in ("total", "squares"))
     n_tokens = np.array([output.n_tokens for output in outputs], float)
-    mean_weight, squared_norm = np.abs(projections).mean(axis=1), np.square(projections).sum(axis=1)
 
     def moment(weights: Weights, sums: np.ndarray) -> np.ndarray:
         return np.tensordot(weights, sums, axes=1) / (weights @ n_tokens)[:, None, None, None]
 
     def flap(weights: Weights) -> Values:
-        columns = (moment(weights, squares) - moment(weights, total) ** 2) * squared_norm
+        columns = (moment(weights, squares) - moment(weights, total) ** 2) * weights_of.squares
         centre = _mean_of_layer(columns)
         spread = np.sqrt(_mean_of_layer(np.square(columns - centre)))
         return ((columns - centre) / np.where(spread > 0, spread, 1)).mean(axis=-1)
 
     return [
-        Measure(name="wanda-sp", over=lambda weights: (mean_weight**2 * moment(weights, squares)).sum(axis=-1)),
+        Measure(name="wanda-sp", over=lambda weights: (weights_of.mean**2 * moment(weights, squares)).sum(axis=-1)),
         Measure(name="flap", over=flap),
     ]
 

@@ -34,6 +34,21 @@ class TextOutputs:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class OutputWeights:
+    """Weights of the output projections, reduced over the channels that they write to."""
+
+    mean: Float[np.ndarray, "layer head channel"]
+    """Mean of the absolute weights."""
+    squares: Float[np.ndarray, "layer head channel"]
+    """Sum of the squared weights."""
+
+    @classmethod
+    def of(cls, projections: Float[np.ndarray, "layer channel_out head channel"]) -> "OutputWeights":
+        """Those of whole projections."""
+        return cls(mean=np.abs(projections).mean(axis=1), squares=np.square(projections).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TextSlopes:
     """How the loss of a text depends on its heads: each head's output times the loss gradient with respect to it.
 

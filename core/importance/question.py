@@ -15,6 +15,7 @@ from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import (
     RELEVANCE_RULE,
     LabelledText,
+    OutputWeights,
     TextOutputs,
     TextRelevance,
     TextSlopes,
@@ -100,6 +101,26 @@ HEAD_OUTPUTS: Final[Question[Text, TextOutputs]] = Question(
     ),
 )
 """Question: sums of each head's output over the tokens of each text."""
+
+
+def _output_weights(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, OutputWeights]]]:
+    from attention_sieve.core.importance.passes.projections import output_projections
+
+    for row, text in enumerate(prepared):
+        yield [(row, OutputWeights.of(output_projections(checkpoint, text)))]
+
+
+OUTPUT_WEIGHTS: Final[Question[Text, OutputWeights]] = Question(
+    name="importance, weights of outputs",
+    text_of=text_itself,
+    depends_on=text_alone,
+    compute=_output_weights,
+    pack=lambda result: {"mean": _single(result.mean), "squares": _single(result.squares)},
+    unpack=lambda arrays: OutputWeights(mean=arrays["mean"], squares=arrays["squares"]),
+)
+"""Question: weights of the output projections, which are found by passing a text, and are the same for every text."""
 
 
 def gated_question(

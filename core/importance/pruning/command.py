@@ -11,24 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from attention_sieve.core.answering import find_in
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, find_run
-from attention_sieve.core.commands import TABLES, check_output, write_table
+from attention_sieve.core.commands import TABLES, answers, check_output, progress_bar, write_table
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.command import cheap_measures
-from attention_sieve.core.importance.material import (
-    Material,
-    ablation_outcomes,
-    add_metric_options,
-    material_facts,
-    read_material,
-    results_of,
-)
-from attention_sieve.core.importance.measures import damage
+from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
+from attention_sieve.core.importance.material import Material, add_metric_options, material_facts, read_material
 from attention_sieve.core.importance.pruning.curves import (
     STEPS,
     Curve,
@@ -61,8 +54,14 @@ from attention_sieve.core.importance.pruning.over_steps import (
     step_curves_table,
 )
 from attention_sieve.core.importance.pruning.rows import CurveRows, CurveTrial
+from attention_sieve.core.importance.settings import MetricSettings
 from attention_sieve.core.importance.verdicts import NEEDS
-from attention_sieve.core.options import add_output_option
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_random_weights_option,
+    settings_of,
+)
 from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 
@@ -76,6 +75,8 @@ def add_command(commands: Any) -> None:
         help="remove more and more heads, and measure the metric",
         description=f"{inspect.getdoc(prune)}\n\n{NEEDS}",
     )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
     add_metric_options(parser)
     parser.add_argument(
         "--at-least",
@@ -169,9 +170,9 @@ def _prune_over_steps(arguments: argparse.Namespace) -> None:
         raise AnalysisError("Orders are written for a single checkpoint. Leave out either --over-steps or --orders.")
     run = find_run(arguments.checkpoint)
     steps = saved_steps(run)
-    last = find_checkpoint(steps[-1].checkpoint)
+    last, metric = find_checkpoint(steps[-1].checkpoint), settings_of(arguments, MetricSettings()).metric
     for step in steps:
-        check_alike(find_checkpoint(step.checkpoint), last, arguments.metric)
+        check_alike(find_checkpoint(step.checkpoint), last, metric)
     curves_of_steps: list[StepCurve] = []
     fingerprints: dict[int, str] = {}
     n_heads = 0
@@ -209,7 +210,7 @@ def _at_beginning(
         step = beginning(run)
         files = find_checkpoint(step.checkpoint)
         check_beginning(run, files)
-        check_alike(files, last, arguments.metric)
+        check_alike(files, last, settings_of(arguments, MetricSettings()).metric)
         return step, read_material(_for_step(arguments, step))
     except AnalysisError as error:
         print(f"Without step 0: {error}", file=sys.stderr)
@@ -229,9 +230,11 @@ def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
     pruning = pruning_of(material, arguments.at_least)
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
-    outcomes = ablation_outcomes(material)
-    ablation, full = damage(outcomes, material.score), full_outcomes(outcomes)
-    measures = cheap_measures(material, False)
+    settings = replace(IMPORTANCE_ANALYSIS.settings, of_metric=material.metric)
+    found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, progress_bar)
+    for name, reason in found.cheap.left_out:
+        print(f"Without {name}: {reason}", file=sys.stderr)
+    (ablation, *measures), full = found.measures, full_outcomes(found.outcomes or ())
     by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
     if arguments.greedy and (greedy := greedy_order(pruning, make_ask(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy
@@ -256,7 +259,9 @@ def _draw(
     """Draw curves in this process or on the selected engine."""
     if arguments.engine == "local" and arguments.workers in (None, 1):
         return _draw_in_process(arguments, material, trials)
-    return _draw_on_engine(counted(engine_of(arguments, material.checkpoint.device), "curve"), arguments, trials)
+    return _draw_on_engine(
+        counted(engine_of(arguments, material.reading.checkpoint.device), "curve"), arguments, trials
+    )
 
 
 def _draw_in_process(
@@ -301,15 +306,16 @@ def _curve(arguments: argparse.Namespace, material: Material, trial: CurveTrial)
 
 
 def _facts(arguments: argparse.Namespace, material: Material) -> dict[str, str]:
-    return material_facts(arguments, material) | {"at least": str(arguments.at_least)}
+    return material_facts(material) | {"at least": str(arguments.at_least)}
 
 
 def pruning_of(material: Material, at_least: int) -> Pruning:
     """Input of the pruning: the metric, the score and the available heads."""
-    attention = material.checkpoint.attentions[material.settings.kind]
-    missing = (*attention.removed, *material.settings.off)
+    of_pass = material.reading.of_pass
+    attention = material.reading.checkpoint.attentions[of_pass.kind]
+    missing = (*attention.removed, *of_pass.off)
     return Pruning(
-        metric=material.metric,
+        metric=material.metric.metric,
         score=material.score,
         documents=material.documents,
         is_there=is_there((attention.n_layers, attention.n_heads), missing),
@@ -319,12 +325,14 @@ def pruning_of(material: Material, at_least: int) -> Pruning:
 
 def make_ask(material: Material, doing: str) -> Ask:
     """A function that answers questions about some of the prepared texts, under a progress bar."""
-    all_indices = sorted(material.prepared)
+    reading = material.reading
+    all_indices = sorted(reading.prepared)
 
     def ask(question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], _: int) -> list[Any]:
-        prepared = {all_indices[index]: material.prepared[all_indices[index]] for index in indices.tolist()}
-        settings = replace(material.settings, off=tuple(sorted({*material.settings.off, *off})))
-        return results_of(replace(material, prepared=prepared, settings=settings), question, material.texts, doing)
+        prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
+        of_pass = replace(reading.of_pass, off=tuple(sorted({*reading.of_pass.off, *off})))
+        texts = [item.text for item in reading.inputs]
+        return list(answers(reading.checkpoint, question, texts, prepared, of_pass, doing).values())
 
     return ask
 

@@ -16,7 +16,7 @@ from attention_sieve.core.importance.measures import (
     output_measures,
 )
 from attention_sieve.core.importance.passes.projections import output_projections
-from attention_sieve.core.importance.per_text import LabelledText, TextOutputs, TextSlopes
+from attention_sieve.core.importance.per_text import LabelledText, OutputWeights, TextOutputs, TextSlopes
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
 from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.readout import Readout
@@ -165,7 +165,7 @@ def test_wanda_and_flap_are_worked_by_hand():
     sums = (([[1.0, 2], [0, 4]], [[1.0, 2], [8, 16]]), ([[3.0, 0], [0, 2]], [[9.0, 6], [0, 4]]))
     outputs = [TextOutputs(total=np.array([total]), squares=np.array([squares]), n_tokens=2) for total, squares in sums]
     weights = np.array([[[[1.0, -2.0], [0.5, 1.0]], [[3.0, 0.0], [-0.5, 1.0]]]])  # [layer out head channel]
-    wanda, flap = (measure.values(2)[0] for measure in output_measures(outputs, weights))
+    wanda, flap = (measure.values(2)[0] for measure in output_measures(outputs, OutputWeights.of(weights)))
     # Mean |weight| 2, 1 and .5, 1; mean squares of outputs 2.5, 2 and 2, 5.
     np.testing.assert_allclose(wanda, [4 * 2.5 + 1 * 2, 0.25 * 2 + 1 * 5])
     columns = np.array([(2.5 - 1) * 10, (2 - 0.25) * 4, 2 * 0.5, (5 - 2.25) * 2])

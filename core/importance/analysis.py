@@ -1,0 +1,185 @@
+"""The analyses of importance as values: ablation of each head, keeping one head a layer, and cheaper measures."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Analysis, Ask
+from attention_sieve.core.importance.cheap import cheap_measures
+from attention_sieve.core.importance.finding import (
+    AblationFinding,
+    CheapMeasures,
+    ImportanceFinding,
+    SingleHeadFinding,
+    metric_facts,
+)
+from attention_sieve.core.importance.metrics import TextOutcomes
+from attention_sieve.core.importance.per_text import RELEVANCE_RULE, LabelledText
+from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
+from attention_sieve.core.surface.key_kinds import USUAL_ROWS
+from attention_sieve.core.surface.question import surface_question
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Items = tuple[LabelledText, ...]
+TESTED: Final = {
+    "without": "metric without this head",
+    "delta": "without - full",
+    "low": "lower end of the 95% confidence interval of delta",
+    "high": "upper end of this interval",
+    "p": 'two-sided p-value of "no change", the larger of a sign-flip test and a bootstrap-t test over texts, or over '
+    "documents if these are known",
+    "p_adjusted": "p after correction over all heads",
+}
+ABLATION_COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "full": "metric with all heads on; 0 for the metric output",
+    **TESTED,
+}
+"""What each column of the table of ablations holds."""
+SINGLE_HEAD_COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "even_head": "the head that is best on every second text, from the first on",
+    "odd_head": "the head that is best on every second text, from the second on",
+    "full": "metric with all heads on",
+    **TESTED,
+    "without": "metric of each half of the texts with only the head on that is best on the other half",
+    "p_adjusted": "p after correction over all layers",
+}
+"""What each column of the table of single heads holds."""
+IMPORTANCE_COLUMNS: Final = {
+    "measure": "name of the measure",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "value": "importance of the head; larger is more important",
+}
+"""What each column of the table of measures holds."""
+AGREEMENT_COLUMNS: Final = {
+    "measure": "name of the measure",
+    "layer": "index of the layer, from 0; empty for the correlation over all heads",
+    "spearman": "rank correlation with ablation",
+    "low": "lower end of its 95% bootstrap interval over texts",
+    "high": "upper end of this interval",
+}
+"""What each column of the table of agreements holds."""
+
+
+def ablation_table(finding: AblationFinding) -> "pd.DataFrame":
+    """A row per head, with ABLATION_COLUMNS."""
+    import pandas as pd  # which the first page does without
+
+    effects = finding.effects
+    layer, head = np.indices(effects.delta.shape)
+    tested = {name: getattr(effects, name).ravel() for name in TESTED}
+    return pd.DataFrame({"layer": layer.ravel(), "head": head.ravel(), "full": effects.full, **tested})
+
+
+def single_head_table(finding: SingleHeadFinding) -> "pd.DataFrame":
+    """A row per layer, with SINGLE_HEAD_COLUMNS."""
+    import pandas as pd
+
+    kept = finding.kept
+    heads = {"even_head": kept.head[0], "odd_head": kept.head[1]}
+    tested = {name: getattr(kept, name) for name in TESTED}
+    return pd.DataFrame({"layer": np.arange(len(kept.delta)), **heads, "full": kept.full, **tested})
+
+
+def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
+    """A row per measure and head, with IMPORTANCE_COLUMNS."""
+    import pandas as pd
+
+    parts = []
+    for measure, values in finding.values.items():
+        layer, head = (axis.ravel() for axis in np.indices(values.shape))
+        parts.append(pd.DataFrame({"measure": measure, "layer": layer, "head": head, "value": values.ravel()}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def agreement_table(finding: ImportanceFinding) -> "pd.DataFrame":
+    """A row per measure and layer, with AGREEMENT_COLUMNS; first the correlation over all heads."""
+    import pandas as pd
+
+    parts = []
+    for agreement in finding.agreements.values():
+        layer = pd.array([None, *range(len(agreement.spearman) - 1)], dtype="Int64")
+        correlations = {name: getattr(agreement, name) for name in ("spearman", "low", "high")}
+        parts.append(pd.DataFrame({"measure": agreement.measure, "layer": layer, **correlations}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _ablated(
+    ask: Ask, items: Items, settings: AblationSettings | ImportanceSettings, *, alone: bool = False
+) -> tuple[TextOutcomes, ...]:
+    """Outcomes of each text with each head ablated in turn; means that replace outputs are found first."""
+    texts = [item.text for item in items]
+    means = mean_outputs(ask(HEAD_OUTPUTS, texts, "mean outputs of heads")) if settings.replace == "mean" else None
+    doing = "ablating all other heads" if alone else "ablating heads"
+    return ask(ablation_question(settings.of_metric.metric, alone=alone, means=means), texts, doing)
+
+
+def _measured(
+    ask: Ask, items: Items, settings: ImportanceSettings
+) -> tuple[tuple[TextOutcomes, ...] | None, CheapMeasures]:
+    outcomes = None if settings.no_ablation else _ablated(ask, items, settings)
+    return outcomes, cheap_measures(ask, items, settings.of_metric.metric, normalised=settings.normalise)
+
+
+ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
+    Analysis(
+        name="ablation",
+        settings=AblationSettings(),
+        text_of=lambda item: item.text,
+        items=lambda items, *_: items,
+        question=lambda settings: ablation_question(settings.of_metric.metric),
+        collect=_ablated,
+        judge=AblationFinding,
+        table=ablation_table,
+        columns=ABLATION_COLUMNS,
+        facts=lambda finding, _: finding.facts,
+    )
+)
+"""How a metric changes when each head is ablated in turn.
+
+Source: Michel et al. 2019, section 3.2.
+"""
+SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, SingleHeadFinding]] = (
+    Analysis(
+        name="single_heads",
+        settings=AblationSettings(),
+        text_of=lambda item: item.text,
+        items=lambda items, *_: items,
+        question=lambda settings: ablation_question(settings.of_metric.metric, alone=True),
+        collect=lambda ask, items, settings: _ablated(ask, items, settings, alone=True),
+        judge=SingleHeadFinding,
+        table=single_head_table,
+        columns=SINGLE_HEAD_COLUMNS,
+        facts=lambda finding, _: finding.facts,
+    )
+)
+"""How a metric changes when a layer keeps only its best head, which is chosen on the other half of the texts.
+
+Source: Michel et al. 2019, section 3.3.
+"""
+IMPORTANCE_ANALYSIS: Final = Analysis(
+    name="importance",
+    settings=ImportanceSettings(),
+    text_of=lambda item: item.text,
+    items=lambda items, *_: items,
+    question=lambda _: surface_question(USUAL_ROWS),
+    collect=_measured,
+    judge=lambda items, answers, settings: ImportanceFinding(items, *answers, settings),
+    table=importance_table,
+    columns=IMPORTANCE_COLUMNS,
+    facts=lambda _, settings: {
+        **metric_facts(settings),
+        "relevance rule": RELEVANCE_RULE,
+        "gradients by layer norm": "yes" if settings.normalise else "no",
+    },
+)
+"""The importance of each head by ablation, and by cheaper measures that the checkpoint supports.
+
+Source: of each measure, `attention_sieve.core.importance.measures`.
+"""
