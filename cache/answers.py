@@ -4,20 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-import numpy as np
-from jaxtyping import Float
-
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import new_number
-from attention_sieve.cache.serving.item_requests import PassResult
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.answering import Analysis, Finding, Input, Settings
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.question import Item, Question, Result
-from attention_sieve.core.roles.measures import TextMeasures
-from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -72,24 +66,6 @@ class CorpusFinding(Generic[Finding]):
     """As `Answers.number`."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ComparedCorpus:
-    """Measures of many texts under two checkpoints, and the divergence of their attention."""
-
-    a: tuple[TextMeasures, ...]
-    """Measures of each text under the reference, in input order."""
-    b: tuple[TextMeasures, ...]
-    """Measures of the same texts under the compared checkpoint."""
-    divergence: Float[np.ndarray, "text layer head"] | None
-    """In nats, 0 to ln 2; NaN for texts whose tokens differ. None if the numbers of layers or heads differ."""
-    positions: tuple[int, ...]
-    """Index of each text in the input."""
-    too_long: tuple[tuple[int, int], ...]
-    """Index and number of tokens of each text that was left out or cut, under either."""
-    n_tokens: tuple[int, ...]
-    """Number of tokens of each text under the reference, as far as it was read."""
-
-
 def collected(question: Question[Any, Result], records: Sequence[Record], too_long: TooLong) -> Answers[Result]:
     """Unpack many records into the results of a question; equal items share one.
 
@@ -117,37 +93,6 @@ def joined(question: Question[Any, Result], parts: Sequence[Answers[Any]]) -> An
     if question.join is None:
         raise RuntimeError(f"The question {question.name!r} has no parts to be joined.")
     return replace(parts[0], results=tuple(map(question.join, zip(*(part.results for part in parts), strict=True))))
-
-
-def collected_pairs(results: Sequence[PassResult], too_long: TooLong) -> ComparedCorpus:
-    """Combine the measures of many texts under two checkpoints; a text too long for one counts as too long for both.
-
-    Raises: EveryTextTooLong if no text remains.
-    """
-    too_long_texts = tuple(
-        (i, max(side.n_tokens for side in result.sides))
-        for i, result in enumerate(results)
-        if any(side.is_too_long for side in result.sides)
-    )
-    left_out = {i for i, _ in too_long_texts} if too_long == "skip" else set()
-    included = {i: result for i, result in enumerate(results) if i not in left_out}
-    if not included:
-        raise EveryTextTooLong(too_long_texts)
-    divergence = np.stack([result.divergence for result in included.values() if result.divergence is not None])
-    return ComparedCorpus(
-        a=tuple(_measures(result.record) for result in included.values()),
-        b=tuple(_measures(result.against) for result in included.values()),
-        divergence=divergence if divergence.size else None,
-        positions=tuple(included),
-        too_long=too_long_texts,
-        n_tokens=tuple(result.record.n_tokens - result.record.n_cut for result in included.values()),
-    )
-
-
-def _measures(record: Record | None) -> TextMeasures:
-    if record is None:
-        raise RuntimeError("A text of a comparison was measured under one checkpoint only.")
-    return SCORES.unpack(_arrays(record))
 
 
 def _arrays(record: Record) -> Arrays:

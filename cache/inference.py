@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_sieve.cache.answers import (
     Answers,
-    ComparedCorpus,
     CorpusFinding,
     FindingRequest,
     collected,
-    collected_pairs,
     joined,
 )
 from attention_sieve.cache.engine import Engine
@@ -24,8 +22,6 @@ from attention_sieve.cache.serving.background_loading import LoadsBehind
 from attention_sieve.cache.serving.batch import output_change_of, prediction_of, swap_output_of
 from attention_sieve.cache.serving.item_requests import (
     ItemRequest,
-    PassResult,
-    comparison_requests,
     item_requests,
     look_request,
     read,
@@ -117,10 +113,10 @@ class Inference:
 
     def ask(
         self,
-        engine: Engine,
+        engine: Engine | tuple[Engine, Engine],
         question: Question[Item, Result],
         items: Sequence[Item],
-        settings: PassSettings | None = None,
+        settings: PassSettings | tuple[PassSettings, PassSettings] | None = None,
         *,
         too_long: TooLong = "skip",
         report: Report | None = None,
@@ -128,10 +124,12 @@ class Inference:
         """Results for items, cached or computed.
 
         Args:
-            engine: computes missing results.
+            engine: computes missing results; the reference and the compared checkpoint, on one device and in one
+                number format, for `attention_sieve.core.comparison.question.COMPARISON`.
             question: the analysis to run.
             items: one or more, hashable; equal items are computed once.
-            settings: which attention, and which heads are off; None for the checkpoint's first, all heads on.
+            settings: which attention, and which heads are off; None for the checkpoint's first, all heads on. Of two
+                checkpoints, those of each.
             too_long: how to treat texts longer than the checkpoint accepts.
             report: progress callback, called about five times a second and after every batch; if it raises, the
                 request is cancelled and finished results are stored.
@@ -144,20 +142,20 @@ class Inference:
                 self.ask(engine, part, items, settings, too_long=too_long, report=report) for part in question.parts
             )
             return joined(question, list(asked))
-        settings = self._checked(engine, question, settings)
-        key = (question, engine, tuple(items), settings, too_long)
+        engines, pass_settings = _checked(engine, question, settings)
+        key = (question, engines, tuple(items), pass_settings, too_long)
         if (cached := self.memory.get("answers", key)) is not None:
             return cached
-        requests = item_requests(engine, question, items, settings, too_long == "truncate")
-        results = self._results((engine,), (settings,), requests, too_long, report)
-        return self._remember(key, question, [results[request].record for request in requests], too_long)
+        requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
+        records = self._records(engines, pass_settings, requests, too_long, report)
+        return self._remember(key, question, [records[request] for request in requests], too_long)
 
     def kept(
         self,
-        engine: Engine,
+        engine: Engine | tuple[Engine, Engine],
         question: Question[Item, Result],
         items: Sequence[Item],
-        settings: PassSettings | None = None,
+        settings: PassSettings | tuple[PassSettings, PassSettings] | None = None,
         *,
         too_long: TooLong = "skip",
     ) -> Answers[Result] | None:
@@ -170,15 +168,15 @@ class Inference:
             parts = [self.kept(engine, part, items, settings, too_long=too_long) for part in question.parts]
             found = [part for part in parts if part is not None]
             return joined(question, found) if len(found) == len(parts) else None
-        settings = self._checked(engine, question, settings)
-        key = (question, engine, tuple(items), settings, too_long)
+        engines, pass_settings = _checked(engine, question, settings)
+        key = (question, engines, tuple(items), pass_settings, too_long)
         if (cached := self.memory.get("answers", key)) is not None:
             return cached
-        requests = item_requests(engine, question, items, settings, too_long == "truncate")
+        requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
         stored = self._stored(requests, too_long)
         if any(request not in stored for request in requests):
             return None
-        return self._remember(key, question, [stored[request].record for request in requests], too_long)
+        return self._remember(key, question, [stored[request] for request in requests], too_long)
 
     def find(
         self, request: FindingRequest[Any, Item, Result, Any, Finding], report: Report | None = None
@@ -205,47 +203,6 @@ class Inference:
             return self._judged(request, request.items(self.trees.kept), self.kept)
         except NotKept:
             return None
-
-    def comparison(
-        self,
-        engines: tuple[Engine, Engine],
-        texts: Sequence[Text],
-        settings: tuple[PassSettings | None, PassSettings | None] = (None, None),
-        *,
-        too_long: TooLong = "skip",
-        report: Report | None = None,
-    ) -> ComparedCorpus:
-        """Measures of texts under two checkpoints and the divergence of their attention, by two passes in step.
-
-        Args:
-            engines: the reference and the compared checkpoint, on one device and in one number format.
-            texts: one or more; equal ones are measured once.
-            settings: of each, as for `ask`.
-            too_long, report: as for `ask`.
-
-        Raises: as `ask`.
-        """
-        requests, pass_settings = _compared(engines, texts, settings, too_long)
-        results = self._results(engines, pass_settings, requests, too_long, report)
-        return collected_pairs([results[request] for request in requests], too_long)
-
-    def kept_comparison(
-        self,
-        engines: tuple[Engine, Engine],
-        texts: Sequence[Text],
-        settings: tuple[PassSettings | None, PassSettings | None] = (None, None),
-        *,
-        too_long: TooLong = "skip",
-    ) -> ComparedCorpus | None:
-        """The result of `comparison` if it is cached, else None.
-
-        Raises: EveryTextTooLong if no text remains.
-        """
-        requests, _ = _compared(engines, texts, settings, too_long)
-        stored = self._stored(requests, too_long)
-        if any(request not in stored for request in requests):
-            return None
-        return collected_pairs([stored[request] for request in requests], too_long)
 
     def run(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None = None) -> Worked:
         """Run a function on the loaded checkpoint in the worker's thread, between two batches, and return its result.
@@ -291,10 +248,10 @@ class Inference:
             request = at(moved_back(start, first_look[0]))
             look = self._looks.kept(request)
         if look is None:
-            (result,) = self._passed((engine,), (settings,), [request], [None], report=report)
-            look = self._looks.remember(request, result)
+            (record,) = self._passed((engine,), (settings,), [request], [None], report=report)
+            look = self._looks.remember(request, record)
             if look[0].block == 0 and start != (0, 0):
-                look = self._looks.remember(at((0, 0)), result)
+                look = self._looks.remember(at((0, 0)), record)
         return look
 
     def output_change(
@@ -407,20 +364,14 @@ class Inference:
         """Run a function that concerns the text on screen."""
         return self._worker(engine).run(work, report, visitor=self._visitor(), is_urgent=is_short(text))
 
-    def _checked(self, engine: Engine, question: Question, settings: PassSettings | None) -> PassSettings:
-        """The settings of a pass; raises AnalysisError if the question does not support its kind of attention."""
-        settings = engine.settings(settings)
-        question.check(settings.kind)
-        return settings
-
-    def _results(
+    def _records(
         self,
         engines: tuple[Engine, ...],
         settings: tuple[PassSettings, ...],
         requests: Sequence[ItemRequest],
         too_long: TooLong,
         report: Report | None,
-    ) -> dict[ItemRequest, PassResult]:
+    ) -> dict[ItemRequest, Record]:
         """Results of passes for each item, stored or computed."""
         stored = self._stored(requests, too_long)
         missing = {request: index for index, request in reversed(list(enumerate(requests))) if request not in stored}
@@ -451,7 +402,7 @@ class Inference:
         *,
         skips: bool = False,
         report: Report | None,
-    ) -> list[PassResult]:
+    ) -> list[Record]:
         """Results computed by a worker, counted as part of the session's share; arguments as for `Worker.ask`."""
         sender = Sender(self._visitor(), skips)
         if self._shares is not None:
@@ -465,12 +416,10 @@ class Inference:
                 self._shares.add(n_bytes)
         return results
 
-    def _stored(self, requests: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, PassResult]:
+    def _stored(self, requests: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, Record]:
         """Stored results that are valid for this treatment of long texts."""
         stored = read(self.store, requests)
-        return {
-            request: result for request, result in stored.items() if all(side.serves(too_long) for side in result.sides)
-        }
+        return {request: record for request, record in stored.items() if record.serves(too_long)}
 
     def _judged(
         self,
@@ -508,6 +457,23 @@ class Inference:
         return self.memory.put("answers", key, collected(question, records, too_long))
 
 
+def _checked(
+    engine: Engine | tuple[Engine, Engine],
+    question: Question,
+    settings: PassSettings | tuple[PassSettings, PassSettings] | None,
+) -> tuple[tuple[Engine, ...], tuple[PassSettings, ...]]:
+    """Each checkpoint, and the settings of its pass.
+
+    Raises: AnalysisError if the question does not support their kind of attention.
+    """
+    engines = engine if isinstance(engine, tuple) else (engine,)
+    given = settings if isinstance(settings, tuple) else (settings,) * len(engines)
+    pass_settings = tuple(each.settings(own) for each, own in zip(engines, given, strict=True))
+    for own in pass_settings:
+        question.check(own.kind)
+    return engines, pass_settings
+
+
 def _counting(report: Report, n_kept: int) -> Report:
     """Include cached texts in the reported progress."""
 
@@ -522,17 +488,6 @@ def _counting(report: Report, n_kept: int) -> Report:
         )
 
     return counted
-
-
-def _compared(
-    engines: tuple[Engine, Engine],
-    texts: Sequence[Text],
-    settings: tuple[PassSettings | None, PassSettings | None],
-    too_long: TooLong,
-) -> tuple[list[ItemRequest], tuple[PassSettings, PassSettings]]:
-    """The request of a comparison for each text, and the settings of each pass."""
-    pass_settings = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
-    return comparison_requests(engines, pass_settings, texts, too_long == "truncate"), pass_settings
 
 
 def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:

@@ -16,7 +16,8 @@ from attention_sieve.core.answering import Analysis
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
+from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes
@@ -49,7 +50,7 @@ def prepare() -> None:
     _find("Relations", inference, _request(engine, RELATION_ANALYSIS, texts))
     _find("Mentions", inference, _request(engine, COREFERENCE_ANALYSIS, mention_sample()))
     _find("Distances", inference, _request(engine, SIMILARITY_ANALYSIS, texts))
-    _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
+    _find("Importance", inference, _request(engine, ABLATION_ANALYSIS, tuple(map(LabelledText, texts))))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     _with_bar("Habits", lambda report: inference.ask(engine, DISTANCES, texts, too_long="truncate", report=report))
     for control in control_passes(engine.files, texts):

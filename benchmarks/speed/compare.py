@@ -14,6 +14,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
@@ -76,16 +77,17 @@ def alone(folder: Path, engine: Engine, texts: list[Text]) -> None:
 
 def compared(folder: Path, engines: tuple[Engine, Engine], texts: list[Text]) -> None:
     inference = Inference(Store(folder))
-    inference.comparison(engines, texts)
+    inference.ask(engines, COMPARISON, texts)
     inference.close()
 
 
 def kept_and_tested(folder: Path, engines: tuple[Engine, Engine], texts: list[Text]) -> None:
     """What a page does with a stored comparison: look it up, test each side, and test the differences."""
-    kept = Inference(Store(folder)).kept_comparison(engines, texts)
+    kept = Inference(Store(folder)).kept(engines, COMPARISON, texts)
     if kept is None:
         raise RuntimeError("The store has not kept the comparison.")
-    a, b = (role_scores(measures, ScoreSettings()).scores for measures in (kept.a, kept.b))
+    sides = ([text.sides[side] for text in kept.results] for side in (0, 1))
+    a, b = (role_scores(measures, ScoreSettings()).scores for measures in sides)
     for scores in (a, b):
         role_tests(scores, ROLES, Criterion(), 1.0)
     paired_tests(a, b, ROLES)

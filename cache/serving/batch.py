@@ -4,19 +4,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from attention_sieve.cache.serving.item_requests import PassResult
+from attention_sieve.cache.serving.item_requests import ATTENTION
 from attention_sieve.cache.serving.requests import WaitingText
 from attention_sieve.cache.store.arrays import packed_attention
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.arrays import part
 from attention_sieve.core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.passes.question import Question
-from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.pauses import pause
-from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import parse
 from attention_sieve.core.texts.text import Text
@@ -93,29 +90,25 @@ def _entries(checkpoint: Checkpoint, item: WaitingText) -> int:
     return attention.n_layers * attention.n_heads * min(item.n_tokens, WINDOW_TOKENS) ** 2
 
 
-def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
+def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[WaitingText]) -> dict[WaitingText, Record]:
     """Results of one pass, or of two in step, for prepared items of one question and the same settings."""
-    if len(checkpoints) > 1:
-        return _comparison_results(checkpoints, batch)
     if any(item.item_request.start is not None for item in batch):
         return _scores_and_attention(checkpoints[0], batch)
-    return _question_results(checkpoints[0], batch)
-
-
-def _question_results(checkpoint: Checkpoint, batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
     question: Question[Any, Any] = batch[0].item_request.question
-    items, texts = [item.item_request.item for item in batch], [item.prepared[0] for item in batch]
-    results = {
-        batch[row]: PassResult(record=Record.of(question.pack(result), texts[row]))
-        for pairs in question.compute(checkpoint, items, texts, batch[0].settings[0])
-        for row, result in pairs
+    items, settings = [item.item_request.item for item in batch], batch[0].settings
+    if len(checkpoints) > 1:
+        work = question.compute(tuple(checkpoints), items, [item.prepared for item in batch], settings)
+    else:
+        work = question.compute(checkpoints[0], items, [item.prepared[0] for item in batch], settings[0])
+    records = {
+        batch[row]: Record.of(question.pack(result), batch[row].prepared) for results in work for row, result in results
     }
-    if len(results) < len(batch):
-        raise RuntimeError(f"The question {question.name!r} answered {len(results)} of {len(batch)} items.")
-    return results
+    if len(records) < len(batch):
+        raise RuntimeError(f"The question {question.name!r} answered {len(records)} of {len(batch)} items.")
+    return records
 
 
-def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) -> dict[WaitingText, PassResult]:
+def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) -> dict[WaitingText, Record]:
     """Scores of a batch, and attention for its texts that are on screen."""
     from attention_sieve.core.roles.scores import score_batch
 
@@ -126,38 +119,10 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) 
         if item.item_request.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings[0], windows)
-    measures = scores.of_texts()
-    maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
-    return {
-        item: PassResult(record=_measured(measures[row], texts[row]), attention=maps.get(row))
-        for row, item in enumerate(batch)
-    }
-
-
-def _comparison_results(
-    checkpoints: Sequence[Checkpoint], batch: Sequence[WaitingText]
-) -> dict[WaitingText, PassResult]:
-    from attention_sieve.core.comparison.in_step import compare_batch
-
-    a, b = checkpoints
-    # Relations for both checkpoints in one call, so that each text is parsed once.
-    prepared = [text for item in batch for text in item.prepared]
-    parsed = with_relations(prepared, [item.item_request.text for item in batch for _ in item.prepared])
-    texts_a, texts_b = parsed[::2], parsed[1::2]
-    compared = compare_batch(a, b, texts_a, texts_b, *batch[0].settings)
-    none = np.empty((0, 0), np.float32)
-    return {
-        item: PassResult(
-            record=_measured(compared.a[row], texts_a[row]),
-            against=_measured(compared.b[row], texts_b[row]),
-            divergence=none if compared.divergence is None else compared.divergence[row],
-        )
-        for row, item in enumerate(batch)
-    }
-
-
-def _measured(measures: TextMeasures, text: PassText) -> Record:
-    return Record.of(SCORES.pack(measures), text)
+    arrays = [dict(SCORES.pack(measures)) for measures in scores.of_texts()]
+    for row, attention in scores.maps.items():
+        arrays[row] |= part(ATTENTION, packed_attention(attention))
+    return {item: Record.of(arrays[row], [texts[row]]) for row, item in enumerate(batch)}
 
 
 def prediction_of(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":

@@ -1,14 +1,16 @@
 """The attention of texts on screen, from memory or the store."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult, read
+from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest, read
 from attention_sieve.cache.store.arrays import unpacked_attention
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.passes.arrays import part_of
 from attention_sieve.core.passes.texts import TextAttention
 
 LOOKS_BYTES: Final = 12 * 2**20
@@ -36,18 +38,23 @@ class Looks:
         Raises: TextTooLong if the stored text is truncated and the request does not allow truncation.
         """
         look: Look | None = self._memory.get("look", request)
-        if look is None and (result := read(self._store, [request]).get(request)) is not None:
-            look = self.remember(request, result)
+        if look is None and (record := read(self._store, [request]).get(request)) is not None:
+            look = self.remember(request, record)
         if look is not None and look[1].n_cut and not request.truncate:
             n_tokens = look[1].n_tokens
             raise TextTooLong(None, n_tokens, n_tokens - look[1].n_cut)
         return look
 
-    def remember(self, request: ItemRequest, result: PassResult) -> Look:
-        """Keep the result of a pass in memory."""
-        if result.attention is None:
+    def remember(self, request: ItemRequest, record: Record) -> Look:
+        """Keep the result of a pass in memory: its attention, and its scores."""
+        arrays = record.arrays or {}
+        attention = part_of(arrays, ATTENTION)
+        if not attention:
             raise RuntimeError("A look was answered without attention.")
-        return self._memory.put("look", request, (unpacked_attention(result.attention), result.record))
+        scores = {name: array for name, array in arrays.items() if not name.startswith(f"{ATTENTION} ")}
+        return self._memory.put(
+            "look", request, (unpacked_attention(attention), replace(record, arrays=scores or None))
+        )
 
 
 def moved_back(start: tuple[int, int], first_look: TextAttention) -> tuple[int, int]:

@@ -308,7 +308,7 @@ class Queue:
 
 def _sharing_key(item_request: ItemRequest) -> tuple[Hashable, ...]:
     """Requests with equal keys can share one item."""
-    return item_request.key, item_request.truncate, item_request.against
+    return item_request.key, item_request.truncate
 
 
 def closing() -> AnalysisError:

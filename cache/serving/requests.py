@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any, Final
 
-from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult
+from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import TextTooLong
+from attention_sieve.core.passes.arrays import part_of
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 
@@ -25,7 +26,7 @@ SIZE_OF_ANY: Final = 10
 SHORT_CHARACTERS: Final = 1_000
 """Length of a text on screen up to which it goes before other work, and interrupts it: a paragraph."""
 
-Outcome = PassResult | BaseException
+Outcome = Record | BaseException
 """Result of an item, or the error that it ended with."""
 
 
@@ -91,11 +92,13 @@ class WaitingText:
 
     def wants_more_than(self, outcome: Outcome) -> bool:
         """Whether an outcome lacks the requested attention: a look may join while the scores are being computed."""
-        return self.item_request.start is not None and isinstance(outcome, PassResult) and outcome.attention is None
+        if self.item_request.start is None or not isinstance(outcome, Record):
+            return False
+        return not part_of(outcome.arrays or {}, ATTENTION)
 
-    def is_satisfied_by(self, stored: PassResult) -> bool:
+    def is_satisfied_by(self, stored: Record) -> bool:
         """Whether a stored result makes a pass unnecessary; a truncated one does only if truncation is allowed."""
-        return all(side.arrays is not None and (self.item_request.truncate or not side.n_cut) for side in stored.sides)
+        return stored.arrays is not None and (self.item_request.truncate or not stored.n_cut)
 
 
 @dataclass(frozen=True)
@@ -176,14 +179,14 @@ class Request:
     def _leaves_out(self, outcome: Outcome | None) -> bool:
         return self._skips and isinstance(outcome, TextTooLong)
 
-    def answer(self) -> list[PassResult]:
+    def answer(self) -> list[Record]:
         """The result of each item, in order.
 
         Raises: the first failure.
         """
         if self.failure is not None:
             raise self.failure
-        return [_pass_result(item.outcome) for item in self.items]
+        return [_record(item.outcome) for item in self.items]
 
 
 @dataclass(eq=False)
@@ -219,15 +222,10 @@ def _at(index: int | None, error: BaseException) -> BaseException:
     return error.at(index) if hasattr(error, "at") else error
 
 
-def _pass_result(outcome: Outcome | None) -> PassResult:
+def _record(outcome: Outcome | None) -> Record:
     """The result of an item of a request that has not failed, so that a text that is too long is left out."""
     if isinstance(outcome, TextTooLong):
-        return left_out(outcome)
-    if not isinstance(outcome, PassResult):
+        return Record.left_out(outcome.n_tokens)
+    if not isinstance(outcome, Record):
         raise RuntimeError("A request was answered before all its texts were seen.")
     return outcome
-
-
-def left_out(error: TextTooLong) -> PassResult:
-    """The result of a text that is too long."""
-    return PassResult(record=Record.left_out(error.n_tokens))

@@ -14,22 +14,14 @@ from typing import Final, TypeVar
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.batch import next_batch, passed, prepared
 from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
-from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult, read, write
+from attention_sieve.cache.serving.item_requests import ItemRequest, read, write
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
 from attention_sieve.cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
-from attention_sieve.cache.serving.requests import (
-    Job,
-    NobodyWaits,
-    Report,
-    Request,
-    Sender,
-    Status,
-    WaitingText,
-    left_out,
-)
+from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Sender, Status, WaitingText
 from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -96,7 +88,7 @@ class Worker:
         indices: Sequence[int | None],
         sender: Sender,
         report: Report | None = None,
-    ) -> list[PassResult]:
+    ) -> list[Record]:
         """Wait until all texts are passed.
 
         Args:
@@ -299,7 +291,9 @@ class Worker:
         request.ready += [item for item in missing if item not in errors]
         outcomes = {item: already.get(item) or errors[item] for item in items if item in already or item in errors}
         request.unprepared.extendleft(self._queue.finish(outcomes))
-        too_long = {item: left_out(error) for item, error in errors.items() if isinstance(error, TextTooLong)}
+        too_long = {
+            item: Record.left_out(error.n_tokens) for item, error in errors.items() if isinstance(error, TextTooLong)
+        }
         # The scores of a truncated text have the same key and must not be overwritten.
         new_items = [item for item in too_long if item.item_request not in stored and item.item_request.start is None]
         self._keep({item: too_long[item] for item in new_items})
@@ -330,7 +324,7 @@ class Worker:
 
     def _attempt(
         self, checkpoints: Checkpoints, batch: Sequence[WaitingText], clock: "OwnTime"
-    ) -> Mapping[WaitingText, PassResult] | BaseException:
+    ) -> Mapping[WaitingText, Record] | BaseException:
         """Results of a pass on a batch, or its error: TooLarge if memory runs out, NobodyWaits if all have left."""
         started = clock.seconds
         try:
@@ -364,7 +358,7 @@ class Worker:
             "at once. That takes longer; the results are the same."
         )
 
-    def _keep(self, results: Mapping[WaitingText, PassResult]) -> None:
+    def _keep(self, results: Mapping[WaitingText, Record]) -> None:
         """Write results to the store, after waiting sessions have received them."""
         try:
             write(self._store, {item.item_request: result for item, result in results.items()})

@@ -6,6 +6,7 @@ are equivalent, and stored results are found without loading a tokenizer or impo
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.attention.settings import PassSettings
@@ -53,9 +54,7 @@ def tree_key(text: Text) -> str:
     return _key(("trees", TREES_VERSION), text=text_fields(text), parser=parser_name())
 
 
-def divergence_key(
-    checkpoints: tuple[str, str], dtype: str, settings: tuple[PassSettings, PassSettings], text: Text
-) -> str:
+def divergence_key(checkpoints: Sequence[str], dtype: str, settings: Sequence[PassSettings], text: Text) -> str:
     """Key of the divergence between two checkpoints' attention on one text, independent of their order."""
     sides = sorted(
         [checkpoint, pass_settings.kind, sorted(set(pass_settings.off))]

@@ -1,12 +1,16 @@
 """A stored result of one item: arrays, and the length of its text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import TooLong
+
+LENGTHS: Final = ("n_tokens", "n_cut")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -16,19 +20,15 @@ class Record:
     arrays: Arrays | None
     """From the question's `pack`; None for a text that was left out because it is too long."""
     n_tokens: int
-    """Number of tokens of the whole text; for separately encoded segments, of the longer one."""
+    """Number of tokens of the whole text; for separately encoded segments, or two checkpoints, of the longer one."""
     n_cut: int
     """Number of tokens that were cut off."""
 
     @classmethod
-    def of(cls, arrays: Arrays, text: PassText) -> "Record":
-        """The record of a text that was passed."""
-        sides = (text.queries, text.keys)
-        return cls(
-            arrays=arrays,
-            n_tokens=max(len(side.ids) + side.n_cut for side in sides),
-            n_cut=max(side.n_cut for side in sides),
-        )
+    def of(cls, arrays: Arrays, texts: Sequence[PassText]) -> "Record":
+        """The record of a text that was passed, as each checkpoint has read it."""
+        n_tokens, n_cut = (max(text.lengths[name] for text in texts) for name in LENGTHS)
+        return cls(arrays=arrays, n_tokens=n_tokens, n_cut=n_cut)
 
     @classmethod
     def left_out(cls, n_tokens: int) -> "Record":
@@ -46,14 +46,12 @@ class Record:
             return not self.is_too_long
         return too_long == "skip" or self.arrays is not None
 
+    @property
+    def n_bytes(self) -> int:
+        """Total size of the arrays."""
+        return sum(array.nbytes for array in (self.arrays or {}).values())
 
-def pack_record(record: Record) -> dict[str, np.ndarray]:
-    """A record as arrays."""
-    lengths = {"n_tokens": np.array(record.n_tokens), "n_cut": np.array(record.n_cut)}
-    return {**(record.arrays or {}), **lengths}
-
-
-def unpack_record(stored: Arrays) -> Record:
-    """The inverse of `pack_record`."""
-    arrays = {name: array for name, array in stored.items() if name not in ("n_tokens", "n_cut")}
-    return Record(arrays=arrays or None, n_tokens=int(stored["n_tokens"]), n_cut=int(stored["n_cut"]))
+    @property
+    def lengths(self) -> dict[str, np.ndarray]:
+        """The length as arrays."""
+        return {"n_tokens": np.array(self.n_tokens), "n_cut": np.array(self.n_cut)}

@@ -1,6 +1,6 @@
 """The analyses of importance as values: ablation of each head, keeping one head a layer, and cheaper measures."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -163,14 +163,14 @@ SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, A
 
 Source: Michel et al. 2019, section 3.3.
 """
-IMPORTANCE_ANALYSIS: Final = Analysis(
+IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceSettings, ImportanceFinding]] = Analysis(
     name="importance",
     settings=ImportanceSettings(),
     text_of=lambda item: item.text,
     items=lambda items, *_: items,
     question=lambda _: surface_question(USUAL_ROWS),
     collect=_measured,
-    judge=lambda items, answers, settings: ImportanceFinding(items, *answers, settings),
+    judge=lambda items, answers, settings: ImportanceFinding(items, answers[0], answers[1], settings),
     table=importance_table,
     columns=IMPORTANCE_COLUMNS,
     facts=lambda _, settings: {

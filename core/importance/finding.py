@@ -89,6 +89,11 @@ class SingleHeadFinding:
         return kept_alone(self.answers, score, self.documents, settings.correction, settings.resamples)
 
     @property
+    def without_verdict(self) -> str:
+        """How many changes have no interval and no p-value, and why; empty if all have them."""
+        return without_verdict(self.kept.delta, self.kept.p, self.documents)
+
+    @property
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
         return _facts(self.settings, self.kept, self.documents)

@@ -20,3 +20,14 @@ def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:
 def array_to_text(array: UInt8[np.ndarray, " byte"]) -> str:
     """The inverse of `text_to_array`."""
     return array.tobytes().decode("utf-8", "surrogatepass")
+
+
+def part(name: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """Arrays as a part of a result, whose names begin with the name of the part."""
+    return {f"{name} {array_name}": array for array_name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, name: str) -> dict[str, np.ndarray]:
+    """The arrays of one part of a result: the inverse of `part`."""
+    start = f"{name} "
+    return {other.removeprefix(start): array for other, array in arrays.items() if other.startswith(start)}

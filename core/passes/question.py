@@ -29,11 +29,9 @@ class Question(Generic[Item, Result]):
     """The text of an item that the checkpoint reads."""
     depends_on: Callable[[Item], Mapping[str, object]]
     """Everything in an item that its answer depends on, as JSON values; also part of the key."""
-    compute: Callable[
-        [Checkpoint, Sequence[Item], Sequence[PassText], PassSettings], Iterable[Sequence[tuple[int, Result]]]
-    ]
-    """Index and result of each item, batch by batch in any order, from items and their texts as prepared for the
-    pass."""
+    compute: Callable[[Any, Sequence[Item], Sequence[Any], Any], Iterable[Sequence[tuple[int, Result]]]]
+    """Index and result of each item, batch by batch in any order: from the checkpoint, items, their texts as prepared
+    for the pass (PassText), and PassSettings. A question about two checkpoints takes pairs of these."""
     pack: Callable[[Result], Arrays]
     """A result as arrays to store; none is named n_tokens or n_cut."""
     unpack: Callable[[Arrays], Result]

@@ -37,6 +37,15 @@ class PassText:
         """Number of queries or keys, whichever is larger."""
         return max(len(self.queries.ids), len(self.keys.ids))
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Number of tokens of the whole text, of separately encoded segments the longer one, and how many were cut."""
+        sides = (self.queries, self.keys)
+        return {
+            "n_tokens": max(len(side.ids) + side.n_cut for side in sides),
+            "n_cut": max(side.n_cut for side in sides),
+        }
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextAttention:

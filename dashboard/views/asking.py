@@ -29,6 +29,7 @@ def find(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None = None,
+    too_long: TooLong = "truncate",
     doing: str = wording.SCORING,
 ) -> CorpusFinding[Finding] | None:
     """What an analysis finds; None where the reader has to do something first, which the page says.
@@ -37,12 +38,13 @@ def find(
         visit: what the page works with.
         analysis: what is asked.
         settings: of the analysis.
-        inputs: what the analysis takes; texts that are too long are cut. None for the corpus.
+        inputs: what the analysis takes; None for the texts of the corpus.
+        too_long: what happens to inputs that are too long; for the corpus this is the reader's choice.
         doing: label of the bar of progress.
 
     Raises: AnalysisError of any stage.
     """
-    request = _request(visit, analysis, settings, inputs)
+    request = _request(visit, analysis, settings, inputs, too_long)
     return _answered(
         request,
         lambda: visit.inference.kept_finding(request),
@@ -56,10 +58,11 @@ def _request(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None,
+    too_long: TooLong,
 ) -> FindingRequest[Any, Item, Result, Settings, Finding]:
     if inputs is None:
         return FindingRequest(visit.engine, analysis, visit.texts, settings, visit.settings, policy())
-    return FindingRequest(visit.engine, analysis, inputs, settings, visit.settings, "truncate")
+    return FindingRequest(visit.engine, analysis, inputs, settings, visit.settings, too_long)
 
 
 @in_its_place
@@ -112,10 +115,11 @@ def kept_finding(
     analysis: Analysis[Any, Item, Result, Settings, Finding],
     settings: Settings,
     inputs: tuple[Any, ...] | None = None,
+    too_long: TooLong = "truncate",
 ) -> CorpusFinding[Finding] | None:
     """Like `find`, but None where a text has to be parsed or passed, or the reader has to do something first."""
     try:
-        return visit.inference.kept_finding(_request(visit, analysis, settings, inputs))
+        return visit.inference.kept_finding(_request(visit, analysis, settings, inputs, too_long))
     except EveryTextTooLong:
         return None
 

@@ -1,13 +1,17 @@
-"""A figure on a page, with the figure of a paper it corresponds to, what it shows in words, and its downloads."""
+"""A figure or a table on a page, with the figure of a paper it corresponds to, what it shows, and its downloads."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.heads import CHOICE
-from attention_sieve.dashboard.files.downloads import figure_downloads
+from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:
@@ -30,6 +34,31 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
         on_select=(lambda: _choose(key)) if selects else "ignore",
     )
     figure_downloads(name, figure, facts, paper=paper)
+
+
+def table(
+    name: str,
+    rows: "pd.DataFrame",
+    facts: Mapping[str, str],
+    columns: Mapping[str, str],
+    number: str = "%.4g",
+    written: "pd.DataFrame | None" = None,
+) -> None:
+    """Draw a table.
+
+    Args:
+        name: of its files.
+        rows: to draw.
+        facts: where it comes from.
+        columns: what columns hold, shown on request; those of an analysis.
+        number: format of numbers that are not whole.
+        written: the table in the files; None for the same one.
+    """
+    fractions = rows.select_dtypes("float").columns
+    config = {column: st.column_config.Column(help=columns.get(column)) for column in rows.columns}
+    config |= {column: st.column_config.NumberColumn(help=columns.get(column), format=number) for column in fractions}
+    st.dataframe(rows, hide_index=True, column_config=config)
+    table_downloads(name, rows if written is None else written, facts)
 
 
 def _choose(key: str) -> None:

@@ -14,6 +14,7 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.comparison.in_step import compare_batch
+from attention_sieve.core.comparison.question import COMPARISON, divergences
 from attention_sieve.core.errors import AnalysisError, CheckpointError, EveryTextTooLong
 from attention_sieve.core.passes.prepare import prepare, with_relations
 from attention_sieve.core.roles.question import SCORES
@@ -34,41 +35,46 @@ def engines(tmp_path_factory):
     return tuple(Engine(find_checkpoint(str(folder)), "cpu") for folder in folders)
 
 
+def side(compared, index):
+    """The measures of each text under one of the two checkpoints."""
+    return [text.sides[index] for text in compared.results]
+
+
 def test_a_comparison_equals_the_two_passes_without_a_cache(inference, engines):
-    found = inference.comparison(engines, TEXTS)
+    found = inference.ask(engines, COMPARISON, TEXTS)
     a, b = (load_checkpoint(engine.files, device="cpu") for engine in engines)
     for position, text in enumerate(TEXTS):
         sides = [with_relations([prepare(checkpoint, text, SELF)], [text]) for checkpoint in (a, b)]
         alone = compare_batch(a, b, *sides, SELF, SELF)
-        pairs = [(found.a[position], alone.a[0]), (found.b[position], alone.b[0])]
+        pairs = zip(found.results[position].sides, (alone.a[0], alone.b[0]), strict=True)
         for measured, expected in pairs:
             np.testing.assert_allclose(measured.measures, expected.measures, rtol=1e-4, atol=1e-6)
             np.testing.assert_allclose(measured.shares, expected.shares, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(found.divergence[position], alone.divergence[0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(divergences(found.results)[position], alone.divergence[0], rtol=1e-4, atol=1e-6)
     assert (found.positions, found.too_long) == ((0, 1, 2, 3), ())
-    np.testing.assert_array_equal(found.divergence[1], found.divergence[3])
+    np.testing.assert_array_equal(divergences(found.results)[1], divergences(found.results)[3])
     assert inference.n_passed == 3
 
 
 def test_both_checkpoints_scores_are_kept_for_every_page_and_found_by_the_next_comparison(inference, engines):
-    found = inference.comparison(engines, TEXTS)
+    found = inference.ask(engines, COMPARISON, TEXTS)
     a, b = engines
     later = anew(inference)
-    np.testing.assert_array_equal(measures_in(later.ask(a, SCORES, TEXTS).results), measures_in(found.a))
-    np.testing.assert_array_equal(measures_in(later.ask(b, SCORES, TEXTS).results), measures_in(found.b))
-    kept = later.kept_comparison((a, b), TEXTS)
-    swapped = later.kept_comparison((b, a), TEXTS)
-    np.testing.assert_array_equal(kept.divergence, found.divergence)
-    np.testing.assert_array_equal(swapped.divergence, found.divergence)
-    np.testing.assert_array_equal(measures_in(swapped.a), measures_in(found.b))
+    np.testing.assert_array_equal(measures_in(later.ask(a, SCORES, TEXTS).results), measures_in(side(found, 0)))
+    np.testing.assert_array_equal(measures_in(later.ask(b, SCORES, TEXTS).results), measures_in(side(found, 1)))
+    kept = later.kept((a, b), COMPARISON, TEXTS)
+    swapped = later.kept((b, a), COMPARISON, TEXTS)
+    np.testing.assert_array_equal(divergences(kept.results), divergences(found.results))
+    np.testing.assert_array_equal(divergences(swapped.results), divergences(found.results))
+    np.testing.assert_array_equal(measures_in(side(swapped, 0)), measures_in(side(found, 1)))
     assert later.n_passed == 0
 
 
 def test_scores_alone_do_not_spare_the_passes_that_the_divergence_needs(inference, engines):
     for engine in engines:
         inference.ask(engine, SCORES, TEXTS)
-    assert inference.kept_comparison(engines, TEXTS) is None
-    assert inference.comparison(engines, TEXTS).divergence.shape == (4, 2, 3)
+    assert inference.kept(engines, COMPARISON, TEXTS) is None
+    assert divergences(inference.ask(engines, COMPARISON, TEXTS).results).shape == (4, 2, 3)
 
 
 def test_sessions_that_ask_for_the_same_comparison_share_the_passes(inference, engines):
@@ -76,12 +82,12 @@ def test_sessions_that_ask_for_the_same_comparison_share_the_passes(inference, e
 
     def ask(_):
         barrier.wait(SECONDS)
-        return inference.comparison(engines, TEXTS)
+        return inference.ask(engines, COMPARISON, TEXTS)
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(ask, range(8)))
     assert inference.n_passed == 3
-    of_b = [measures_in(answer.b) for answer in answers]
+    of_b = [measures_in(side(answer, 1)) for answer in answers]
     assert all(np.array_equal(of_one, of_b[0], equal_nan=True) for of_one in of_b)
 
 
@@ -89,21 +95,21 @@ def test_a_text_too_long_for_one_of_two_is_left_out_of_both_and_that_is_kept(inf
     short = save("bert", tmp_path / "short", seed=2)
     edit_json(short / "tokenizer_config.json", model_max_length=24)
     pair = (engines[0], Engine(find_checkpoint(str(short)), "cpu"))
-    found = inference.comparison(pair, TEXTS)
+    found = inference.ask(pair, COMPARISON, TEXTS)
     assert (found.positions, [place for place, _ in found.too_long]) == ((1, 2, 3), [0])
     later = anew(inference)
-    assert later.kept_comparison(pair, TEXTS).too_long == found.too_long
+    assert later.kept(pair, COMPARISON, TEXTS).too_long == found.too_long
     assert later.ask(pair[0], SCORES, TEXTS[:1]).positions == (0,)
     with pytest.raises(EveryTextTooLong):
-        later.comparison(pair, TEXTS[:1])
+        later.ask(pair, COMPARISON, TEXTS[:1])
     later.close()
     later = Inference(later.store)
-    cut = later.comparison(pair, TEXTS, too_long="truncate")
+    cut = later.ask(pair, COMPARISON, TEXTS, too_long="truncate")
     assert cut.positions == (0, 1, 2, 3)
-    assert np.isnan(cut.divergence[0]).all()
+    assert np.isnan(divergences(cut.results)[0]).all()
     with pytest.raises(AnalysisError, match=r"^Text 1 has \d+ tokens"):
-        later.comparison(pair, TEXTS, too_long="error")
-    assert later.comparison(pair, TEXTS).positions == (1, 2, 3)
+        later.ask(pair, COMPARISON, TEXTS, too_long="error")
+    assert later.ask(pair, COMPARISON, TEXTS).positions == (1, 2, 3)
     later.close()
 
 
@@ -112,9 +118,9 @@ def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference
     engine = Engine(find_checkpoint(str(broken)), "cpu")
     (broken / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(CheckpointError):
-        inference.comparison((engines[0], engine), TEXTS)
+        inference.ask((engines[0], engine), COMPARISON, TEXTS)
     assert len(inference.ask(engines[0], SCORES, TEXTS).positions) == 4
-    assert len(inference.comparison(engines, TEXTS).positions) == 4
+    assert len(inference.ask(engines, COMPARISON, TEXTS).positions) == 4
 
 
 def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines, monkeypatch):
@@ -126,7 +132,7 @@ def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_
         return compare_batch(a, b, texts_a, *rest)
 
     monkeypatch.setattr("attention_sieve.core.comparison.in_step.compare_batch", small_memory)
-    assert len(inference.comparison(engines, TEXTS).positions) == 4
+    assert len(inference.ask(engines, COMPARISON, TEXTS).positions) == 4
     for engine in engines:
         assert "seed 2 now processes at most" in inference.notice(engine)
 
@@ -139,9 +145,9 @@ def test_progress_counts_texts_and_a_closed_tab_stops_the_comparison(inference, 
         raise TabClosed
 
     with pytest.raises(TabClosed):
-        inference.comparison(engines, TEXTS, report=report)
+        inference.ask(engines, COMPARISON, TEXTS, report=report)
     seen = []
-    inference.comparison(engines, TEXTS, report=lambda status: seen.append((status.done, status.total)))
+    inference.ask(engines, COMPARISON, TEXTS, report=lambda status: seen.append((status.done, status.total)))
     assert seen[-1] == (3, 3)
 
 

@@ -16,6 +16,7 @@ from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import results
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
+from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.errors import (
     AnalysisError,
     CheckpointError,
@@ -80,7 +81,7 @@ def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_
     assert inference.ask(engine, SCORES, TEXTS).positions == (0, 1, 2)
     assert inference.n_passed == 1
     with pytest.raises(AnalysisError, match="at most 2 texts at once"):
-        inference.comparison((engine, engine), TEXTS)
+        inference.ask((engine, engine), COMPARISON, TEXTS)
 
 
 def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):

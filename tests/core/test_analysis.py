@@ -7,7 +7,11 @@ from attention_sieve.core import analysis
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.comparison.differences import paired_tests
 from attention_sieve.core.errors import AnalysisError, TextTooLong
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.settings import AblationSettings, MetricSettings
 from attention_sieve.core.relations.question import prediction_question
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.roles import ROLES
@@ -34,19 +38,23 @@ def test_scores_come_in_the_order_of_the_texts(checkpoint):
 
 def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_somewhere(checkpoint):
     scores = found(checkpoint, TEXTS)
-    assert not analysis.comparison(scores, scores).differs.any()
+    assert not paired_tests(scores, scores, ROLES).differs.any()
     off = found(checkpoint, TEXTS, PassSettings(off=((0, 1),)))
-    tests = analysis.comparison(scores, off)
+    tests = paired_tests(scores, off, ROLES)
     assert np.nanmax(np.abs(tests.mean_b - tests.mean_a)[:, 1]) > 0
 
 
-def test_ablations_are_of_every_head_and_the_mean_is_another_replacement_than_zero(checkpoint):
-    by_zero, by_mean = (analysis.ablations(checkpoint, TEXTS, metric="lm", replace=how) for how in ("zero", "mean"))
+def test_the_mean_is_another_replacement_than_zero_and_labels_are_needed_for_the_metric_labels(checkpoint):
+    def ablated(**how):
+        return find(ABLATION_ANALYSIS, checkpoint, list(map(LabelledText, TEXTS)), AblationSettings(**how)).effects
+
+    of_lm = MetricSettings(metric="lm")
+    by_zero, by_mean = (ablated(of_metric=of_lm, replace=how) for how in ("zero", "mean"))
     assert by_zero.delta.shape == (2, 3)
     assert by_zero.full == pytest.approx(by_mean.full)
     assert not np.allclose(by_zero.delta, by_mean.delta)
     with pytest.raises(AnalysisError, match="The metric labels needs labels"):
-        analysis.ablations(checkpoint, TEXTS, metric="labels")
+        MetricSettings(metric="labels").score_of(list(map(LabelledText, TEXTS)))
 
 
 def test_a_head_has_no_distance_from_itself(checkpoint):

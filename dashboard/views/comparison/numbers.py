@@ -7,13 +7,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.answers import Answers, ComparedCorpus
+from attention_sieve.cache.answers import Answers
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
+from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, role_scores
@@ -104,22 +105,23 @@ def scored(
     key = (*question, choice.score_settings, choice.roles)
     if (cached := memory().get("comparison", key)) is not None:
         return cached
-    corpus = inference.kept_comparison(engines, texts, settings, too_long=too_long) or with_progress(
-        question, lambda report: inference.comparison(engines, texts, settings, too_long=too_long, report=report)
+    answers = inference.kept(engines, COMPARISON, texts, settings, too_long=too_long) or with_progress(
+        question,
+        lambda report: inference.ask(engines, COMPARISON, texts, settings, too_long=too_long, report=report),
     )
-    if corpus is None:
+    if answers is None:
         return None
-    sides = _with_further(inference, engines, choice, texts, corpus)
+    sides = _with_further(inference, engines, choice, texts, answers)
     if sides is None:
         return None
     scores = Scored(
         key=new_number(),
         engines=engines,
-        positions=corpus.positions,
-        too_long=corpus.too_long,
+        positions=answers.positions,
+        too_long=answers.too_long,
         sides=sides,
-        n_tokens=corpus.n_tokens,
-        divergence=corpus.divergence,
+        n_tokens=tuple(text.lengths[0]["n_tokens"] - text.lengths[0]["n_cut"] for text in answers.results),
+        divergence=divergences(answers.results),
     )
     return memory().put("comparison", key, scores)
 
@@ -129,19 +131,20 @@ def _with_further(
     engines: tuple[Engine, Engine],
     choice: Choice,
     texts: tuple[Text, ...],
-    corpus: ComparedCorpus,
+    answers: Answers[ComparedText],
 ) -> tuple[RoleScores, RoleScores] | None:
     """Scores of the texts of a comparison under each checkpoint, with the roles that the reader added, each by a pass
     of its own; None if the reader has stopped one."""
     sides: list[RoleScores] = []
-    for engine, measures in zip(engines, (corpus.a, corpus.b), strict=True):
-        settings, compared = all_heads_on(choice, engine), tuple(texts[position] for position in corpus.positions)
+    compared = tuple(texts[position] for position in answers.positions)
+    for side, engine in enumerate(engines):
+        settings, measures = all_heads_on(choice, engine), [text.sides[side] for text in answers.results]
         parts = [role_scores(measures, choice.score_settings)]
         for names in each_alone(choice.roles)[1:]:
-            answers = _further(inference, engine, names, compared, settings)
-            if answers is None:
+            further = _further(inference, engine, names, compared, settings)
+            if further is None:
                 return None
-            parts.append(role_scores(answers.results, choice.score_settings))
+            parts.append(role_scores(further.results, choice.score_settings))
         sides.append(RoleScores.joined(parts))
     return sides[0], sides[1]
 

@@ -1,28 +1,23 @@
 """What importance is measured by: the metric, its texts, and what replaces the output of a head that is off."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import streamlit as st
-from jaxtyping import Float
 
-from attention_sieve.cache.answers import Answers
-from attention_sieve.core.importance.labels import read_labels
-from attention_sieve.core.importance.metrics import (
-    SCORE_NAMES,
-    SMALLER_IS_BETTER,
-    Score,
-    ScoreName,
-    TextOutcomes,
-    label_score,
-    mean_score,
-)
+from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
+from attention_sieve.core.importance.finding import AblationFinding
+from attention_sieve.core.importance.labels import Labels, read_labels
+from attention_sieve.core.importance.metrics import SCORE_NAMES
 from attention_sieve.core.importance.per_text import LabelledText
-from attention_sieve.core.importance.question import HEAD_OUTPUTS, MeanOutputs, Replace, ablation_question, mean_outputs
+from attention_sieve.core.importance.question import Replace
+from attention_sieve.core.importance.settings import AblationSettings, LabelScore, MetricSettings
 from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask
+from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording
@@ -43,52 +38,46 @@ class Material:
     """The inputs of all views of the page."""
 
     visit: Visit
-    """What the page works with; its texts are those that the metric is computed on."""
-    metric: Metric
-    score_name: ScoreName
-    replace: Replace
-    labels: Float[np.ndarray, " text"] | None = None
-    """Class index or value of each text; only for the metric labels."""
-    n_classes: int = 0
-    """0 without labels and for regression."""
+    """What the page works with."""
+    inputs: tuple[LabelledText, ...]
+    """The texts that the metric is computed on."""
+    settings: AblationSettings
     table: Labelled | None = None
     """The labelled table; only for the metric labels."""
     labels_name: str = ""
     """Names of the labelled table and of its label column."""
-    text_columns: tuple[str, ...] = ()
-    label_column: str = ""
-    """Label column of the labelled table."""
+
+    @property
+    def metric(self) -> MetricSettings:
+        """What heads are important for."""
+        return self.settings.of_metric
 
     @property
     def key(self) -> tuple[object, ...]:
         """Cache key: the checkpoint, the texts and everything else that the measurement depends on."""
-        label_bytes = None if self.labels is None else self.labels.tobytes()
-        visit = self.visit
-        return visit.engine, visit.texts, visit.settings, self.metric, self.score_name, self.replace, label_bytes
+        return self.visit.engine, self.inputs, self.visit.settings, self.metric, self.settings.replace
 
     @property
-    def labelled(self) -> list[LabelledText]:
-        """The texts with their labels; the label is None where the metric needs none."""
-        labels = [None] * len(self.visit.texts) if self.labels is None else self.labels.tolist()
-        return [LabelledText(text, label) for text, label in zip(self.visit.texts, labels, strict=True)]
+    def ablated(self) -> CorpusFinding[AblationFinding] | None:
+        """The effect of switching off each head; None as for `find`.
 
-    @property
-    def sign(self) -> int:
-        """1 if a larger score is worse, otherwise -1."""
-        return 1 if self.score_name in SMALLER_IS_BETTER else -1
-
-    def score(self, positions: tuple[int, ...]) -> Score:
-        """How to score the outcomes of some of the texts.
-
-        Raises: AnalysisError for a score that is not defined for the labels.
+        Raises: AnalysisError of any stage.
         """
-        if self.labels is None:
-            return mean_score(self.score_name)
-        return label_score(self.score_name, self.labels[list(positions)], self.n_classes)
+        return find(self.visit, ABLATION_ANALYSIS, self.settings, self.inputs, policy())
 
-    def documents(self, positions: tuple[int, ...]) -> list[str | None]:
-        """Document of each of the texts at these positions; None where it is unknown."""
-        return [self.visit.texts[position].document for position in positions]
+    def at(self, positions: Sequence[int]) -> tuple[LabelledText, ...]:
+        """Some of the texts."""
+        return tuple(self.inputs[position] for position in positions)
+
+
+def of_texts(texts: Sequence[Text]) -> tuple[LabelledText, ...]:
+    """Texts for a metric that needs no labels."""
+    return tuple(map(LabelledText, texts))
+
+
+def of_labels(labels: Labels) -> tuple[LabelledText, ...]:
+    """Texts with their labels."""
+    return tuple(LabelledText(text, label) for text, label in zip(labels.texts, labels.values.tolist(), strict=True))
 
 
 def material() -> Material | None:
@@ -100,62 +89,33 @@ def material() -> Material | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = one_of(wording.METRIC, METRICS, key=METRIC_KEY, help=wording.METRIC_HELP)
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
+    settings = AblationSettings(
+        of_metric=MetricSettings(metric=metric), replace=replacement, correction=visit.chosen.criterion.correction
+    )
     if metric == "labels":
-        return _labelled(visit, replacement)
+        return _labelled(visit, settings)
     with_texts = frame.with_corpus(visit)
     if with_texts is None:
         return None
-    return Material(visit=with_texts, metric=metric, score_name=SCORE_NAMES[metric][0], replace=replacement)
+    return Material(visit=with_texts, inputs=of_texts(with_texts.texts), settings=settings)
 
 
-def _labelled(visit: Visit, replacement: Replace) -> Material | None:
+def _labelled(visit: Visit, settings: AblationSettings) -> Material | None:
     """Labelled texts, with labels as the classifier indexes them."""
     with st.expander(wording.TABLE_OF_LABELS, expanded=True):
         table = labelled_texts("held out")
     if table is None:
         return None
-    labels = read_labels(
-        visit.inference.checkpoint(visit.engine),
-        table.data.name,
-        table.content(),
-        table.data.text_columns,
-        table.data.label_column,
-    )
+    data, checkpoint = table.data, visit.inference.checkpoint(visit.engine)
+    labels = read_labels(checkpoint, data.name, table.content(), data.text_columns, data.label_column)
     names = [name for name in SCORE_NAMES["labels"] if (name == "pearson") != (labels.n_classes > 0) or name == "loss"]
-    options = {wording.SCORES[name]: name for name in names}
-    score_name = from_list(wording.SCORE, options, key="score", start=next(iter(options)), width=SCORE_WIDTH)
+    options: dict[str, LabelScore] = {wording.SCORES[name]: name for name in names if name != "change"}
+    score = from_list(wording.SCORE, options, key="score", start=next(iter(options)), width=SCORE_WIDTH)
+    metric = replace(settings.of_metric, score=score, n_classes=labels.n_classes)
     return Material(
         visit=replace(visit, texts=labels.texts),
-        metric="labels",
-        score_name=score_name,
-        replace=replacement,
-        labels=labels.values,
-        n_classes=labels.n_classes,
+        inputs=of_labels(labels),
+        settings=replace(settings, of_metric=metric),
         table=table,
-        labels_name=_labels_name(table),
-        text_columns=table.data.text_columns,
-        label_column=table.data.label_column,
+        labels_name=f"{data.name}, {data.label_column}",
     )
-
-
-def _labels_name(table: Labelled) -> str:
-    return f"{table.data.name}, {table.data.label_column}"
-
-
-def means(material: Material) -> MeanOutputs | None:
-    """Mean outputs that replace a head that is off; None for zeros, and where the reader has to do something first."""
-    if material.replace == "zero":
-        return None
-    outputs = ask(material.visit, HEAD_OUTPUTS, material.visit.texts)
-    return None if outputs is None else mean_outputs(outputs.results)
-
-
-def ablated(material: Material, *, alone: bool = False) -> Answers[TextOutcomes] | None:
-    """Outcomes of every text with each head off, or with each head alone in its layer; None as for `ask`.
-
-    Raises: AnalysisError of any stage.
-    """
-    mean_values = means(material)
-    if mean_values is None and material.replace == "mean":
-        return None
-    return ask(material.visit, ablation_question(material.metric, alone=alone, means=mean_values), material.visit.texts)

@@ -18,8 +18,8 @@ from attention_sieve.dashboard.views.importance.curves import wording as curves_
 from attention_sieve.dashboard.views.importance.curves.view import how_many
 from attention_sieve.dashboard.views.importance.gates import wording as gates_wording
 from attention_sieve.dashboard.views.importance.gates.view import train_gates
-from attention_sieve.dashboard.views.importance.material import ablated, material
-from attention_sieve.dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
+from attention_sieve.dashboard.views.importance.material import material
+from attention_sieve.dashboard.views.importance.numbers import Importance, facts_of
 from attention_sieve.dashboard.views.importance.two_sets import wording as two_sets_wording
 from attention_sieve.dashboard.views.importance.two_sets.view import two_sets_of_texts
 
@@ -35,19 +35,18 @@ def _importance() -> None:
     inputs = material()
     if inputs is None:
         return
-    answers = ablated(inputs)
-    if answers is None:
+    found = inputs.ablated
+    if found is None:
         return
     state.remember_off(inputs.visit.chosen)
-    ask_about_long_texts(answers.too_long)
-    effects = measured(inputs, answers)
-    n_layers, n_heads = effects.delta.shape
+    ask_about_long_texts(found.too_long)
+    ablation = found.finding
+    n_layers, n_heads = ablation.damage.shape
     importance = Importance(
         material=inputs,
-        ablated=answers,
-        effects=effects,
-        heads=state.chosen_heads(n_layers, n_heads, most_important(effects, inputs.sign)),
-        facts=facts_of(inputs, len(answers.results)),
+        found=found,
+        heads=state.chosen_heads(n_layers, n_heads, ablation.most_important),
+        facts=facts_of(inputs, len(ablation.items)),
     )
     headline(importance)
     views = {

@@ -58,7 +58,7 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
     try:
         for control in control_passes(visit.engine.files, texts, settings):
             under = replace(visit, engine=replace(visit.engine, files=control.files))
-            found = find(under, ROLE_ANALYSIS, control.settings, control.texts, wording.doing(control.name))
+            found = find(under, ROLE_ANALYSIS, control.settings, control.texts, doing=wording.doing(control.name))
             if found is None:
                 return ()
             controls.append(Controlled(control_pass=control, tested=judged(found, visit.chosen)))

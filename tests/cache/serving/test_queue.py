@@ -1,12 +1,14 @@
+import numpy as np
 import pytest
 
-from attention_sieve.cache.serving.item_requests import ItemRequest, PassResult
+from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest
 from attention_sieve.cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
+from attention_sieve.core.passes.arrays import part
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
 from attention_sieve.core.similarity.question import distance_question
@@ -14,7 +16,7 @@ from attention_sieve.core.texts.text import Text
 
 SETTINGS = (PassSettings(),)
 DISTANCES = distance_question(USUAL_DISTANCES)
-SEEN = PassResult(record=Record.left_out(3))
+SEEN = Record.left_out(3)
 
 
 class Clock:
@@ -28,7 +30,8 @@ class Clock:
 
 
 def wanted(name, truncate=False, start=None, question=SCORES):
-    return ItemRequest(question, Text((name,)), name, truncate, start, None if start is None else f"{name} {start}")
+    parts = () if start is None else ((ATTENTION, f"{name} {start}"),)
+    return ItemRequest(question, Text((name,)), name, truncate, start, parts)
 
 
 def submit(queue, *texts, skips=False, indices=None, visitor=None):
@@ -266,7 +269,7 @@ def test_a_long_text_is_left_out_for_those_who_skip_and_an_error_for_the_others(
     skips, minds = submit(queue, wanted("a"), skips=True), submit(queue, wanted("a"))
     finish(queue, *skips.items, outcome=TextTooLong(None, 50, 40))
     (left_out,) = skips.answer()
-    assert (left_out.record.n_tokens, left_out.record.arrays) == (50, None)
+    assert (left_out.n_tokens, left_out.arrays) == (50, None)
     with pytest.raises(TextTooLong, match=r"^Text 1 has 50 tokens and this checkpoint takes 40"):
         minds.answer()
 
@@ -315,7 +318,7 @@ def test_a_look_that_joins_while_the_scores_are_found_waits_on_and_is_not_answer
     assert queue.finish(dict.fromkeys(scores.items, SEEN)) == list(scores.items)
     assert not scores.is_done
     assert not look.is_done
-    with_attention = PassResult(record=SEEN.record, attention={})
+    with_attention = Record(arrays=part(ATTENTION, {"block": np.array(0)}), n_tokens=3, n_cut=0)
     assert queue.finish(dict.fromkeys(scores.items, with_attention)) == []
     assert scores.answer() == look.answer() == [with_attention]
 

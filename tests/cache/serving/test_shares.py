@@ -7,6 +7,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.shares import SECONDS, STOPPED_BYTES, Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.comparison.question import COMPARISON
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
@@ -74,7 +75,7 @@ def test_what_a_session_has_computed_is_refused_beyond_its_share_and_what_is_kep
     with pytest.raises(AnalysisError, match="the limit for one page"):
         inference.look(engine, DOG)
     with pytest.raises(AnalysisError, match="the limit for one page"):
-        inference.comparison((engine, engine), [DOG])
+        inference.ask((engine, engine), COMPARISON, [DOG])
     assert inference.n_passed == 1
     assert inference.ask(engine, SCORES, [CAT]).positions == first.positions
     asking["session"] = "second"
@@ -92,7 +93,7 @@ def test_a_share_counts_the_bytes_of_all_results(shared, asking, engine):
     n_layers, n_heads, n_tokens, _ = attention.attention.shape
     assert counted >= measures + n_layers * n_heads * n_tokens**2
     asking["session"] = "second"
-    inference.comparison((engine, engine), [CAT, DOG])
+    inference.ask((engine, engine), COMPARISON, [CAT, DOG])
     (compared,) = (n_bytes for _, n_bytes in inference._shares._used["second"])
     assert compared > 2 * 2 * measures  # of two texts, under both
 

@@ -17,7 +17,7 @@ from small_checkpoints import save
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving import worker as worker_module
-from attention_sieve.cache.serving.item_requests import PassResult, item_requests, write
+from attention_sieve.cache.serving.item_requests import item_requests, write
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
@@ -171,10 +171,10 @@ def test_a_text_that_another_process_kept_meanwhile_is_not_passed(inference, eng
     held = ask(threads, inference, engine, [sentence(0)])
     gate.wait()
     waits = ask(threads, inference, engine, [sentence(1)])
-    (wanted,) = item_requests(engine, SCORES, [sentence(1)], PassSettings(), False)
+    (wanted,) = item_requests((engine,), SCORES, [sentence(1)], (PassSettings(),), False)
     measures = in_sequence(engine, [sentence(1)])
     kept = Record(arrays=SCORES.pack(measures[0]), n_tokens=9, n_cut=0)
-    write(inference.store, {wanted: PassResult(record=kept)})
+    write(inference.store, {wanted: kept})
     gate.open()
     held.result(SECONDS)
     np.testing.assert_array_equal(measures_in(waits.result(SECONDS).results), measures_in(measures))
@@ -400,9 +400,9 @@ def test_a_look_that_joins_while_its_scores_are_found_is_answered_with_attention
     held = ask(threads, inference, engine, [sentence(0)])
     gate.wait()
     scores = ask(threads, inference, engine, [sentence(1)])
-    (wanted,) = item_requests(engine, SCORES, [sentence(1)], PassSettings(), False)
+    (wanted,) = item_requests((engine,), SCORES, [sentence(1)], (PassSettings(),), False)
     kept = Record(arrays=SCORES.pack(in_sequence(engine, [sentence(1)])[0]), n_tokens=9, n_cut=0)
-    write(inference.store, {wanted: PassResult(record=kept)})
+    write(inference.store, {wanted: kept})
     looks, real = [], worker_module.read
 
     def read(store, asked):

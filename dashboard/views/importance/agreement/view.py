@@ -3,24 +3,23 @@
 from typing import Final
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
+from attention_sieve.core.importance.analysis import AGREEMENT_COLUMNS, IMPORTANCE_ANALYSIS, agreement_table
+from attention_sieve.core.importance.finding import ImportanceFinding
 from attention_sieve.core.importance.measures import ABLATION
-from attention_sieve.core.importance.per_text import RELEVANCE_RULE
+from attention_sieve.core.importance.settings import ImportanceSettings
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.importance.agreement import agreement_dots, layer_agreement
-from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.asking import find, policy
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.agreement import wording
-from attention_sieve.dashboard.views.importance.agreement.numbers import Compared, compared
 from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
 
-COLUMNS: Final = ("spearman", "low", "high")
 PICKER_WIDTH: Final = 280
 
 
@@ -28,10 +27,13 @@ def cheaper_measures(importance: Importance) -> None:
     """Draw the tab."""
     st.markdown(wording.SEE)
     normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
-    comparison = compared(importance, normalised=normalised)
-    if comparison is None:
+    material, of_ablation = importance.material, importance.material.settings
+    settings = ImportanceSettings(of_metric=of_ablation.of_metric, replace=of_ablation.replace, normalise=normalised)
+    found = find(material.visit, IMPORTANCE_ANALYSIS, settings, material.inputs, policy())
+    if found is None:
         return
-    for name, reason in comparison.left_out:
+    comparison = found.finding
+    for name, reason in comparison.cheap.left_out:
         st.info(wording.left_out(name, reason))
     if not comparison.agreements:
         st.info(wording.NOTHING)
@@ -39,8 +41,7 @@ def cheaper_measures(importance: Importance) -> None:
     if all(np.isnan(agreement.spearman[0]) for agreement in comparison.agreements.values()):
         st.info(NO_ORDER)
         return
-    by_norm = "yes" if normalised else "no"
-    facts = {**importance.facts, "relevance rule": RELEVANCE_RULE, "gradients by layer norm": by_norm}
+    facts = {**importance.facts, **IMPORTANCE_ANALYSIS.facts(comparison, settings)}
     n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
     st.markdown(wording.summary(list(comparison.agreements.values()), n_heads))
     agreement, as_ranks = _one_measure(comparison)
@@ -54,10 +55,13 @@ def cheaper_measures(importance: Importance) -> None:
         st.caption(wording.INTERVALS)
         if comparison.conserved is not None:
             st.caption(wording.conserved(comparison.conserved))
-        _table(comparison, facts)
+        with st.expander(wording.TABLE):
+            rows = agreement_table(comparison)
+            layers = rows["layer"].astype("string").fillna("all")
+            table("correlations with ablation", rows.assign(layer=layers), facts, AGREEMENT_COLUMNS, "%.3f")
 
 
-def _one_measure(comparison: Compared) -> tuple[Agreement, bool]:
+def _one_measure(comparison: ImportanceFinding) -> tuple[Agreement, bool]:
     """The chosen measure (by default the one that agrees best), and whether to draw ranks."""
     best = max(comparison.agreements.values(), key=lambda agreement: np.nan_to_num(agreement.spearman[0], nan=-np.inf))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -76,7 +80,7 @@ def _one_measure(comparison: Compared) -> tuple[Agreement, bool]:
 
 
 def _scatter(
-    comparison: Compared, agreement: Agreement, as_ranks: bool, importance: Importance, facts: dict[str, str]
+    comparison: ImportanceFinding, agreement: Agreement, as_ranks: bool, importance: Importance, facts: dict[str, str]
 ) -> None:
     """Plot a measure against ablation, one dot per head."""
     name = agreement.measure
@@ -87,7 +91,7 @@ def _scatter(
     words = ScatterTexts(
         title=f"{name.capitalize()} against {ABLATION}",
         x=f"{name}{scale}",
-        y=f"{ABLATION}: {page_wording.without_head(page_wording.SCORE_NAMES[importance.score.name])}{scale}",
+        y=f"{ABLATION}: {page_wording.without_head(page_wording.SCORE_NAMES[importance.ablation.score.name])}{scale}",
         reading=("dot: a head; right and up: more important",),
     )
     description = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
@@ -98,21 +102,3 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     from scipy.stats import rankdata
 
     return rankdata(values, nan_policy="omit").reshape(values.shape)
-
-
-def _table(comparison: Compared, facts: dict[str, str]) -> None:
-    with st.expander(wording.TABLE):
-        rows = pd.DataFrame(
-            [
-                {
-                    "measure": agreement.measure,
-                    "layer": "all" if row == 0 else str(row - 1),
-                    **{column: getattr(agreement, column)[row] for column in COLUMNS},
-                }
-                for agreement in comparison.agreements.values()
-                for row in range(len(agreement.spearman))
-            ]
-        )
-        numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in COLUMNS}
-        st.dataframe(rows, hide_index=True, column_config=numbers)
-        table_downloads("correlations with ablation", rows, facts)

@@ -30,7 +30,7 @@ def roles_of_important_heads(importance: Importance) -> None:
     """Draw the tab."""
     st.markdown(wording.SEE)
     visit = importance.material.visit
-    if importance.material.metric == "labels":
+    if importance.material.metric.metric == "labels":
         st.caption(wording.OTHER_TEXTS)
         with_texts = frame.with_corpus(replace(visit, texts=()))
         if with_texts is None:
@@ -43,7 +43,7 @@ def roles_of_important_heads(importance: Importance) -> None:
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in coarse]]
     choice = importance.material.visit.chosen
     correction: Correction = choice.criterion.correction
-    comparison = compare_by_role(importance.damage, has_role, coarse, correction)
+    comparison = compare_by_role(importance.ablation.damage, has_role, coarse, correction)
     facts = {**importance.facts, "roles": "by evidence" if tested.bets is not None else "by t-test"}
     st.markdown(wording.summary(comparison, LABELS, choice.criterion.alpha))
     left, right = halves()
@@ -62,9 +62,9 @@ def _map(
     importance: Importance, tested: Corpus, coarse: tuple[str, ...], has_role: np.ndarray, facts: dict[str, str]
 ) -> None:
     """The map of importance with the letters of the roles in its cells."""
-    name = page_wording.SCORE_NAMES[importance.score.name]
-    title, signed = page_wording.damage_title(name), bool((importance.damage < 0).any())
-    n_layers, n_heads = importance.damage.shape
+    name = page_wording.SCORE_NAMES[importance.ablation.score.name]
+    title, signed = page_wording.damage_title(name), bool((importance.ablation.damage < 0).any())
+    n_layers, n_heads = importance.ablation.damage.shape
     head_roles = [
         [[role for role, holds in zip(coarse, has_role[:, layer, head]) if holds] for head in range(n_heads)]
         for layer in range(n_layers)
@@ -72,8 +72,8 @@ def _map(
     picture = HeadMap(
         title=title,
         label=f"{title} of the heads of {importance.material.visit.engine.files.name}, with their roles",
-        values=importance.damage,
-        bound=round_bound(float(np.nanmax(np.abs(importance.damage), initial=0))),
+        values=importance.ablation.damage,
+        bound=round_bound(float(np.nanmax(np.abs(importance.ablation.damage), initial=0))),
         signed=signed,
         low_label=page_wording.HELPS if signed else "",
         high_label=page_wording.high_end(name),
@@ -83,7 +83,7 @@ def _map(
                 wording.ROLES,
                 [[", ".join(LABELS[role] for role in roles) or wording.NONE for roles in row] for row in head_roles],
             ),
-            (page_wording.without(name), importance.effects.without),
+            (page_wording.without(name), importance.ablation.effects.without),
         ],
     )
     show_head_map(

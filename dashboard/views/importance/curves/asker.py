@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from attention_sieve.core.passes.question import Question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.importance.numbers import Importance, projections
+from attention_sieve.dashboard.views.importance.numbers import Importance
 
 
 class NotYet(Exception):
@@ -88,33 +88,25 @@ class Asker:
 
     importance: Importance
     work: Work
-    _texts: list[Text] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Select the texts that were read."""
-        self._texts = [self.importance.material.visit.texts[position] for position in self.importance.ablated.positions]
-
-    def about_texts(self, question: Question[Any, Any], _: str = "", *, labelled: bool = False) -> Sequence[Any]:
-        """Answers about every text, or labelled text; each takes one pass.
+    def about_texts(self, question: Question[Any, Any], items: Sequence[Any], _: str = "") -> tuple[Any, ...]:
+        """Answers about texts that were read; each takes one pass.
 
         Raises: NotYet for an answer that is not cached while nobody waits for it.
         """
-        material = self.importance.material
-        items = material.labelled if labelled else material.visit.texts
-        selected = [items[position] for position in self.importance.ablated.positions]
-        answers = self.work.answers(material.visit, question, selected, 1, ())
+        answers = self.work.answers(self.importance.material.visit, question, items, 1, ())
         if answers is None:
             raise NotYet
-        return answers
+        return tuple(answers)
 
     def ways_to_measures(self) -> Mapping[str, Callable[[], list[Measure]]]:
         """Functions that compute each kind of cheap measure; they raise as `about_texts` does."""
-        metric = self.importance.material.metric
-        return ways_to_measures(self.about_texts, lambda: projections(self.importance), metric=metric)
+        return ways_to_measures(self.about_texts, self.importance.read, self.importance.material.metric.metric)
 
     def about_some_texts(
         self, question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], n_passes: int
     ) -> Sequence[Any] | None:
         """Answers about the texts at these indices with additional heads off; None and `n_passes` as of `Work`."""
-        texts = [self._texts[index] for index in indices.tolist()]
+        read = self.importance.read
+        texts = [read[index].text for index in indices.tolist()]
         return self.work.answers(self.importance.material.visit, question, texts, n_passes, off)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Draws
-from attention_sieve.core.importance.measures import Measure, damage
+from attention_sieve.core.importance.measures import Measure
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, curve
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
@@ -48,12 +48,13 @@ class PruningCurves:
 def pruning_of(importance: Importance, at_least: int) -> Pruning:
     """The heads that can be removed, and how the result is scored."""
     visit = importance.material.visit
-    shape = importance.effects.delta.shape
+    ablation = importance.ablation
+    shape = ablation.damage.shape
     gone = (*visit.engine.files.removed_of(visit.settings.kind), *visit.settings.off)
     return Pruning(
-        metric=importance.material.metric,
-        score=importance.score,
-        documents=importance.documents,
+        metric=importance.material.metric.metric,
+        score=ablation.score,
+        documents=ablation.documents,
         is_there=is_there((shape[0], shape[1]), gone),
         at_least=at_least,
     )
@@ -69,7 +70,7 @@ def n_passes(pruning: Pruning, wants_greedy: bool) -> int:
 def kept_curves(importance: Importance, pruning: Pruning, wants_greedy: bool) -> PruningCurves:
     """Curves that need no pass, cached between clicks."""
     material = importance.material
-    key = (material.key, importance.ablated.positions, pruning.at_least, wants_greedy)
+    key = (material.key, importance.found.positions, pruning.at_least, wants_greedy)
     cached: PruningCurves | None = memory().get("curves", key)
     if cached is None:
         cached = collected(importance, pruning, wants_greedy, Asker(importance=importance, work=Work()), lambda _: None)
@@ -85,22 +86,19 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
         importance: of the page.
         positions: of the texts to score, among those of the page; all of them were read.
     """
-    material, read_positions = importance.material, importance.ablated.positions
+    material, read_positions = importance.material, importance.found.positions
     key = (material.key, read_positions, positions)
     cached: list[Curve] | None = memory().get("curves of some texts", key)
     if cached is not None:
         return cached
     pruning, asker = pruning_of(importance, 0), Asker(importance=importance, work=Work())
-    rows, score, documents = (
-        np.isin(read_positions, positions),
-        material.score(positions),
-        material.documents(positions),
-    )
+    rows, scored = np.isin(read_positions, positions), material.at(positions)
+    score, documents = material.metric.score_of(scored), [item.text.document for item in scored]
     draws = Draws(documents)
     measures, _, is_whole = _measures(asker)
-    full = full_outcomes(importance.ablated.results)
+    full = full_outcomes(importance.ablation.answers)
     curves: list[Curve] = []
-    for order, by_half in orders(pruning, damage(importance.ablated.results, pruning.score), measures).items():
+    for order, by_half in orders(pruning, importance.ablation.measure, measures).items():
         outcomes = pruning_outcomes(pruning, by_half, full, asker.about_some_texts)
         is_whole &= outcomes is not None
         if outcomes is not None:
@@ -128,7 +126,7 @@ def collected(
     """
     asker.work.total = n_passes(pruning, wants_greedy)
     measures, refused, is_whole = _measures(asker)
-    ablation, full = damage(importance.ablated.results, pruning.score), full_outcomes(importance.ablated.results)
+    ablation, full = importance.ablation.measure, full_outcomes(importance.ablation.answers)
     by_name = orders(pruning, ablation, measures)
     curves: list[Curve] = []
     for order, by_half in by_name.items():

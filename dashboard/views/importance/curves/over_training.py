@@ -107,7 +107,7 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
 
 def _order(importance: Importance) -> str:
     """Let the reader choose the order in which heads are removed."""
-    measures = [name for name in KINDS if importance.material.metric != "output" or "attribution" not in name]
+    measures = [name for name in KINDS if importance.material.metric.metric != "output" or "attribution" not in name]
     names = [ABLATION, REVERSE, *measures, RANDOM]
     return from_list(
         wording.ORDER,

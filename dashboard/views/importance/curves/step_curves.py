@@ -87,7 +87,7 @@ def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[lis
 def _stage(importance: Importance, step: SavedStep, at_least: int) -> Stage:
     material = importance.material
     engine = controls.other_engine(material.visit.chosen, step.checkpoint)
-    check_alike(engine.files, material.visit.engine.files, material.metric)
+    check_alike(engine.files, material.visit.engine.files, material.metric.metric)
     at_step = replace(importance, material=replace(material, visit=replace(material.visit, engine=engine)))
     return Stage(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))
 
@@ -103,7 +103,7 @@ def n_passes(stages: Sequence[Stage], order: str) -> int:
 def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
     """Curves that need no pass, cached between clicks."""
     first_stage = stages[0]
-    material, positions = first_stage.importance.material, first_stage.importance.ablated.positions
+    material, positions = first_stage.importance.material, first_stage.importance.found.positions
     key = (material.key, positions, tuple(stage.engine for stage in stages), first_stage.pruning.at_least, order)
     cached: StepCurves | None = controls.memory().get("step curves", key)
     if cached is None:
@@ -182,10 +182,10 @@ def _measure(name: str, asker: Asker) -> Measure:
 
 def _ablated(stage: Stage, asker: Asker) -> Sequence[TextOutcomes]:
     material = stage.importance.material
-    means = mean_outputs(asker.about_texts(HEAD_OUTPUTS)) if material.replace == "mean" else None
-    outcomes = asker.about_some_texts(
-        ablation_question(material.metric, means=means), _all_texts(stage), (), stage.pruning.n_heads
-    )
+    texts = [item.text for item in stage.importance.read]
+    means = mean_outputs(asker.about_texts(HEAD_OUTPUTS, texts)) if material.settings.replace == "mean" else None
+    question = ablation_question(material.metric.metric, means=means)
+    outcomes = asker.about_some_texts(question, _all_texts(stage), (), stage.pruning.n_heads)
     if outcomes is None:
         raise NotYet
     return outcomes

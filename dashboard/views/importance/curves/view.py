@@ -44,7 +44,7 @@ def how_many(importance: Importance) -> None:
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         within = one_of(wording.WITHIN, WITHIN, key="allowed loss", help=wording.WITHIN_HELP)
-        numbers = {str(number): number for number in range(importance.effects.delta.shape[1] + 1)}
+        numbers = {str(number): number for number in range(importance.ablation.effects.delta.shape[1] + 1)}
         at_least = from_list(
             wording.AT_LEAST, numbers, key="heads that stay", help=wording.AT_LEAST_HELP, width=SETTING_WIDTH
         )
@@ -112,7 +112,7 @@ def _computed(
 
 
 def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str) -> Figure:
-    return pruning_curves(curves, pruning.n_heads, page_wording.SCORE_NAMES[importance.score.name], order)
+    return pruning_curves(curves, pruning.n_heads, page_wording.SCORE_NAMES[importance.ablation.score.name], order)
 
 
 def _curves(importance: Importance, pruning: Pruning, computed: PruningCurves, order: str) -> None:
@@ -135,8 +135,8 @@ def _summary(
     importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str, within: float
 ) -> list[Removable]:
     """State how many heads can go."""
-    score = importance.score
-    tolerance = allowed_loss(score, importance.effects.full, within)
+    score = importance.ablation.score
+    tolerance = allowed_loss(score, importance.ablation.effects.full, within)
     results = removable(curves, score.sign, tolerance)
     st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
     return results

@@ -106,7 +106,7 @@ def _new_sweep(material: Material, table: Labelled, settings: GateSettings, pena
         data=path,
         text_columns=data.text_columns,
         label_column=data.label_column,
-        task="classes" if material.n_classes else "regression",
+        task="classes" if material.metric.n_classes else "regression",
         settings=settings,
         penalties=penalties,
     )

@@ -52,7 +52,7 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
     if not gates or material.table is None:
         return None
     indices = held_out_indices(material, material.table, sweep)
-    texts = [material.visit.texts[index] for index in indices]
+    texts = [item.text for item in material.at(indices.tolist())]
     shape = next(iter(gates.values())).gate.shape
     full = _outcomes(material, None, np.ones(shape), texts)
     outcomes = [
@@ -64,7 +64,8 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
     read_indices = tuple(int(indices[position]) for position in positions)
     all_outcomes = np.stack([full_outcomes, *(of_run[1] for of_run in outcomes if of_run is not None)], axis=1)
     removed = np.array([0, *(int((of_run.gate == 0).sum()) for of_run in gates.values())])
-    score, documents = material.score(read_indices), material.documents(read_indices)
+    read = material.at(read_indices)
+    score, documents = material.metric.score_of(read), [item.text.document for item in read]
     score_curve = curve(("gates", 0), removed, all_outcomes, score, documents, Draws(documents))
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
     return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
@@ -72,8 +73,8 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
 
 def held_out_indices(material: Material, table: Labelled, sweep: Sweep) -> Int[np.ndarray, " text"]:
     """Indices of the texts that a sweep does not train on; the run uses the same rule for the split."""
-    labels = () if material.labels is None else tuple(material.labels.tolist())
-    data = replace(table.data, labels=labels, task="classes" if material.n_classes else "regression")
+    labels = tuple(item.label for item in material.inputs if item.label is not None)
+    data = replace(table.data, labels=labels, task="classes" if material.metric.n_classes else "regression")
     return np.flatnonzero(held_out_texts(data, sweep.settings.held_out, sweep.settings.seed))
 
 

@@ -177,7 +177,7 @@ def _start(sweep: Sweep, started: list[float]) -> float:
 
 
 def _scores(importance: Importance, sweep: Sweep, scores: Judged) -> None:
-    curve, name = scores.curve, importance.score.name
+    curve, name = scores.curve, importance.ablation.score.name
     score_name = page_wording.SCORE_NAMES[name]
     most = int(curve.n_removed[1:].argmax()) + 1
     numbers = (float(curve.score[0]), *(float(values[most]) for values in (curve.score, curve.low, curve.high)))

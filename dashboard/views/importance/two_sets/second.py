@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import streamlit as st
 
 from attention_sieve.core.errors import AnalysisError
@@ -12,7 +11,7 @@ from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.dashboard import controls, public
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.importance.material import Material
+from attention_sieve.dashboard.views.importance.material import Material, of_labels, of_texts
 from attention_sieve.dashboard.views.importance.two_sets import wording
 from attention_sieve.dashboard.views.pickers import from_list
 
@@ -42,25 +41,16 @@ def second_set(material: Material) -> Sets | None:
 
     Raises: AnalysisError if the second set cannot be read, or if both sets hold the same texts.
     """
-    selection = _labelled(material) if material.metric == "labels" else _texts(material)
+    selection = _labelled(material) if material.metric.metric == "labels" else _texts(material)
     if selection is None:
         return None
     second, name = selection
-    second_texts = {text.segments for text in second.visit.texts}
-    remaining = [position for position, text in enumerate(material.visit.texts) if text.segments not in second_texts]
+    second_texts = {item.text.segments for item in second.inputs}
+    remaining = tuple(item for item in material.inputs if item.text.segments not in second_texts)
     if not remaining:
         raise AnalysisError(wording.SAME)
-    n_shared = len(material.visit.texts) - len(remaining)
-    return Sets(
-        first=_part(material, remaining) if n_shared else material, second=second, second_name=name, n_shared=n_shared
-    )
-
-
-def _part(material: Material, positions: list[int]) -> Material:
-    """The same inputs with only the texts at these positions."""
-    texts = tuple(material.visit.texts[position] for position in positions)
-    labels = None if material.labels is None else material.labels[np.array(positions)]
-    return replace(material, visit=replace(material.visit, texts=texts), labels=labels)
+    n_shared = len(material.inputs) - len(remaining)
+    return Sets(first=replace(material, inputs=remaining), second=second, second_name=name, n_shared=n_shared)
 
 
 def _texts(material: Material) -> tuple[Material, str] | None:
@@ -81,7 +71,7 @@ def _texts(material: Material) -> tuple[Material, str] | None:
     usable = frame.readable(choice, material.visit.engine, texts)
     if not usable:
         return None
-    return replace(material, visit=replace(material.visit, texts=usable)), name
+    return replace(material, inputs=of_texts(usable)), name
 
 
 def _uploaded() -> tuple[Text, ...]:
@@ -103,13 +93,9 @@ def _labelled(material: Material) -> tuple[Material, str] | None:
     if table is None:
         st.info(wording.WAIT_TABLE)
         return None
-    visit = material.visit
+    if material.table is None:
+        raise RuntimeError("The metric labels has no table.")
+    visit, first = material.visit, material.table.data
     checkpoint = visit.inference.checkpoint(visit.engine)
-    labels = read_labels(checkpoint, table.name, table.getvalue(), material.text_columns, material.label_column)
-    second = replace(
-        material,
-        visit=replace(visit, texts=labels.texts),
-        labels=labels.values,
-        labels_name=f"{table.name}, {material.label_column}",
-    )
-    return second, table.name
+    labels = read_labels(checkpoint, table.name, table.getvalue(), first.text_columns, first.label_column)
+    return replace(material, inputs=of_labels(labels)), table.name

@@ -69,7 +69,7 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     assert any(agreement.ABOUT["flap"] in each.value for each in at.caption)
     arrived = [re.search("([0-9]+)% reaches the tokens", each.value) for each in at.caption]
     assert [95 < int(found[1]) < 105 for found in arrived if found] == [True], "biases take little"
-    monkeypatch.setattr("attention_sieve.dashboard.views.importance.agreement.numbers.agreements", None)
+    monkeypatch.setattr("attention_sieve.core.importance.finding.agreements", None)
     at.session_state[HEADS] = [(3, 7)]
     at.run()
     assert not at.exception, "another head costs no new comparison"

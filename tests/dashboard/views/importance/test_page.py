@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from reading import data_of, said, sent
 
-from attention_sieve.core.analysis import ablations, results
+from attention_sieve.core.analysis import results
+from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.effects import effects, kept_alone
 from attention_sieve.core.importance.metrics import label_score, mean_score
+from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import ablation_question
+from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, wording
 from attention_sieve.dashboard.components.kept_text import mark_of
@@ -54,6 +58,11 @@ def loaded(folder):
     return load_checkpoint(find_checkpoint(folder), device="cpu")
 
 
+def ablated(folder, typed, replace="zero"):
+    inputs = list(map(LabelledText, read_typed(typed)))
+    return find(ABLATION_ANALYSIS, loaded(folder), inputs, AblationSettings(replace=replace)).effects
+
+
 def shown(at):
     return " ".join(each.value for each in at.markdown)
 
@@ -63,7 +72,7 @@ def test_the_map_and_the_sentence_are_what_core_computes(opened, replaced, repla
     folder, at = opened(**{"replaced by": replaced})
     assert not at.exception
     assert not said(at)
-    expected = ablations(loaded(folder), read_typed(TEXTS), replace=replace)
+    expected = ablated(folder, TEXTS, replace)
     assert shown_map(at) == pytest.approx(expected.delta, abs=1e-6)
     layer, head = np.unravel_index(expected.delta.argmax(), expected.delta.shape)
     assert f"changes most without **L{layer} H{head}**: by {expected.delta.max():.2g}." in shown(at)
@@ -143,7 +152,7 @@ def test_each_layer_with_one_head_is_judged_on_the_other_half(opened):
     outcomes = results(loaded(folder), ablation_question("output", alone=True), read_typed(TEXTS))
     expected = kept_alone(outcomes, mean_score("change"), [None] * N_TEXTS)
     assert table["delta"].to_numpy() == pytest.approx(expected.delta, abs=1e-6)
-    assert table["chosen on one half"].tolist() == [f"L{at} H{head}" for at, head in enumerate(expected.head[0])]
+    assert [table["even_head"].tolist(), table["odd_head"].tolist()] == expected.head.tolist()
 
 
 def test_the_card_of_a_head_says_its_place_once_the_page_has_computed_it(app, small):
@@ -151,7 +160,7 @@ def test_the_card_of_a_head_says_its_place_once_the_page_has_computed_it(app, sm
     link = {"checkpoint": folder, "corpus_text": texts, "head": "1-2", "text": "The cat sat."}
     assert "by importance" not in shown(app("inspect", **link))
     app("importance", **link)
-    expected = ablations(loaded(folder), read_typed(texts)).delta
+    expected = ablated(folder, texts).delta
     place = 1 + int((expected > expected[1, 2]).sum())
     sentence = words.on_card(float(expected[1, 2]), place, 6, 4)
     assert sentence in shown(app("inspect", **link))
