@@ -16,6 +16,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import prepare_all, queries_text
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text
 
@@ -30,6 +31,24 @@ Done = TypeVar("Done")
 Ask = Callable[..., tuple[Any, ...]]
 """ask(question, items, doing=None) -> the answer about each item whose text is read, in order. Items have texts of the
 analysis; `doing` is as for `Watch`. Raises AnalysisError for a question that the checkpoint does not allow."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reduction(Generic[Item, Result, Settings]):
+    """How answers become series of numbers, of which a corpus of any size keeps sums, for an analysis that has an item
+    of every text.
+
+    The first word of the name of a series is that of the analysis.
+    """
+
+    values: Callable[[Sequence[Item], Sequence[Result], Settings], Values]
+    """The numbers of some texts, from their items and answers."""
+    series: Callable[[Values, Settings], Mapping[str, Series]]
+    """The series of the numbers of all texts, which say what is kept of them."""
+    cells: Callable[[Settings, int, int], Mapping[str, tuple[int, ...]]]
+    """Axes of the numbers of one text by name of the series, for numbers of layers and of heads."""
+    columns: Callable[[Settings], Mapping[str, tuple[str, ...]]]
+    """Series that are also written text by text -> names along the second axis; layers and heads follow."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +78,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     collect: Callable[[Ask, tuple[Item, ...], Settings], tuple[Result, ...]] | None = None
     """Asks several questions, such as one that depends on the answers to another; the first is about all items. None
     asks `question` alone."""
+    reduction: Reduction[Item, Result, Settings] | None = None
+    """For corpora of any size; None where they do not run it."""
 
     def answers(self, ask: Ask, items: tuple[Item, ...], settings: Settings) -> tuple[Result, ...]:
         """What the finding is judged by, in the order of the items."""

@@ -24,7 +24,6 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, score_path
 from attention_sieve.core.corpus.parsing import parse_corpus
 from attention_sieve.core.corpus.plan import plan
-from attention_sieve.core.corpus.questions import UNIFORM, corpus_questions
 from attention_sieve.core.corpus.run import Progress, run
 from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
 from attention_sieve.core.corpus.settings import CorpusSettings
@@ -35,6 +34,8 @@ from attention_sieve.core.corpus.texts.text_shards import read_texts, write_text
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
 from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.reduction import ROLE_REDUCTION, UNIFORM
 from attention_sieve.core.roles.roles import ROLES
 from benchmarks.shared import material
 from benchmarks.shared.memory import in_own_process
@@ -238,13 +239,13 @@ def print_million(folder: Path) -> None:
     Cells are those of BERT-base's shape: 144 heads x 11 roles, of which the grid draws the 4 coarse ones, 576 cells.
     The bundled checkpoint has half as many layers, so each stands for two.
     """
-    (question,) = corpus_questions(CorpusSettings())
+    settings = CorpusSettings().of(ROLE_ANALYSIS)
     everything = {(EVERYTHING,): np.arange(10_000)}
     pool = []
     for seed in range(POOL):
         values = {name: np.repeat(each, 2, axis=2) for name, each in resampled(folder, 10_000, seed).items()}
         values["roles greatest"] = np.full_like(values[UNIFORM], 20)
-        series = dict(question.series(values))
+        series = dict(ROLE_REDUCTION.series(values, settings))
         series["tokens"] = replace(series[UNIFORM], values=np.full(10_000, 20.0))
         pool.append(statistics_of(series, everything))
     total = reduce(merged_statistics, pool * (MILLION // 10_000 // POOL))
@@ -269,11 +270,11 @@ def print_million(folder: Path) -> None:
 
 def print_highest(folder: Path) -> None:
     """The top 20 texts of a head in a large shard: one column, then the rows of the texts."""
-    (question,) = corpus_questions(CorpusSettings())
+    columns = ROLE_REDUCTION.columns(CorpusSettings().of(ROLE_ANALYSIS))
     manifest = planned(folder / "large", 1_000, 1_000)
     results = folder / "large" / "results"
     path, texts = score_path(results, manifest.shards[0]), results / "texts" / "000000.parquet"
-    write_scores(path, resampled(folder, LARGE_SHARD, 0), question.columns)
+    write_scores(path, resampled(folder, LARGE_SHARD, 0), columns)
     write_texts(texts, read_texts(texts) * (LARGE_SHARD // 1_000))
     seconds = []
     for layer in range(5):

@@ -23,11 +23,11 @@ from attention_sieve.core.corpus import plan as planning
 from attention_sieve.core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.parsing import parse_corpus
-from attention_sieve.core.corpus.questions import RELATION_NAMES
 from attention_sieve.core.corpus.recent import remember_results
 from attention_sieve.core.corpus.results import Part, open_results
 from attention_sieve.core.corpus.run import Progress, alone, check, merge, named, run
-from attention_sieve.core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
+from attention_sieve.core.corpus.settings import CorpusSettings
+from attention_sieve.core.corpus.shard import REDUCTIONS, reductions
 from attention_sieve.core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
 from attention_sieve.core.corpus.texts.inputs import HUB
 from attention_sieve.core.engines.options import add_engine_options, check_engine, engine_of
@@ -44,6 +44,7 @@ from attention_sieve.core.options import (
     add_too_long_option,
     settings_of,
 )
+from attention_sieve.core.relations.reduction import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding
 from attention_sieve.core.roles.measures import ScoreSettings
@@ -94,7 +95,7 @@ def add_commands(commands: Any) -> None:
     show_parser.add_argument("folder", type=Path, help=RESULTS_FOLDER)
     show_parser.add_argument("--output", type=Path, help=f"file to write all results to: {' or '.join(TABLES)}")
     show_parser.add_argument(
-        "--question", choices=QUESTIONS, help="question to show; default: the first of the run's --questions"
+        "--question", choices=REDUCTIONS, help="question to show; default: the first of the run's --questions"
     )
     show_parser.add_argument(
         "--part", help="part of the texts, such as language=de, length=9 to 16 or data set=news; default: all texts"
@@ -112,7 +113,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--questions",
         default=",".join(defaults.questions),
-        help=f"what to analyse, separated by commas: {','.join(QUESTIONS)}; default: %(default)s",
+        help=f"what to analyse, separated by commas: {','.join(REDUCTIONS)}; default: %(default)s",
     )
     add_device_option(parser)
     add_dtype_option(parser)
@@ -424,18 +425,10 @@ def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in columns.split(",")) if columns else None
 
 
-def _questions(written: str) -> tuple[QuestionName, ...]:
-    names = [name.strip() for name in written.split(",")]
-    if unknown := [name for name in names if name not in QUESTIONS]:
-        known = ", ".join(QUESTIONS)
-        raise AnalysisError(f"There is no question {unknown[0][:40]!r}. Choose among {known}.")
-    return tuple(name for name in QUESTIONS if name in names)
-
-
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
-    scores = settings_of(arguments, ScoreSettings())
+    scores, names = settings_of(arguments, ScoreSettings()), [name.strip() for name in arguments.questions.split(",")]
     return CorpusSettings(
-        questions=_questions(arguments.questions),
+        questions=tuple(analysis.name for analysis, _ in reductions(names)),
         kind=arguments.attention or files.kinds[0],
         off=tuple(sorted(set(arguments.off))),
         device=choose_device(arguments.device),

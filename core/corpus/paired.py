@@ -11,11 +11,9 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.commands import make_folder, write_whole
 from attention_sieve.core.comparison.differences import ROUNDING
 from attention_sieve.core.corpus.manifest import Shard, score_path
-from attention_sieve.core.corpus.questions import ROLE_SCORES
 from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.score_files import read_role_scores
 from attention_sieve.core.corpus.statistics import (
-    Series,
     Statistics,
     merged_statistics,
     open_statistics,
@@ -25,8 +23,10 @@ from attention_sieve.core.corpus.statistics import (
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
+from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.means import half_interval, ratio
+from attention_sieve.core.statistics.series import Series
 from attention_sieve.core.statistics.sums import Sums
 
 DIFFERENCES: Final = "differences"

@@ -10,40 +10,51 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, read_manifest
-from attention_sieve.core.corpus.questions import (
-    ABOVE_UNIFORM,
-    GREATEST,
-    LAYER_NAMES,
-    OFFSET_RIGHT,
-    OFFSETS_AT,
-    OFFSETS_OF,
-    OUT_OF_REACH,
-    RARE_CHANCE,
-    RELATION_CASES,
-    RELATION_RIGHT,
-    ROLE_SCORES,
-    SURFACE,
-    SURFACE_LAYERS,
-    SURFACE_NAMES,
-    TOKENS,
-    UNIFORM,
-    cells_of,
-)
 from attention_sieve.core.corpus.settings import CorpusSettings
-from attention_sieve.core.corpus.statistics import HISTOGRAM, TAUS, WEALTH, Statistics, StatisticsFile, open_statistics
+from attention_sieve.core.corpus.statistics import (
+    HISTOGRAM,
+    TOKENS,
+    WEALTH,
+    Statistics,
+    StatisticsFile,
+    open_statistics,
+)
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.relations.reduction import OFFSET_RIGHT, RELATION_CASES, RELATION_REDUCTION, RELATION_RIGHT
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
 from attention_sieve.core.roles.measures import SYNTACTIC
+from attention_sieve.core.roles.reduction import (
+    ABOVE_UNIFORM,
+    GREATEST,
+    OUT_OF_REACH,
+    ROLE_REDUCTION,
+    ROLE_SCORES,
+    UNIFORM,
+)
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
 from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
 from attention_sieve.core.statistics.means import half_interval, wilson
+from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.core.statistics.sums import Sums, with_zeros
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
+from attention_sieve.core.surface.reduction import (
+    LAYER_NAMES,
+    OFFSETS_AT,
+    OFFSETS_OF,
+    RARE_CHANCE,
+    SURFACE,
+    SURFACE_LAYERS,
+    SURFACE_NAMES,
+    SURFACE_REDUCTION,
+)
 from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
 
 N_AXES_OF_HEADS: Final = 3
@@ -88,21 +99,31 @@ class Results:
             raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
         statistics = self.file.read([stratum], without=(HISTOGRAM, WEALTH))
         try:
-            _check(statistics)
+            _check(statistics, self.settings)
         except ValueError as error:
             raise _damaged(self.file, error) from None
         return Part(results=self, stratum=stratum, statistics=statistics)
 
 
-def _check(statistics: Statistics) -> None:
+def cells_of(settings: CorpusSettings, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
+    """Axes of the numbers of one text, by name of the series that are read here."""
+    return {
+        TOKENS: (),
+        **ROLE_REDUCTION.cells(settings.of(ROLE_ANALYSIS), n_layers, n_heads),
+        **SURFACE_REDUCTION.cells(SURFACE_ANALYSIS.settings, n_layers, n_heads),
+        **RELATION_REDUCTION.cells(RELATION_ANALYSIS.settings, n_layers, n_heads),
+    }
+
+
+def _check(statistics: Statistics, settings: CorpusSettings) -> None:
     """Raise ValueError for series of other shapes than those of one checkpoint, and for a part without texts."""
     shapes = {name: sums.n.shape[1:] for name, sums in statistics.sums.items()}
     by_head = [shapes[name] for name in (ROLE_SCORES, SURFACE, RELATION_RIGHT) if name in shapes]
     if not by_head or len(by_head[0]) < N_AXES_OF_HEADS or 0 in by_head[0]:
         raise ValueError("it has no numbers of heads")
     n_layers, n_heads = by_head[0][-2:]
-    expected = cells_of(n_layers, n_heads)
-    if differing := [name for name, shape in shapes.items() if shape != expected.get(name)]:
+    expected = cells_of(settings, n_layers, n_heads)
+    if differing := [name for name, shape in shapes.items() if shape != expected.get(name, shape)]:
         raise ValueError(f"{differing[0][:40]!r} has the shape {shapes[differing[0]]}")
     if TOKENS not in shapes or not statistics.sums[TOKENS].n.all():
         raise ValueError("it has a part without texts")

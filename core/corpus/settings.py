@@ -1,21 +1,21 @@
 """Settings of a corpus, as plain values that mean the same in any process and on any machine."""
 
 import importlib.metadata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final
 
+from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import Direction, Scale, ScoreSettings
 from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.tokens import TooLong
 
 FORMAT: Final = 1
 """Format of a results folder; higher numbers are from newer versions of the program."""
-QuestionName = Literal["roles", "surface", "relations"]
-QUESTIONS: Final[tuple[QuestionName, ...]] = get_args(QuestionName)
 PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 """Packages whose version may change the last digits of a score, or the bytes of a file."""
 
@@ -52,7 +52,8 @@ class CorpusSettings:
     __pydantic_config__: ClassVar = {"extra": "forbid"}
     """Settings of another version of the program are refused where JSON is read, not left out."""
 
-    questions: tuple[QuestionName, ...] = ("roles",)
+    questions: tuple[str, ...] = ("roles",)
+    """Names of the analyses."""
     kind: Kind = "self"
     off: tuple[Head, ...] = ()
     device: str = "cpu"
@@ -68,9 +69,8 @@ class CorpusSettings:
     """Threads per process. The number changes the order of additions, which may change the last digits."""
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.questions if name not in QUESTIONS]
-        if unknown or not self.questions:
-            raise AnalysisError(f"The questions are {unknown or 'empty'}. Choose some of {', '.join(QUESTIONS)}.")
+        if not self.questions:
+            raise AnalysisError("There is no question to ask of the texts. Choose one.")
         if not 1 <= self.n_threads <= 1024:
             raise AnalysisError(f"The number of threads is {self.n_threads}. Choose 1 to 1024.")
 
@@ -82,7 +82,14 @@ class CorpusSettings:
     @property
     def of_scores(self) -> ScoreSettings:
         """Settings of the scores."""
-        return ScoreSettings(direction=self.direction, block_entropy=self.block_entropy, scale=self.scale)
+        return ScoreSettings(
+            direction=self.direction, block_entropy=self.block_entropy, scale=self.scale, parses=self.parses
+        )
+
+    def of(self, analysis: Analysis[Any, Any, Any, Any, Any]) -> Any:
+        """Settings of an analysis: the usual ones, but for what is said here of the scores."""
+        usual = analysis.settings
+        return replace(usual, scores=self.of_scores) if isinstance(usual, RoleSettings) else usual
 
 
 def versions() -> dict[str, str]:

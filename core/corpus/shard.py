@@ -10,30 +10,36 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.answering import Analysis, Reading, Reduction
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
 from attention_sieve.core.corpus.plan import sha256_of
-from attention_sieve.core.corpus.questions import TOKENS, CorpusQuestion, Values, corpus_questions
 from attention_sieve.core.corpus.score_files import write_scores
 from attention_sieve.core.corpus.settings import CorpusSettings
-from attention_sieve.core.corpus.statistics import Series, Statistics, statistics_of, write_statistics
+from attention_sieve.core.corpus.statistics import TOKENS, Statistics, statistics_of, write_statistics
 from attention_sieve.core.corpus.strata import groups_of
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.passes.prepare import check_settings, prepare
+from attention_sieve.core.passes.prepare import check_settings, prepare, trees
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.histogram import SCORE_BINS
+from attention_sieve.core.statistics.series import Series, Values
+from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 
+AnyAnalysis = Analysis[Any, Any, Any, Any, Any]
+REDUCTIONS: Final = {each.name: (each, each.reduction) for each in ANALYSES if each.reduction is not None}
+"""The analyses that corpora run, by name."""
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Soundness = Literal["missing", "done", "damaged", "foreign"]
 
@@ -61,7 +67,7 @@ class ShardScores:
     values: Values
     """Numbers of every text, NaN for those left out."""
     columns: Mapping[str, tuple[str, ...]]
-    """As in `attention_sieve.core.corpus.questions.CorpusQuestion`."""
+    """As in `attention_sieve.core.answering.Reduction`."""
     statistics: Statistics
     n_too_long: int
     n_without_token: int
@@ -125,20 +131,23 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
     prepared, n_too_long, n_without_token = _prepared(checkpoint, texts, settings)
     if not prepared:
         raise AnalysisError("every text is either too long or has no tokens. Give other texts, or truncate them.")
-    questions = corpus_questions(settings)
-    plain_texts = [text.text for text in texts]
+    plain_texts = tuple(text.text for text in texts)
+    reading = Reading(checkpoint=checkpoint, of_pass=settings.of_pass, inputs=plain_texts, prepared=prepared)
     values: dict[str, np.ndarray] = {}
     series: dict[str, Series] = {}
-    for question in questions:
-        answers = _answered(checkpoint, question, plain_texts, prepared, settings)
-        values |= answers
-        series |= question.series(answers)
+    columns: dict[str, tuple[str, ...]] = {}
+    for analysis, reduction in reductions(settings.questions):
+        of_analysis = settings.of(analysis)
+        numbers = _numbers(reading, analysis, reduction, of_analysis)
+        values |= numbers
+        series |= reduction.series(numbers, of_analysis)
+        columns |= reduction.columns(of_analysis)
     n_tokens = np.array([prepared[row].n_tokens if row in prepared else 0 for row in range(len(texts))])
     lengths = np.where(n_tokens > 0, n_tokens, np.nan).astype(float)
     series[TOKENS] = Series(values=lengths, bins=SCORE_BINS)
     return ShardScores(
         values=values,
-        columns={name: names for question in questions for name, names in question.columns.items()},
+        columns=columns,
         statistics=statistics_of(series, groups_of(texts, n_tokens)),
         n_too_long=n_too_long,
         n_without_token=n_without_token,
@@ -164,25 +173,37 @@ def _prepared(
     return prepared, n_too_long, n_without_token
 
 
-def _answered(
-    checkpoint: Checkpoint,
-    question: CorpusQuestion,
-    texts: Sequence[Text],
-    prepared: Mapping[int, PassText],
-    settings: CorpusSettings,
+def reductions(names: Sequence[str]) -> list[tuple[AnyAnalysis, Reduction[Any, Any, Any]]]:
+    """The analyses with these names, and how their answers are reduced, in the order of ANALYSES.
+
+    Raises: AnalysisError for a name that none of REDUCTIONS has.
+    """
+    if unknown := [name for name in names if name not in REDUCTIONS]:
+        raise AnalysisError(f"There is no question {unknown[0][:40]!r}. Choose among {', '.join(REDUCTIONS)}.")
+    return [found for name, found in REDUCTIONS.items() if name in names]
+
+
+def _numbers(
+    reading: Reading[Text], analysis: AnyAnalysis, reduction: Reduction[Any, Any, Any], settings: Any
 ) -> dict[str, np.ndarray]:
-    """The numbers of every text, in the order of the rows."""
+    """The numbers of every text, in the order of the rows; NaN for those left out."""
+    question = analysis.question(settings)
+    question.check(reading.of_pass.kind)
+    tokens, read = list(reading.prepared.values()), [reading.inputs[row] for row in reading.prepared]
+    items, rows = analysis.items(read, _trees(tokens, read), settings), np.array(list(reading.prepared))
     values: dict[str, np.ndarray] = {}
-    question.question.check(settings.kind)
-    rows = np.array(list(prepared))
-    items = question.items(list(prepared.values()), [texts[row] for row in prepared])
-    for batch in answer(checkpoint, question.question, items, dict(enumerate(prepared.values())), settings.of_pass):
+    for batch in answer(reading.checkpoint, question, items, dict(enumerate(tokens)), reading.of_pass):
         places, results = zip(*batch, strict=True)
-        for name, batch_values in question.values([items[place] for place in places], results).items():
+        for name, numbers in reduction.values([items[place] for place in places], results, settings).items():
             if name not in values:
-                values[name] = np.full((len(texts), *batch_values.shape[1:]), np.nan, batch_values.dtype)
-            values[name][rows[list(places)]] = batch_values
+                values[name] = np.full((len(reading.inputs), *numbers.shape[1:]), np.nan, numbers.dtype)
+            values[name][rows[list(places)]] = numbers
     return values
+
+
+def _trees(tokens: Sequence[PassText], texts: Sequence[Text]) -> Iterator[tuple[Text, Dependencies]]:
+    """Parsed once the first is read; of a text that is cut, the rest is not parsed."""
+    yield from (parsed for parsed in trees(tokens, texts) if parsed is not None)
 
 
 def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> Record:

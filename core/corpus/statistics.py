@@ -19,27 +19,17 @@ from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import parse_json, typed_json
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.statistics.evidence import STAKES, log_wealth
-from attention_sieve.core.statistics.histogram import BINS, Bins, counts_of
+from attention_sieve.core.statistics.histogram import BINS, counts_of
+from attention_sieve.core.statistics.series import TAUS, Series
 from attention_sieve.core.statistics.sums import Sums, merged, no_sums, sums_of
 
-TAUS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""Thresholds for which bets are kept; one more is placed against uniform attention on each text."""
 AT_ONCE: Final = 128
 """Texts whose bets are computed at once: few enough for a processor's cache."""
 PARTS: Final = ("n", "total", "squares", "least", "greatest")
+TOKENS: Final = "tokens"
+"""Series of the numbers of tokens of the texts."""
 HISTOGRAM: Final = "histogram"
 WEALTH: Final = "wealth"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Series:
-    """Numbers of the same kind, one or an array for each text; NaN for missing ones."""
-
-    values: Float[np.ndarray, "text *cell"]
-    bins: Bins | None = None
-    """Bins of the histogram; None for no histogram."""
-    uniform: Float[np.ndarray, "text *of"] | None = None
-    """Scores of uniform attention, without the axis of heads, if bets are placed on the numbers; otherwise None."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

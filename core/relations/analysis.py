@@ -12,6 +12,7 @@ from attention_sieve.core.passes.question import text_itself
 from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
 from attention_sieve.core.relations.question import ParsedText, prediction_question
+from attention_sieve.core.relations.reduction import RELATION_REDUCTION
 from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, RelationSettings
 from attention_sieve.core.statistics.key_matched import LEAST_TIMES
 
@@ -125,6 +126,7 @@ RELATION_ANALYSIS: Final = Analysis(
     table=relation_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
+    reduction=RELATION_REDUCTION,
 )
 """Which word each head attends to most, with the tree of every text.
 

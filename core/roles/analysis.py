@@ -6,7 +6,8 @@ from attention_sieve.core.answering import Analysis
 from attention_sieve.core.passes.question import Question, text_itself
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
-from attention_sieve.core.roles.question import permuted_keys_question, scores_question
+from attention_sieve.core.roles.question import scores_question
+from attention_sieve.core.roles.reduction import ROLE_REDUCTION
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import resamples, stability
@@ -55,9 +56,7 @@ def role_table(finding: RoleFinding) -> "pd.DataFrame":
 
 
 def _question(settings: ScoreSettings) -> Question[Text, TextMeasures]:
-    if settings.permuted is None:
-        return scores_question(settings.roles)
-    return permuted_keys_question(settings.permuted, settings.roles)
+    return scores_question(settings.roles, settings.permuted, settings.parses)
 
 
 ROLE_ANALYSIS: Final = Analysis(
@@ -70,6 +69,7 @@ ROLE_ANALYSIS: Final = Analysis(
     table=role_table,
     columns=COLUMNS,
     facts=lambda _, settings: settings.facts,
+    reduction=ROLE_REDUCTION,
 )
 """Sieve bias scores of each head, and the roles that it holds.
 

@@ -209,6 +209,8 @@ class ScoreSettings:
     """In the order of `attention_sieve.core.roles.roles.BY_NAME`."""
     permuted: int | None = None
     """Seed of a random order of the keys of every row of attention, as a control; None for the attention as it is."""
+    parses: bool = True
+    """Whether texts without trees are parsed; otherwise no syntactic role applies to them."""
 
     def __post_init__(self) -> None:
         for name, value, known in (("direction", self.direction, Direction), ("scale", self.scale, Scale)):

@@ -1,7 +1,6 @@
 """Sieve bias scores as a question: the measures of each text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -109,13 +108,14 @@ FIRST_ROLES: Final = (
 """The roles that were scored before scores were stored by role: stored under a key that does not name them."""
 
 
-def _depends_on(text: Text, roles: RoleSet) -> dict[str, object]:
+def _depends_on(text: Text, roles: RoleSet, seed: int | None, parses: bool) -> dict[str, object]:
     """What the scores of some roles depend on: the parser if one needs trees, and the roles with their versions."""
     versions = {role.name: role.version for role in roles.records}
     return {
         **text_alone(text),
-        **({"parser": _parser()} if roles.needs_trees else {}),
+        **({"parser": _parser()} if roles.needs_trees and parses else {}),
         **({} if versions == dict.fromkeys(FIRST_ROLES, 1) else {"roles": versions}),
+        **({} if seed is None else {"seed": seed}),
     }
 
 
@@ -128,50 +128,41 @@ def each_alone(roles: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [*([usual] if usual else []), *together, *alone]
 
 
-@cache
-def scores_question(names: tuple[str, ...]) -> Question[Text, TextMeasures]:
+def scores_question(
+    names: tuple[str, ...], seed: int | None = None, parses: bool = True
+) -> Question[Text, TextMeasures]:
     """The measures of each text for some roles, in the order of RECORDS.
 
     They are computed together, but stored for the usual roles together and for each further one alone, so that a role
     that is added leaves what is stored of the others valid.
+
+    Args:
+        names: of the roles.
+        seed: as a control, of a random order of the keys of every row of attention, among those that the query can
+            attend to. The orders of a text depend on its tokens and the seed alone. None for the attention as it is.
+        parses: whether texts without trees are parsed, where a role needs it; otherwise the role does not apply.
     """
+    return _question(names, seed, parses)
+
+
+@cache
+def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Question[Text, TextMeasures]:
     roles, sets = RoleSet(names), each_alone(names)
+    control = "" if seed is None else ", permuted keys"
     return Question(
-        name="scores",
+        name=f"scores{control}{'' if parses else ', without relations'}",
         text_of=text_itself,
-        depends_on=partial(_depends_on, roles=roles),
-        compute=partial(_compute, roles=roles, parses=roles.needs_trees),
+        depends_on=partial(_depends_on, roles=roles, seed=seed, parses=parses),
+        compute=partial(_compute, roles=roles, seed=seed, parses=roles.needs_trees and parses),
         pack=_pack,
         unpack=partial(_unpack, roles=roles),
-        parts=tuple(map(scores_question, sets)) if len(sets) > 1 else (),
+        parts=tuple(_question(alone, seed, parses) for alone in sets) if len(sets) > 1 else (),
         join=joined,
     )
 
 
 SCORES: Final = scores_question(ROLES)
 """The same of the usual roles; `attention_sieve.core.roles.measures.role_scores` makes them scores by role."""
-
-SCORES_WITHOUT_PARSER: Final = replace(
-    SCORES, name="scores, without relations", depends_on=text_alone, compute=partial(_compute, parses=False)
-)
-"""The same without syntactic roles, for corpora where parsing would take most of the time."""
-
-
-@cache
-def permuted_keys_question(seed: int, names: tuple[str, ...] = ROLES) -> Question[Text, TextMeasures]:
-    """The same measures with the keys of every row of attention in random order: a control.
-
-    The orders of a text depend on its tokens and the seed alone. A causal model's keys are permuted among those that
-    the query can attend to.
-    """
-    question, roles = scores_question(names), RoleSet(names)
-    return replace(
-        question,
-        name="scores, permuted keys",
-        depends_on=lambda text: {**question.depends_on(text), "seed": seed},
-        compute=partial(_compute, roles=roles, seed=seed, parses=roles.needs_trees),
-        parts=tuple(permuted_keys_question(seed, part) for part in each_alone(names)) if question.parts else (),
-    )
 
 
 def _compare_pairs(

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.spatial.distance import squareform
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
@@ -113,6 +112,8 @@ def head_distances(texts: Sequence[TextDistances]) -> HeadDistances:
     Source: Clark et al. 2019, section 6, sums over all rows of all texts, in which a long text counts more; the mean is
         this project's, has the bounds of the divergence, and orders pairs similarly if texts are of similar length.
     """
+    from scipy.spatial.distance import squareform  # the import takes half a second
+
     n_layers, n_heads = texts[0].relative.shape[:2]
     n_queries = np.array([text.n_queries for text in texts], dtype=np.float64)
     pairs = np.stack([text.pairs for text in texts])

@@ -15,6 +15,7 @@ from attention_sieve.core.surface.finding import (
 )
 from attention_sieve.core.surface.labels import OFFSETS, offset_shares
 from attention_sieve.core.surface.question import gradient_question, surface_question
+from attention_sieve.core.surface.reduction import SURFACE_REDUCTION
 from attention_sieve.core.surface.statistics import HeadStatistics, LayerStatistics
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ SURFACE_ANALYSIS: Final = Analysis(
     table=surface_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
+    reduction=SURFACE_REDUCTION,
 )
 """Surface statistics of each head's attention: shares by kind of key, entropy, confidence, distance.
 

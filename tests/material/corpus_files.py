@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_sieve.core.corpus.questions import RELATION_CASES, ROLE_SCORES, cells_of
+from attention_sieve.core.corpus.results import cells_of
 from attention_sieve.core.corpus.settings import CorpusSettings
-from attention_sieve.core.corpus.statistics import Series, statistics_of, write_statistics
+from attention_sieve.core.corpus.statistics import statistics_of, write_statistics
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
+from attention_sieve.core.relations.reduction import RELATION_CASES
+from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.histogram import SCORE_BINS
+from attention_sieve.core.statistics.series import Series
 
 
 def manifest():
@@ -38,7 +41,8 @@ def manifest():
 def statistics():
     """Statistics of two texts, of a checkpoint of 2 layers x 3 heads."""
     numbers = {
-        name: np.arange(2 * np.prod(cells)).reshape(2, *cells) % 7 / 3 + 0.5 for name, cells in cells_of(2, 3).items()
+        name: np.arange(2 * np.prod(cells)).reshape(2, *cells) % 7 / 3 + 0.5
+        for name, cells in cells_of(CorpusSettings(), 2, 3).items()
     }
     numbers[RELATION_CASES] += 10
     roles = Series(values=numbers[ROLE_SCORES], bins=SCORE_BINS, uniform=np.ones((2, len(ROLES), 2)))

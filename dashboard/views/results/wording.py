@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.corpus.statistics import TAUS
 from attention_sieve.core.roles.uncertainty.stability import FEW, FEWEST
+from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED

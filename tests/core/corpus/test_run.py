@@ -28,22 +28,22 @@ from attention_sieve.core.corpus.manifest import (
     read_manifest,
     score_path,
 )
-from attention_sieve.core.corpus.questions import RELATION_NAMES
 from attention_sieve.core.corpus.results import open_results
 from attention_sieve.core.corpus.run import alone
 from attention_sieve.core.corpus.score_files import highest, read_role_scores
-from attention_sieve.core.corpus.statistics import TAUS
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.reduction import RELATION_NAMES
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
-from attention_sieve.core.roles.question import SCORES, SCORES_WITHOUT_PARSER
+from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.histogram import quantile
+from attention_sieve.core.statistics.series import TAUS
 from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.labels import head_labels, positional, rare_shares
@@ -83,7 +83,7 @@ def scores_of(folder):
 def test_scores_are_those_of_the_pass(done, loaded):
     scores, uniform = scores_of(done)
     typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS)))
-    direct = role_scores(analysis.results(loaded("bert"), SCORES_WITHOUT_PARSER, typed), ScoreSettings())
+    direct = role_scores(analysis.results(loaded("bert"), scores_question(ROLES, parses=False), typed), ScoreSettings())
     np.testing.assert_allclose(scores, direct.scores, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(uniform, direct.uniform, rtol=1e-6)
     assert np.isnan(scores[:, ROLES.index("syntactic")]).all()

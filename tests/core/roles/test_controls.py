@@ -12,7 +12,7 @@ from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
 from attention_sieve.core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
-from attention_sieve.core.roles.question import SCORES, permuted_keys_question
+from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.samples import read_sample
@@ -95,7 +95,7 @@ def counts(measured, criterion):
 def with_permuted_keys(checkpoint, texts, seed=0):
     """What is measured of texts with permuted keys, in their order."""
     prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
-    batches = answer(checkpoint, permuted_keys_question(seed), texts, prepared, SELF)
+    batches = answer(checkpoint, scores_question(ROLES, seed=seed), texts, prepared, SELF)
     by_index = dict(of_text for batch in batches for of_text in batch)
     return [by_index[index] for index in range(len(texts))]
 
