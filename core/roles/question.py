@@ -31,34 +31,6 @@ def _parser() -> str:
     return parser_name()
 
 
-def _compute(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    prepared: Sequence[PassText],
-    settings: PassSettings,
-    roles: RoleSet = USUAL,
-    seed: int | None = None,
-    parses: bool = True,
-) -> Iterator[list[tuple[int, TextMeasures]]]:
-    """Measures of batches of texts of similar length, which are parsed in chunks; keys are permuted if there is a
-    seed."""
-    from attention_sieve.core.passes.batches import BATCH_TOKENS, plan_batches
-    from attention_sieve.core.roles.scores import score_batch
-
-    attention = checkpoint.attentions[settings.kind]
-    batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
-    for group in _chunks([batch.positions for batch in batches]):
-        rows = [row for positions in group for row in positions]
-        chunk = [prepared[row] for row in rows]
-        parsed = dict(zip(rows, with_relations(chunk, [texts[row] for row in rows]) if parses else chunk, strict=True))
-        for positions in group:
-            batch_texts = [parsed[row] for row in positions]
-            score = partial(score_batch, checkpoint, batch_texts, settings, roles=roles)
-            if seed is not None:
-                score = partial(score, observers=partial(_permuted, texts=batch_texts, attention=attention, seed=seed))
-            yield list(zip(positions, score().of_texts(), strict=True))
-
-
 def _permuted(
     scores: "Observer", texts: Sequence[PassText], attention: AttentionLayers, seed: int
 ) -> "tuple[Observer]":
@@ -149,11 +121,34 @@ def scores_question(
 def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Question[Text, TextMeasures]:
     roles, sets = RoleSet(names), each_alone(names)
     control = "" if seed is None else ", permuted keys"
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextMeasures]]]:
+        """Batches of texts of similar length, which are parsed in chunks."""
+        from attention_sieve.core.passes.batches import BATCH_TOKENS, plan_batches
+        from attention_sieve.core.roles.scores import score_batch
+
+        attention = checkpoint.attentions[settings.kind]
+        batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
+        for group in _chunks([batch.positions for batch in batches]):
+            rows = [row for positions in group for row in positions]
+            parsed = [prepared[row] for row in rows]
+            if roles.needs_trees and parses:
+                parsed = with_relations(parsed, [texts[row] for row in rows])
+            by_row = dict(zip(rows, parsed, strict=True))
+            for positions in group:
+                batch = [by_row[row] for row in positions]
+                score = partial(score_batch, checkpoint, batch, settings, roles=roles)
+                if seed is not None:
+                    score = partial(score, observers=partial(_permuted, texts=batch, attention=attention, seed=seed))
+                yield list(zip(positions, score().of_texts(), strict=True))
+
     return Question(
         name=f"scores{control}{'' if parses else ', without relations'}",
         text_of=text_itself,
         depends_on=partial(_depends_on, roles=roles, seed=seed, parses=parses),
-        compute=partial(_compute, roles=roles, seed=seed, parses=roles.needs_trees and parses),
+        compute=compute,
         pack=_pack,
         unpack=partial(_unpack, roles=roles),
         parts=tuple(_question(alone, seed, parses) for alone in sets) if len(sets) > 1 else (),
