@@ -1,10 +1,20 @@
-"""The roles over a corpus, or over a control of it, as a grid; for the pages Roles and Inspect."""
+"""The roles over a corpus, or over a control of it, as a grid and a table; for the pages Roles and Inspect."""
+
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
+
+
+def number_columns() -> dict[str, ColumnConfig]:
+    """How the numbers of a table of tests are shown."""
+    strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
+    return number | {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
 
 
 def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:

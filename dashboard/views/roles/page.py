@@ -1,7 +1,8 @@
 """Roles: where each head looks, tested over a corpus."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations as pairs_of
 from typing import Final
 
@@ -24,14 +25,12 @@ from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
-from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
@@ -49,7 +48,7 @@ from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, results, wording
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.roles.grid import grid_over
+from attention_sieve.dashboard.views.roles.grid import grid_over, number_columns
 from attention_sieve.dashboard.views.roles.how_decided import how_decided
 from attention_sieve.dashboard.views.roles.notes import NOTES
 
@@ -68,6 +67,46 @@ def show() -> None:
     frame.page("Roles", wording.SEE, results.roles if is_chosen() else _roles, NOTES)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Shown:
+    """What the page shows."""
+
+    visit: Visit
+    tested: Corpus
+    """The checkpoint over the corpus."""
+    all_on: Corpus | None = None
+    """The same with all heads on, for comparison where some are off."""
+    matched: MatchedTests | None = None
+    """Syntactic scores against pairs of words at the same distance."""
+    controls: tuple[Controlled, ...] = ()
+    finer: bool = False
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Provenance of the files of the page."""
+        return corpora.facts(self.visit, self.tested)
+
+    @property
+    def tests(self) -> HeadTests:
+        """Which heads hold which roles."""
+        return self.tested.tests
+
+    @cached_property
+    def coarse_and_fine(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The coarse and the finer roles."""
+        return shown_roles(self.tests.mean, self.tests.roles)
+
+    @property
+    def coarse(self) -> tuple[str, ...]:
+        """The coarse roles."""
+        return self.coarse_and_fine[0]
+
+    @property
+    def grid_roles(self) -> tuple[str, ...]:
+        """The roles of the grid."""
+        return self.coarse_and_fine[self.finer]
+
+
 def _roles() -> None:
     top = st.container()
     visit = frame.visit()
@@ -80,75 +119,70 @@ def _roles() -> None:
         return
     if state.lesson_is_on("roles"):
         lesson_panel(top, visit, tested=tested)
-        _in_lesson(visit, tested)
+        _in_lesson(_Shown(visit=visit, tested=tested))
         return
     state.remember_off(visit.chosen)
-    all_on = with_all_on(visit)
-    facts = corpora.facts(visit, tested)
-    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
+    shown = _Shown(visit=visit, tested=tested, all_on=with_all_on(visit))
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
         ask_about_long_texts(tested.found.too_long)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
-            _summary(visit, tested, coarse)
+            _summary(shown)
             finer = toggle(shared_wording.FINER, key="roles finer")
         controls = chance.controlled(visit, tested, switches)
-        matched = kept_matches(visit)
-        grid_roles = fine if finer else coarse
+        shown = replace(shown, controls=controls, matched=kept_matches(visit), finer=finer)
         if controls:
-            chance.counts(tested, controls, grid_roles, facts)
+            chance.counts(tested, controls, shown.grid_roles, shown.facts)
     left, right = halves()
     with left:
         grid_and_notes = st.container(key="roles left")
         grid_and_notes.empty()  # without an element the container would take up no space
     with right:
-        _details(visit, tested, matched, coarse, facts)
-        region = _selected(_counts(tested.tests, _venn_roles(coarse), visit.removed))
+        _details(shown)
+        region = _selected(_counts(tested.tests, _venn_roles(shown.coarse), visit.removed))
     with grid_and_notes:
-        _grid(visit, tested, all_on, matched, controls, grid_roles, region, facts)
-        _caveats(visit, tested, all_on, coarse, fine)
-        if matched is not None:
-            chance.say_positional(tested, matched)
+        _grid(shown, region)
+        _caveats(shown)
+        if shown.matched is not None:
+            chance.say_positional(tested, shown.matched)
 
 
-def _in_lesson(visit: Visit, tested: Corpus) -> None:
+def _in_lesson(shown: _Shown) -> None:
     """The grid alone, for a lesson: with the counts under controls where the lesson speaks of them."""
-    facts = corpora.facts(visit, tested)
-    coarse, _ = shown_roles(tested.tests.mean, tested.tests.roles)
-    controls: tuple[Controlled, ...] = ()
     if shows("roles", "chance"):
-        controls = chance.controlled(visit, tested, st.container(horizontal=True))
-    if controls:
-        chance.counts(tested, controls, coarse, facts)
-    _grid(visit, tested, None, None, controls, coarse, None, facts)
+        switches = st.container(horizontal=True)
+        shown = replace(shown, controls=chance.controlled(shown.visit, shown.tested, switches))
+    if shown.controls:
+        chance.counts(shown.tested, shown.controls, shown.coarse, shown.facts)
+    _grid(shown, None)
 
 
-def _caveats(
-    visit: Visit, tested: Corpus, all_on: Corpus | None, coarse: tuple[str, ...], fine: tuple[str, ...]
-) -> None:
+def _caveats(shown: _Shown) -> None:
     """Say how roles were decided, and which ones could not be tested."""
-    n_texts, tau = len(tested.scores), tested.tests.settings.tau
-    n_short = dict(zip(tested.tests.roles, tested.scored.out_of_reach(tau).tolist()))
+    tested, (coarse, fine) = shown.tested, shown.coarse_and_fine
+    n_texts, tau = len(tested.scores), shown.tests.settings.tau
+    n_short = dict(zip(shown.tests.roles, tested.scored.out_of_reach(tau).tolist()))
     if short := {role: n_short[role] for role in coarse if n_short[role]}:
         st.markdown(shared_wording.out_of_reach(short, n_texts, tau))
-    how_decided(visit, tested)
-    if all_on is not None:
-        say_role_changes(tested.tests, all_on.tests, coarse)
-    if reasons := {role: reason for role, reason in untested(tested.tests).items() if role != "sink" or role in fine}:
+    how_decided(shown.visit, tested)
+    if shown.all_on is not None:
+        say_role_changes(shown.tests, shown.all_on.tests, coarse)
+    if reasons := {role: reason for role, reason in untested(shown.tests).items() if role != "sink" or role in fine}:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
-        st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
+        st.markdown(wording.looks_back(shown.visit.chosen.score_settings.direction))
 
 
-def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
+def _summary(shown: _Shown) -> None:
     """Say how many heads hold each role."""
-    tests, n_texts = tested.tests, len(tested.scores)
+    tested, tests, coarse = shown.tested, shown.tests, shown.coarse
+    n_texts = len(tested.scores)
     heads_by_roles = combinations(tests.holds, tests.roles, coarse)
     n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
-    n_heads = tests.holds[0].size - len(visit.removed)
+    n_heads = tests.holds[0].size - len(shown.visit.removed)
     lengths = shared_wording.token_range(tested.found.n_tokens)
-    at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
+    at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.chosen.scale)
     sentence = wording.summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
     st.markdown(f"{sentence} {note or ''}", width="stretch")
@@ -167,9 +201,9 @@ def _venn_roles(coarse: tuple[str, ...]) -> tuple[str, ...]:
     return picked if len(picked) > 1 else coarse[:MOST_VENN]
 
 
-def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], facts: dict[str, str]) -> None:
+def _venn(shown: _Shown) -> None:
     """Draw the overlaps; the selected combination is stored in the session and in the link."""
-    diagram = st.container()
+    tests, coarse, facts, diagram = shown.tests, shown.coarse, shown.facts, st.container()
     st.multiselect(
         wording.VENN_ROLES,
         coarse,
@@ -182,7 +216,7 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head], 
     roles = _venn_roles(coarse)
     overlaps = Overlaps(
         roles=roles,
-        combinations=_counts(tests, roles, removed),
+        combinations=_counts(tests, roles, shown.visit.removed),
         untested=untested(tests),
         none=NO_HELD if roles == coarse else wording.NONE_OF_THESE,
     )
@@ -206,43 +240,27 @@ def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
     return st.session_state.get(REGION)
 
 
-def _grid(
-    visit: Visit,
-    tested: Corpus,
-    all_on: Corpus | None,
-    matched: MatchedTests | None,
-    controls: tuple[Controlled, ...],
-    grid_roles: tuple[str, ...],
-    region: tuple[str, ...] | None,
-    facts: dict[str, str],
-) -> None:
-    """Draw the grid of the checkpoint, or that of a control instead."""
-    tests = tested.tests
-    coarse, _ = shown_roles(tests.mean, tests.roles)
-    venn_roles = _venn_roles(coarse)
-    control, label = chance.choose_grid(controls), f"Roles of the heads of {visit.engine.files.name}"
+def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
+    """Draw the grid of the checkpoint, where heads with the roles of a region stay bright, or that of a control."""
+    visit, tests, files = shown.visit, shown.tests, shown.visit.engine.files
+    control, facts, file = chance.choose_grid(shown.controls), shown.facts, "grid"
     if control is None:
-        heads_by_roles = combinations(tests.holds, tests.roles, venn_roles)
-        highlight = None if region is None else heads_by_roles.get(frozenset(region), ())
-        before = None if all_on is None else all_on.tests.holds
+        heads_by_roles = combinations(tests.holds, tests.roles, _venn_roles(shown.coarse))
         grid = replace(
-            grid_over(visit, tested, label, grid_roles),
-            held_before=before,
-            sentences=kept_sentences(visit, tested.tests),
-            positional=None if matched is None else matched.positional(tests),
+            grid_over(visit, shown.tested, f"Roles of the heads of {files.name}", shown.grid_roles),
+            held_before=None if shown.all_on is None else shown.all_on.tests.holds,
+            sentences=kept_sentences(visit, tests),
+            highlight=None if region is None else heads_by_roles.get(frozenset(region), ()),
+            positional=None if shown.matched is None else shown.matched.positional(tests),
         )
-        _show(visit, replace(grid, highlight=highlight), tests, "grid", facts)
     else:
         name = control.control_pass.name
-        label = f"Control, {name}: roles of the heads of {visit.engine.files.name}"
-        grid = grid_over(visit, control.tested, label, grid_roles)
-        grid = replace(grid, title=f"Roles of the heads under a control, {name}")
-        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name})
-
-
-def _show(visit: Visit, grid: RoleGrid, tests: HeadTests, file: str, facts: dict[str, str]) -> None:
-    """Draw a grid, with links to the chosen heads."""
-    files = visit.engine.files
+        label = f"Control, {name}: roles of the heads of {files.name}"
+        grid = replace(
+            grid_over(visit, control.tested, label, shown.grid_roles),
+            title=f"Roles of the heads under a control, {name}",
+        )
+        facts, file = facts | {"control": name}, f"{file}, {name}"
     n_layers, n_heads = tests.mean.shape[1:]
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
     heads = state.chosen_heads(n_layers, n_heads, busiest(tests))
@@ -254,77 +272,69 @@ def _show(visit: Visit, grid: RoleGrid, tests: HeadTests, file: str, facts: dict
         frame.link_to_inspect(heads)
 
 
-def _details(
-    visit: Visit,
-    tested: Corpus,
-    matched: MatchedTests | None,
-    coarse: tuple[str, ...],
-    facts: dict[str, str],
-) -> None:
+def _details(shown: _Shown) -> None:
     """Draw the tabs next to the grid, one view of the roles each."""
-    choice = visit.chosen
-    by_test = {"p-values": lambda: _p_values(choice, tested.tests, coarse, facts)}
-    by_evidence = {"Evidence": lambda: _evidence(tested, facts)}
-    strength = by_test if tested.bets is None else by_evidence
+    by_test = {"p-values": lambda: _p_values(shown)}
+    by_evidence = {"Evidence": lambda: _evidence(shown)}
     frame.tabs(
         "details",
         {
-            "Combinations": lambda: _venn(tested.tests, coarse, visit.removed, facts),
-            "Per layer": lambda: _per_layer(tested, coarse, facts),
-            **strength,
-            "Score distributions": lambda: _distributions(choice, tested, facts),
-            "Sensitivity": lambda: _sensitivity(visit, tested, coarse, facts),
-            "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
-            "Table": lambda: _table(visit, tested, matched, facts),
+            "Combinations": lambda: _venn(shown),
+            "Per layer": lambda: _per_layer(shown),
+            **(by_test if shown.tested.bets is None else by_evidence),
+            "Score distributions": lambda: _distributions(shown),
+            "Sensitivity": lambda: _sensitivity(shown),
+            "Overlaps": lambda: _overlaps(shown),
+            "Table": lambda: _table(shown),
         },
     )
 
 
-def _per_layer(tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
-    tests = tested.tests
+def _per_layer(shown: _Shown) -> None:
+    tests = shown.tests
     n_present = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
     n_holding = roles_per_layer(tests.holds)
     majority_layers = {
-        role: np.flatnonzero(2 * n_holding[tests.roles.index(role)] > n_present).tolist() for role in coarse
+        role: np.flatnonzero(2 * n_holding[tests.roles.index(role)] > n_present).tolist() for role in shown.coarse
     }
     st.markdown(wording.most_of_layers({role: layers for role, layers in majority_layers.items() if layers}))
-    chart("roles per layer", heads_per_layer(tests, coarse), facts)
+    chart("roles per layer", heads_per_layer(tests, shown.coarse), shown.facts)
 
 
-def _p_values(choice: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _p_values(shown: _Shown) -> None:
     figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
     figure = one_of("Across", figures, key="p across")
-    chart("p-values", figure(tests, coarse, choice.scale), facts)
+    chart("p-values", figure(shown.tests, shown.coarse, shown.visit.chosen.scale), shown.facts)
 
 
-def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
-    n_layers, n_heads = tested.tests.mean.shape[1:]
-    heads = state.chosen_heads(n_layers, n_heads, busiest(tested.tests))
+def _evidence(shown: _Shown) -> None:
+    n_layers, n_heads = shown.tests.mean.shape[1:]
+    heads = state.chosen_heads(n_layers, n_heads, busiest(shown.tests))
     if not heads:
         st.info(evidence_wording.NO_HEAD)
-    coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
-    roles = fine if toggle(shared_wording.FINER, key="evidence finer") else coarse
+    roles = shown.coarse_and_fine[toggle(shared_wording.FINER, key="evidence finer")]
     for head in heads:
-        evidence_chart(tested, head, roles, facts)
+        evidence_chart(shown.tested, head, roles, shown.facts)
 
 
-def _distributions(choice: Choice, tested: Corpus, facts: dict[str, str]) -> None:
-    layers = {"all": None, **{str(layer): layer for layer in range(tested.scores.shape[2])}}
+def _distributions(shown: _Shown) -> None:
+    scored, criterion = shown.tested.scored, shown.tests.settings
+    layers = {"all": None, **{str(layer): layer for layer in range(scored.scores.shape[2])}}
     with st.container(horizontal=True):
-        role = from_list("Role", {name: name for name in tested.tests.roles}, key="distribution role")
+        role = from_list("Role", {name: name for name in scored.roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
-    (uniform, _), tau, scale = tested.scored.mean_references(), choice.criterion.tau, choice.scale
+    uniform, _ = scored.mean_references()
     if layer is None:
-        figure = scores_per_layer(tested.scores, tested.tests.roles, role, tau, uniform, scale)
+        figure = scores_per_layer(scored.scores, scored.roles, role, criterion.tau, uniform, scored.scale)
     else:
-        figure = scores_per_head(tested.scores, tested.tests.roles, role, layer, tau, uniform, scale)
-    chart("score distributions", figure, facts)
+        figure = scores_per_head(scored.scores, scored.roles, role, layer, criterion.tau, uniform, scored.scale)
+    chart("score distributions", figure, shown.facts)
 
 
-def _sensitivity(visit: Visit, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _sensitivity(shown: _Shown) -> None:
     st.markdown(wording.SENSITIVITY)
-    settings, scale = visit.chosen.criterion, visit.chosen.scale
-    n_heads = tested.tests.holds[0].size - len(visit.removed)
+    tested, coarse, settings, facts = shown.tested, shown.coarse, shown.tests.settings, shown.facts
+    scale, n_heads = tested.scored.scale, shown.tests.holds[0].size - len(shown.visit.removed)
     left, right = halves()
     with left:
         by_evidence = tested.bets is not None
@@ -340,9 +350,9 @@ def _sensitivity(visit: Visit, tested: Corpus, coarse: tuple[str, ...], facts: d
             chart("roles by texts", heads_by_texts(by_texts, coarse, n_heads), facts)
 
 
-def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _overlaps(shown: _Shown) -> None:
     st.markdown(wording.OVERLAP)
-    overlaps = [(*names, overlap(tests.holds, tests.roles, *names)) for names in pairs_of(coarse, 2)]
+    overlaps = [(*names, overlap(shown.tests.holds, shown.tests.roles, *names)) for names in pairs_of(shown.coarse, 2)]
     table = pd.DataFrame(
         {
             "first": [first for first, _, _ in overlaps],
@@ -356,26 +366,23 @@ def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
     share = st.column_config.NumberColumn(format="percent")
     columns = dict.fromkeys(("of first", "of second", "of either"), share)
     st.dataframe(table, hide_index=True, column_config=columns)
-    table_downloads("overlaps", table, facts)
+    table_downloads("overlaps", table, shown.facts)
 
 
-def _table(visit: Visit, tested: Corpus, matched: MatchedTests | None, facts: dict[str, str]) -> None:
-    table = head_table(tested.with_intervals())
-    table = with_sentences(table, kept_sentences(visit, tested.tests))
+def _table(shown: _Shown) -> None:
+    tested, tests = shown.tested, shown.tests
+    table = with_sentences(head_table(tested.with_intervals()), kept_sentences(shown.visit, tests))
     if (stability := tested.stability()) is not None:
         table["stability"] = stability.ravel()
-    if matched is not None:
-        table["positional"] = matched.positional(tested.tests).ravel()
+    if shown.matched is not None:
+        table["positional"] = shown.matched.positional(tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen_roles = some_of("Roles", tested.tests.roles, key="table roles", every="all roles")
+        chosen_roles = some_of("Roles", tests.roles, key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
         layers = some_of("Layers", numbers, key="table layers", every="all layers")
         only_held = toggle("Only roles that are held", key="table held")
     is_selected = table["role"].isin(chosen_roles) & table["layer"].isin(map(int, layers))
     table = table[is_selected & (table["holds"] | (not only_held))]
-    strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
-    score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
     stability_column = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
-    st.dataframe(table, hide_index=True, column_config={**number, **score, **stability_column})
-    table_downloads("roles", table, facts)
+    st.dataframe(table, hide_index=True, column_config={**number_columns(), **stability_column})
+    table_downloads("roles", table, shown.facts)
