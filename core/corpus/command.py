@@ -46,6 +46,7 @@ from attention_sieve.core.options import (
 )
 from attention_sieve.core.relations.reduction import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
+from attention_sieve.core.roles.command import add_roles_option, score_settings
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import shown_roles
@@ -121,6 +122,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add_off_option(parser)
     add_random_weights_option(parser)
     add_too_long_option(parser, defaults.too_long)
+    add_roles_option(parser)
     add_settings_options(parser, ScoreSettings())
     parser.add_argument(
         "--no-parser",
@@ -426,7 +428,7 @@ def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
-    scores, names = settings_of(arguments, ScoreSettings()), [name.strip() for name in arguments.questions.split(",")]
+    scores, names = score_settings(arguments), [name.strip() for name in arguments.questions.split(",")]
     return CorpusSettings(
         questions=tuple(analysis.name for analysis, _ in reductions(names)),
         kind=arguments.attention or files.kinds[0],
@@ -434,6 +436,7 @@ def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSe
         device=choose_device(arguments.device),
         dtype=arguments.dtype,
         too_long=arguments.too_long,
+        roles=scores.roles,
         direction=scores.direction,
         block_entropy=scores.block_entropy,
         scale=scores.scale,

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.commands import write_whole
-from attention_sieve.core.corpus.settings import FORMAT, CorpusSettings, check_format, versions
+from attention_sieve.core.corpus.settings import FORMAT, SCORES_VERSION, CorpusSettings, check_format, versions
 from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.roles.roles import ROLES
 
 MANIFEST: Final = "manifest.json"
 STATISTICS: Final = "statistics.safetensors"
@@ -91,7 +92,10 @@ class Manifest:
 
     def key(self, shard: Shard) -> str:
         """Digest of everything that the scores of a shard depend on."""
-        ingredients = [FORMAT, self.fingerprint, asdict(self.settings), self.versions, shard.sha256]
+        settings = asdict(self.settings)
+        if self.settings.roles == ROLES:  # which the keys of older versions of the program do not name
+            del settings["roles"]
+        ingredients = [SCORES_VERSION, self.fingerprint, settings, self.versions, shard.sha256]
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:

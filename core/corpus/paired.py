@@ -24,7 +24,6 @@ from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
 from attention_sieve.core.roles.reduction import ROLE_SCORES
-from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.means import half_interval, ratio
 from attention_sieve.core.statistics.series import Series
 from attention_sieve.core.statistics.sums import Sums
@@ -62,7 +61,7 @@ def check_same_texts(a: Results, b: Results) -> None:
             f"{a.folder.name} and {b.folder.name} contain different texts, or the same texts in different shards. "
             "Run the second checkpoint on the same texts with the same shard size."
         )
-    shared = ("direction", "block_entropy", "scale", "parses", "kind")
+    shared = ("roles", "direction", "block_entropy", "scale", "parses", "kind")
     if differing := [name for name in shared if getattr(a.settings, name) != getattr(b.settings, name)]:
         raise AnalysisError(
             f"{a.folder.name} and {b.folder.name} differ in their {differing[0].replace('_', ' ')}. Run the second "
@@ -102,7 +101,8 @@ def write_differences(a: Results, b: Results) -> Path:
 
 def _of_shard(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: float) -> Statistics:
     (scores_a, _), (scores_b, _) = (
-        read_role_scores(score_path(results.folder, shard), ROLES) for results, shard in ((a, shard_a), (b, shard_b))
+        read_role_scores(score_path(results.folder, shard), results.settings.roles)
+        for results, shard in ((a, shard_a), (b, shard_b))
     )
     if scores_a.shape != scores_b.shape:
         raise AnalysisError(f"{a.checkpoint} and {b.checkpoint} do not have the same heads. Choose two that do.")
@@ -130,7 +130,7 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
         return None
     sums = file.read([EVERYTHING]).sums
     shapes = [sums[name].n.shape[1:] for name in (ROLE_SCORES, ON_REFERENCE) if name in sums]
-    if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(ROLES):
+    if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(b.settings.roles):
         raise AnalysisError(
             f"{path} is damaged (its heads differ). Compare again: python -m attention_sieve corpus compare"
         )

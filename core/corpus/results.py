@@ -36,7 +36,6 @@ from attention_sieve.core.roles.reduction import (
     ROLE_SCORES,
     UNIFORM,
 )
-from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
 from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
@@ -249,7 +248,7 @@ class Part:
         """The tests of all heads for all roles, as `attention_sieve.core.roles.hypotheses.role_tests` on the scores
         themselves."""
         scores, above = self.sums(ROLE_SCORES), self.sums(ABOVE_UNIFORM)
-        return tests_of_moments(_moments(scores), _moments(above), ROLES, settings)
+        return tests_of_moments(_moments(scores), _moments(above), self.results.settings.roles, settings)
 
     def untested(self, tests: HeadTests) -> dict[str, str]:
         """Roles that could not be tested, with the reason, as `attention_sieve.core.roles.hypotheses.untested`."""
@@ -277,7 +276,8 @@ class Part:
         evidence = evidence_of(wealth[index])
         if settings.rule == "role":
             evidence = np.minimum(evidence, evidence_of(wealth[len(TAUS)]))
-        return tests_of_evidence(_moments(scores), np.where(scores.n > 0, evidence, np.nan), ROLES, settings)
+        evidence = np.where(scores.n > 0, evidence, np.nan)
+        return tests_of_evidence(_moments(scores), evidence, self.results.settings.roles, settings)
 
     def surface(self, alpha: float) -> HeadStatistics:
         """Surface statistics of every head, as `attention_sieve.core.surface.statistics.head_statistics`."""

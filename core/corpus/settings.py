@@ -11,11 +11,14 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import Direction, Scale, ScoreSettings
+from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.tokens import TooLong
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Format of a results folder; higher numbers are from newer versions of the program."""
+SCORES_VERSION: Final = 1
+"""Part of the key of a shard; increase it when its scores or statistics would be different."""
 PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 """Packages whose version may change the last digits of a score, or the bytes of a file."""
 
@@ -60,6 +63,8 @@ class CorpusSettings:
     dtype: str = "float32"
     too_long: TooLong = "skip"
     """How to treat texts that are too long for the checkpoint; those left out keep their rows."""
+    roles: tuple[str, ...] = ROLES
+    """Roles that are scored."""
     direction: Direction = "dependent-to-head"
     block_entropy: bool = True
     scale: Scale = "score"
@@ -83,7 +88,11 @@ class CorpusSettings:
     def of_scores(self) -> ScoreSettings:
         """Settings of the scores."""
         return ScoreSettings(
-            direction=self.direction, block_entropy=self.block_entropy, scale=self.scale, parses=self.parses
+            roles=self.roles,
+            direction=self.direction,
+            block_entropy=self.block_entropy,
+            scale=self.scale,
+            parses=self.parses,
         )
 
     def of(self, analysis: Analysis[Any, Any, Any, Any, Any]) -> Any:

@@ -119,7 +119,7 @@ def add_commands(commands: Any) -> None:
         "scores", nargs="?", type=Path, help="Parquet file written by the score command, instead of texts"
     )
     add_texts_options(testing, required=False)
-    _add_roles_option(testing)
+    add_roles_option(testing)
 
 
 def _add_command(
@@ -131,12 +131,12 @@ def _add_command(
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     add_texts_options(parser)
-    _add_roles_option(parser)
+    add_roles_option(parser)
     parser.set_defaults(run=run)
     return parser
 
 
-def _add_roles_option(parser: argparse.ArgumentParser) -> None:
+def add_roles_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that chooses the roles."""
     parser.add_argument(
         "--roles",

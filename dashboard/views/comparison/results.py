@@ -13,7 +13,7 @@ from attention_sieve.core.corpus.paired import Differences, check_same_texts, re
 from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.roles.roles import ROLES, shown_roles_of_all
+from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.roles.tables import by_head
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.dashboard import controls, state
@@ -95,12 +95,12 @@ def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differ
     """Say which roles heads gained and lost, then how many scores differ."""
     coarse, _ = shown_roles_of_all([side.mean for side in tests], tests[0].roles)
     holds_a, holds_b = (side.holds for side in tests)
-    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in coarse]
-    changed, n_differ = changed_heads(holds_a, holds_b, ROLES, coarse), None
+    changes = [change for change in role_changes(holds_a, holds_b, tests[0].roles) if change.role in coarse]
+    changed, n_differ = changed_heads(holds_a, holds_b, tests[0].roles, coarse), None
     scale = a.results.settings.scale
     if paired_tests is not None:
         differs = paired_tests.differs & (holds_a != holds_b)
-        n_differ = int(differs[[ROLES.index(role) for role in coarse]].any(axis=0).sum())
+        n_differ = int(differs[[tests[0].roles.index(role) for role in coarse]].any(axis=0).sum())
     at_tau = shared_wording.at_tau(tests[0].settings.tau, scale)
     counts = compare_wording.summary(int(changed.sum()), changed.size, at_tau, n_differ, scale)
     note = few_texts(a.part.n_texts)
@@ -125,6 +125,7 @@ def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
     tau, scale = tests.settings.tau, opened.results.settings.scale
     return RoleGrid(
         label=f"Roles of the heads of {opened.results.checkpoint}",
+        roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
         tau=tau,
@@ -152,7 +153,7 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paire
         show_role_grid(grid, head_selection("results changes", heads, a.reset), file="changes", facts=b.facts)
     with right:
         role = from_list("Role", {LOOKS[name].label: name for name in coarse}, key="results compare role")
-        index = ROLES.index(role)
+        index = tests[0].roles.index(role)
         difference = tests[1].mean[index] - tests[0].mean[index]
         finite = np.abs(difference[np.isfinite(difference)])
         if not finite.size:
@@ -190,12 +191,12 @@ def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
 
 def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
     if paired_tests is not None:
-        table = by_head(ROLES, {name: getattr(paired_tests, name) for name in FIELDS})
+        table = by_head(tests[0].roles, {name: getattr(paired_tests, name) for name in FIELDS})
     else:
         sides = {
             f"{name}_{letter}": getattr(side, name) for side, letter in zip(tests, "ab") for name in ("mean", "holds")
         }
-        table = by_head(ROLES, {"difference": tests[1].mean - tests[0].mean, **sides})
+        table = by_head(tests[0].roles, {"difference": tests[1].mean - tests[0].mean, **sides})
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in FIELDS if name not in ("texts", "differs")}
     st.dataframe(table, hide_index=True, column_config=number)
     table_downloads("differences", pd.DataFrame(table), a.facts)

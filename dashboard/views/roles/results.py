@@ -8,7 +8,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
-from attention_sieve.core.roles.roles import ROLES, combinations, shown_roles
+from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
 from attention_sieve.dashboard import state
@@ -37,6 +37,7 @@ from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
 from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.roles import wording as role_wording
+from attention_sieve.dashboard.views.roles.grid import number_columns
 
 
 def roles() -> None:
@@ -76,7 +77,7 @@ def _summary(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     n_short = opened.part.out_of_reach(tests.settings.tau)
     if n_short is None:
         return
-    if short := {role: n for role, n in zip(ROLES, n_short.tolist()) if role in coarse and n}:
+    if short := {role: n for role, n in zip(tests.roles, n_short.tolist()) if role in coarse and n}:
         st.markdown(shared_wording.out_of_reach(short, opened.part.n_texts, tests.settings.tau))
 
 
@@ -86,6 +87,7 @@ def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...], by_evid
     by_test = shared_wording.filled_by_test(tau, scale)
     grid = RoleGrid(
         label=f"Roles of the heads of {opened.results.checkpoint}",
+        roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
         tau=tau,
@@ -137,13 +139,13 @@ def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None
 
 
 def _densities(opened: Opened) -> None:
-    counts, scale = opened.part.role_counts, opened.results.settings.scale
+    counts, scale, roles = opened.part.role_counts, opened.results.settings.scale, opened.results.settings.roles
     layers = {"all": None, **{str(layer): layer for layer in range(counts.shape[1])}}
     with st.container(horizontal=True):
-        role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
+        role = from_list("Role", dict(zip(roles, roles)), key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
-    uniform = opened.part.references()[0][ROLES.index(role)]
-    of_role, tau = counts[ROLES.index(role)], opened.chosen.criterion.tau
+    uniform = opened.part.references()[0][roles.index(role)]
+    of_role, tau = counts[roles.index(role)], opened.chosen.criterion.tau
     if layer is None:
         figure = densities_per_layer(of_role, opened.part.bins, role, tau, float(uniform.mean()), scale)
     else:
@@ -184,8 +186,5 @@ def _highest(opened: Opened, coarse: tuple[str, ...], head: Head) -> None:
 
 def _table(opened: Opened, tests: HeadTests) -> None:
     table = head_table(tests)
-    strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
-    score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
-    st.dataframe(table, hide_index=True, column_config={**number, **score})
+    st.dataframe(table, hide_index=True, column_config=number_columns())
     table_downloads("roles", table, opened.facts)

@@ -1,8 +1,10 @@
 """Corpora from the plan to what the statistics say."""
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +30,7 @@ from attention_sieve.core.corpus.manifest import (
     read_manifest,
     score_path,
 )
+from attention_sieve.core.corpus.paired import read_differences
 from attention_sieve.core.corpus.results import open_results
 from attention_sieve.core.corpus.run import alone
 from attention_sieve.core.corpus.score_files import highest, read_role_scores
@@ -36,10 +39,12 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.reduction import RELATION_NAMES
 from attention_sieve.core.relations.settings import RelationSettings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES, scores_question
-from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.roles import FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.statistics.histogram import quantile
@@ -87,6 +92,35 @@ def test_scores_are_those_of_the_pass(done, loaded):
     np.testing.assert_allclose(scores, direct.scores, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(uniform, direct.uniform, rtol=1e-6)
     assert np.isnan(scores[:, ROLES.index("syntactic")]).all()
+
+
+def test_further_roles_are_scored_shown_and_compared_where_they_are_asked_for(checkpoint, texts, loaded, tmp_path):
+    folder, names, output = tmp_path / "all", (*ROLES, *FURTHER_ROLES), tmp_path / "all.csv"
+    assert run_corpus(checkpoint, texts, folder, "--roles", "all") == 0
+    typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS)))
+    direct = find(ROLE_ANALYSIS, loaded("bert"), typed, RoleSettings(ScoreSettings(roles=names, parses=False)))
+    found = open_results(folder).part().tests(Criterion())
+    assert found.roles == names
+    np.testing.assert_allclose(found.mean, direct.tests.mean, rtol=1e-4, atol=1e-5)
+    assert np.isfinite(found.mean[names.index("previous")]).all()
+    assert corpus("show", folder, "--output", output) == 0
+    assert tuple(pd.read_csv(output)["role"].unique()) == names
+    assert corpus("compare", folder, folder) == 0
+    results = open_results(folder)
+    assert read_differences(results, results, Criterion()).difference.shape == found.mean.shape
+
+
+def test_a_folder_of_the_version_before_opens_and_its_shards_are_done(done, tmp_path, capsys):
+    folder = shutil.copytree(done, tmp_path / "before")
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    del manifest["settings"]["roles"]
+    (folder / MANIFEST).write_text(json.dumps(manifest | {"format": 1}))
+    assert open_results(folder).part().tests(Criterion()).roles == ROLES
+    assert corpus("verify", folder) == 0
+    first = manifest["shards"][0]["sha256"]
+    ingredients = [1, manifest["fingerprint"], manifest["settings"], manifest["versions"], first]
+    key = hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
+    assert key == read_manifest(done).key(read_manifest(done).shards[0])
 
 
 @pytest.mark.parametrize("criterion", [Criterion(), Criterion(tau=1.2, rule="paper", ddof=0, correction="holm")])
