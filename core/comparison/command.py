@@ -14,7 +14,8 @@ from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, p
 from attention_sieve.core.comparison.tables import comparison_table
 from attention_sieve.core.comparison.transitions import busiest_layers, changed_heads
 from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.finding import role_finding
+from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.roles import shown_roles_of_all
 from attention_sieve.core.roles.tables import on_same_texts, read_score_table
 
@@ -49,18 +50,18 @@ def compare(arguments: argparse.Namespace) -> None:
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
     check_output(arguments.output, (CSV,), [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
-    criterion = settings_of(arguments, Criterion.usual(a.scale))
+    criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
     tests = paired_tests(
-        a.scores,
-        b.scores,
-        a.roles,
+        a.scored.scores,
+        b.scored.scores,
+        a.scored.roles,
         alpha=criterion.alpha,
         correction=criterion.correction,
         family=criterion.family,
         rounding=rounding,
     )
-    holds_a, holds_b = (role_tests(side.scores, a.roles, criterion, side.uniform).holds for side in (a, b))
+    holds_a, holds_b = (role_finding(side.scored, criterion).tests.holds for side in (a, b))
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)

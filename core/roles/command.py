@@ -60,18 +60,8 @@ from attention_sieve.core.roles.tables import (
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import Text, texts_sha256
 
-OF_TEXTS: Final = (
-    "checkpoint",
-    "texts",
-    "text_columns",
-    "random_weights",
-    "attention",
-    "off",
-    "roles",
-    "direction",
-    "block_entropy",
-    "scale",
-)
+OF_READING: Final = ("checkpoint", "texts", "text_columns", "random_weights", "attention", "off")
+OF_SCORES: Final = ("roles", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
 CONTROL_COLUMNS: Final = {
     "control": "none for the checkpoint itself",
@@ -190,7 +180,7 @@ def roles(arguments: argparse.Namespace) -> None:
     valid however often texts are added and the command is repeated. With a file of scores no model runs, so that
     another tau takes no time; the options on the checkpoint, the texts and the scores are those of `score`.
     """
-    given = [name for name in OF_TEXTS if getattr(arguments, name) not in (None, [], ROLES)]
+    given = [name for name in OF_READING + OF_SCORES if getattr(arguments, name) not in (None, [], ROLES)]
     if arguments.scores is None:
         missing = [name for name in ("checkpoint", "texts") if getattr(arguments, name) is None]
         if missing:
@@ -205,7 +195,7 @@ def roles(arguments: argparse.Namespace) -> None:
     else:
         table = read_score_table(arguments.scores)
         check_output(arguments.output, TABLES, [arguments.scores])
-        criterion = settings_of(arguments, Criterion.usual(table.scale))
+        criterion = settings_of(arguments, Criterion.usual(table.scored.scale))
         finding = role_finding(table.scored, criterion)
         facts = {name: fact for name, fact in table.facts.items() if name not in ROLE_ANALYSIS.columns}
         write_table(arguments.output, ROLE_ANALYSIS.table(finding), facts | criterion.facts)

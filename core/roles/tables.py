@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError, first_line, shortened
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores, Scale
+from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
 from attention_sieve.core.roles.roles import coarse_roles
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 
@@ -65,25 +65,9 @@ class ScoreTable:
 
     texts: tuple[int, ...]
     """Index of each text in the scored input."""
-    roles: tuple[str, ...]
-    scores: Float[np.ndarray, "text role layer head"]
-    uniform: Float[np.ndarray, "text role layer"]
-    """Score of uniform attention on the same text."""
-    greatest: Float[np.ndarray, "text role layer"]
-    """Greatest possible score on the same text."""
+    scored: RoleScores
     facts: Mapping[str, str]
     """Metadata of the file, such as checkpoint and settings; may be empty."""
-
-    @property
-    def scale(self) -> Scale:
-        """Scale of the scores by the metadata; "score" if they do not say."""
-        return "share" if self.facts.get("scale") == "share" else "score"
-
-    @property
-    def scored(self) -> RoleScores:
-        """The scores without the texts and the facts."""
-        arrays = {"scores": self.scores, "uniform": self.uniform, "greatest": self.greatest}
-        return RoleScores(roles=self.roles, scale=self.scale, **arrays)
 
 
 def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.DataFrame:
@@ -133,14 +117,14 @@ def read_score_table(path: Path) -> ScoreTable:
     wide = table.pivot(index="text", columns=["role", "layer", "head"], values=values)
     wide = wide.sort_index(axis=1).reindex(columns=names, level="role")
     scores, uniform, greatest = (wide[name].to_numpy().reshape(shape) for name in values)
-    return ScoreTable(
-        texts=tuple(wide.index),
+    scored = RoleScores(
         roles=names,
         scores=scores,
         uniform=uniform[..., 0],
         greatest=greatest[..., 0],
-        facts=facts,
+        scale="share" if facts.get("scale") == "share" else "score",
     )
+    return ScoreTable(texts=tuple(wide.index), scored=scored, facts=facts)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -187,25 +171,19 @@ def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]
             raise AnalysisError(
                 f"The two files hold scores {difference} ({values[0][:20]} and {values[1][:20]}). {SCORE_ALIKE}"
             )
-    if unmatched := set(a.roles) ^ set(b.roles):
+    if unmatched := set(a.scored.roles) ^ set(b.scored.roles):
         raise AnalysisError(f"Only one of the two files holds scores for {', '.join(sorted(unmatched))}. {SCORE_ALIKE}")
     common = sorted(set(a.texts) & set(b.texts))
     if not common:
         raise AnalysisError(f"The two files have no text in common. {SCORE_ALIKE}")
-    return _cut(a, common, a.roles), _cut(b, common, a.roles)
+    return _cut(a, common, a.scored.roles), _cut(b, common, a.scored.roles)
 
 
 def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> ScoreTable:
-    rows = np.isin(table.texts, texts)
-    columns = [table.roles.index(role) for role in roles]
-    return replace(
-        table,
-        texts=tuple(texts),
-        roles=roles,
-        scores=table.scores[rows][:, columns],
-        uniform=table.uniform[rows][:, columns],
-        greatest=table.greatest[rows][:, columns],
-    )
+    scored = table.scored
+    rows, columns = np.isin(table.texts, texts), [scored.roles.index(role) for role in roles]
+    arrays = {name: getattr(scored, name)[rows][:, columns] for name in ("scores", "uniform", "greatest")}
+    return replace(table, texts=tuple(texts), scored=replace(scored, roles=roles, **arrays))
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:
