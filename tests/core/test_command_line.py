@@ -203,6 +203,25 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     np.testing.assert_array_equal(table["holds_anytime"], holds_by_evidence(evidence, Criterion()).ravel())
 
 
+def test_roles_are_the_same_over_texts_and_over_a_file_of_their_scores_but_not_over_both(texts_file, tmp_path, capsys):
+    scored(texts_file, tmp_path, "--scale", "share")
+    given, of_texts = str(tmp_path / "scores.parquet"), ["--checkpoint", "bundled", "--texts", str(texts_file)]
+    outputs = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    assert main(["roles", given, "--output", outputs[0], "--alpha", "0.1"]) == 0
+    assert main(["roles", *of_texts, "--output", outputs[1], "--scale", "share", "--alpha", "0.1"]) == 0
+    a, b = map(pd.read_parquet, outputs)
+    pd.testing.assert_frame_equal(a, b, rtol=1e-6)
+    assert a.attrs == b.attrs
+    assert a.attrs.items() >= {"tau": "0.5", "alpha": "0.1", "scale": "share", "checkpoint": "bundled"}.items()
+    capsys.readouterr()
+    assert main(["roles", given, *of_texts, "--output", outputs[0]]) == 2
+    assert "holds scores, and the option on checkpoint is for texts" in one_sentence(capsys)
+    assert main(["roles", given, "--output", outputs[0], "--scale", "share"]) == 2
+    assert "the option on scale is for texts" in one_sentence(capsys)
+    assert main(["roles", "--checkpoint", "bundled", "--output", outputs[0]]) == 2
+    assert one_sentence(capsys) == "There are no scores to test. Give a file of scores, or add --texts."
+
+
 @pytest.mark.parametrize(
     ("chosen", "criterion"),
     [
