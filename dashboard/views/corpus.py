@@ -16,13 +16,11 @@ from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import find, kept, kept_finding
 from attention_sieve.dashboard.views.evidence import ledger
-from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 
 Found = CorpusFinding[RoleFinding]
@@ -60,21 +58,6 @@ class Corpus:
         """Scores of each text; NaN where a role does not apply."""
         return self.scored.scores
 
-    @property
-    def strength(self) -> Float[np.ndarray, "role layer head"]:
-        """The statistic that decides: the logarithm of the evidence, or the corrected p-value."""
-        return self.tests.p_adjusted if self.tests.evidence is None else self.tests.evidence
-
-    @property
-    def filled(self) -> str:
-        """What a filled corner means, in a sentence."""
-        tau = self.tests.settings.tau
-        return (
-            wording.filled_by_test(tau, self.scored.scale)
-            if self.bets is None
-            else evidence_wording.filled_by_evidence(tau)
-        )
-
     def stability(self) -> Float[np.ndarray, "role layer head"] | None:
         """Share of resamples of the texts in which each label stays; None where evidence decides."""
         if self.bets is not None:
@@ -93,13 +76,13 @@ class Corpus:
         """The tests with the intervals that are shown, which take longer than the tests; evidence has none."""
         if self.bets is not None:
             return self.tests
-        low, high = memory().get_or_put("intervals", (self.found.number, self.tests.settings.alpha), self._ends)
-        return replace(self.tests, low=low, high=high)
 
-    def _ends(self) -> tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]]:
-        """Ends of the intervals, which do not depend on tau."""
-        tests = with_syntactic_intervals(self.tests, self.scored.scores)
-        return tests.low, tests.high
+        def ends() -> tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]]:
+            tests = with_syntactic_intervals(self.tests, self.scored.scores)
+            return tests.low, tests.high
+
+        low, high = memory().get_or_put("intervals", (self.found.number, self.tests.settings.alpha), ends)
+        return replace(self.tests, low=low, high=high)
 
 
 def corpus(visit: Visit) -> Corpus | None:

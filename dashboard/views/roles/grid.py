@@ -26,23 +26,25 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         label: what the grid shows.
         shown: roles that get a corner of each cell.
     """
-    choice, tests = visit.chosen, tested.tests
+    choice, tests, evidence = visit.chosen, tested.tests, tested.tests.evidence
+    tau, scale = choice.criterion.tau, choice.scale
+    by_test, by_evidence = shared_wording.filled_by_test(tau, scale), evidence_wording.filled_by_evidence(tau)
     uniform, greatest = tested.scored.mean_references()
     return RoleGrid(
         label=label,
         roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
-        tau=choice.criterion.tau,
+        tau=tau,
         shown=shown,
         off=choice.off,
         before=shared_wording.AGAINST,
-        filled=tested.filled,
-        scale=choice.scale,
+        filled=by_test if evidence is None else by_evidence,
+        scale=scale,
         uniform=uniform,
         greatest=greatest,
-        p_values=tested.strength,
-        p_name=f"p ({visit.chosen.correction})" if tested.bets is None else evidence_wording.NAME,
-        odds=tested.bets is not None,
+        p_values=tests.p_adjusted if evidence is None else evidence,
+        p_name=f"p ({choice.correction})" if evidence is None else evidence_wording.NAME,
+        odds=evidence is not None,
         stability=tested.stability(),
     )
