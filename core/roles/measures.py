@@ -129,6 +129,8 @@ class TextMeasures:
 
 def joined(parts: Sequence[TextMeasures]) -> TextMeasures:
     """The measures of one text for the roles of several parts, in the order of the roles."""
+    if len(parts) == 1:
+        return parts[0]
     roles = RoleSet(known_roles(name for part in parts for name in part.roles.names))
 
     def rows(array: str, axis: str) -> Float[np.ndarray, "_ layer *head"]:
@@ -168,21 +170,6 @@ class RoleScores:
     def of_texts(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
         """The scores of some of the texts."""
         return replace(self, scores=self.scores[rows], uniform=self.uniform[rows], greatest=self.greatest[rows])
-
-    @classmethod
-    def joined(cls, parts: Sequence["RoleScores"]) -> "RoleScores":
-        """The scores of the same texts by the roles of each part, in the order of the parts."""
-        return (
-            parts[0]
-            if len(parts) == 1
-            else cls(
-                roles=tuple(role for part in parts for role in part.roles),
-                scores=np.concatenate([part.scores for part in parts], axis=1),
-                uniform=np.concatenate([part.uniform for part in parts], axis=1),
-                greatest=np.concatenate([part.greatest for part in parts], axis=1),
-                scale=parts[0].scale,
-            )
-        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from attention_sieve.core.comparison.moved import head_moved_most, role_moved_mo
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.finetuning.chance import AgainstChance
 from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
-from attention_sieve.core.roles.measures import RoleScores, TextMeasures, role_scores
+from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
@@ -139,13 +139,13 @@ def _with_further(
     compared = tuple(texts[position] for position in answers.positions)
     for side, engine in enumerate(engines):
         settings, measures = all_heads_on(choice, engine), [text.sides[side] for text in answers.results]
-        parts = [role_scores(measures, choice.score_settings)]
+        parts: list[Sequence[TextMeasures]] = [measures]
         for names in each_alone(choice.roles)[1:]:
             further = _further(inference, engine, names, compared, settings)
             if further is None:
                 return None
-            parts.append(role_scores(further.results, choice.score_settings))
-        sides.append(RoleScores.joined(parts))
+            parts.append(further.results)
+        sides.append(role_scores([joined(of_text) for of_text in zip(*parts, strict=True)], choice.score_settings))
     return sides[0], sides[1]
 
 

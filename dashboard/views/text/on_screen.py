@@ -14,7 +14,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.hypotheses import Criterion, text_roles
-from attention_sieve.core.roles.measures import RoleScores, role_scores
+from attention_sieve.core.roles.measures import RoleScores, joined, role_scores
 from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -105,13 +105,13 @@ def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
             )
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
-            measures, score_settings = SCORES.unpack(record.arrays), visit.chosen.score_settings
-            scores = [role_scores([measures], score_settings)]
+            measures = [SCORES.unpack(record.arrays)]
             for names in each_alone(visit.chosen.roles)[1:]:
                 question = scores_question(names)
                 further = inference.ask(engine, question, [text], settings, too_long=too_long, report=report)
-                scores.append(role_scores(further.results, score_settings))
-            return PassedText(looked=text_attention, scored=RoleScores.joined(scores))
+                measures += further.results
+            scored = role_scores([joined(measures)], visit.chosen.score_settings)
+            return PassedText(looked=text_attention, scored=scored)
 
         return OnScreen(
             text=text,

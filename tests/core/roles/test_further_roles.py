@@ -9,7 +9,7 @@ from passing import SELF, measured_of, of_source, pass_texts
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.roles.measures import RoleScores, RoleSet, ScoreSettings, role_scores
+from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, joined, role_scores
 from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
 from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.scores import score_batch
@@ -89,12 +89,8 @@ def test_roles_score_the_same_alone_and_together(loaded):
     texts = pass_texts(checkpoint, TEXTS)
     names = tuple(BY_NAME)
     together = role_scores(score_batch(checkpoint, texts, SELF, roles=RoleSet(names)).of_texts(), ScoreSettings())
-    alone = RoleScores.joined(
-        [
-            role_scores(score_batch(checkpoint, texts, SELF, roles=RoleSet(of_set)).of_texts(), ScoreSettings())
-            for of_set in each_alone(names)
-        ]
-    )
+    parts = [score_batch(checkpoint, texts, SELF, roles=RoleSet(of_set)).of_texts() for of_set in each_alone(names)]
+    alone = role_scores([joined(of_text) for of_text in zip(*parts, strict=True)], ScoreSettings())
     assert together.roles == alone.roles == names
     np.testing.assert_allclose(alone.scores, together.scores, rtol=1e-12)
     np.testing.assert_allclose(alone.greatest, together.greatest, rtol=1e-12)
