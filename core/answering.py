@@ -62,9 +62,11 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     without a sentence is no option."""
     text_of: Callable[[Input], Text]
     """The text of an input that the checkpoint reads."""
-    items: Callable[[Sequence[Input], Iterable[tuple[Text, Dependencies]], Settings], Sequence[Item | None]]
+    items: Callable[[Sequence[Input], Iterable[tuple[Text, Dependencies]], Settings], Sequence[Item | None]] = (
+        lambda inputs, *_: inputs
+    )
     """The item of each input, or None for an input that has none; from the inputs, and the text of the queries of each
-    with its tree, which is parsed as it is read."""
+    with its tree, which is parsed as it is read. By default the inputs themselves."""
     question: Callable[[Settings], Question[Any, Result]]
     """Asked about each item; of several questions, the one that all kinds of attention have to support."""
     judge: Callable[[tuple[Item, ...], tuple[Result, ...], Settings], Finding]

@@ -4,13 +4,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attention_sieve.cache.serving.item_requests import ATTENTION
 from attention_sieve.cache.serving.requests import WaitingText
 from attention_sieve.cache.store.arrays import packed_attention
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import part
 from attention_sieve.core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.passes.question import Question
 from attention_sieve.core.pauses import pause
@@ -119,10 +117,9 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) 
         if item.item_request.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings[0], windows)
-    arrays = [dict(SCORES.pack(measures)) for measures in scores.of_texts()]
-    for row, attention in scores.maps.items():
-        arrays[row] |= part(ATTENTION, packed_attention(attention))
-    return {item: Record.of(arrays[row], [texts[row]]) for row, item in enumerate(batch)}
+    measures = scores.of_texts()
+    maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
+    return {item: Record.of(SCORES.pack(measures[row]), [texts[row]], maps.get(row)) for row, item in enumerate(batch)}
 
 
 def prediction_of(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":

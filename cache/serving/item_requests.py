@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.store.keys import answer_key, attention_key, divergence_key
@@ -14,9 +14,6 @@ from attention_sieve.core.passes.arrays import Arrays, part, part_of
 from attention_sieve.core.passes.question import Item, Question
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
-
-ATTENTION: Final = "attention"
-"""Part of a result: the attention of a text on screen, rounded as in the store."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +29,20 @@ class ItemRequest:
     """Cut the text where it is too long."""
     start: tuple[int, int] | None = None
     """First query and key of the attention window to keep for the screen; None keeps none."""
+    attention_key: str | None = None
     parts: tuple[tuple[str, str], ...] = ()
-    """Name and key of each part of the result that has a key of its own: ATTENTION, or the scores under each of two
-    checkpoints."""
+    """Name and key of each part of the result that has a key of its own: the scores under each of two checkpoints."""
 
     @property
     def text(self) -> Text:
         """The text that the checkpoint reads."""
         return self.question.text_of(self.item)
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of all requested results."""
+        attention = [] if self.attention_key is None else [self.attention_key]
+        return [self.key, *attention, *(key for _, key in self.parts)]
 
 
 def item_requests(
@@ -77,12 +80,12 @@ def look_request(
     """Request for the scores and attention of one text."""
     (request,) = item_requests((engine,), SCORES, [text], (settings,), truncate)
     key = attention_key(engine.files.fingerprint, engine.dtype, settings, start, **SCORES.depends_on(text))
-    return replace(request, start=start, parts=((ATTENTION, key),))
+    return replace(request, start=start, attention_key=key)
 
 
 def read(store: Store, requests: Sequence[ItemRequest]) -> dict[ItemRequest, Record]:
     """Stored results by request; requests that are not or only partly stored are absent."""
-    keys = [key for request in requests for key in (request.key, *(key for _, key in request.parts))]
+    keys = [key for request in requests for key in request.keys]
     stored = store.get_many(list(dict.fromkeys(keys)))
     records = {request: _stored_record(request, stored) for request in requests}
     return {request: record for request, record in records.items() if record is not None}
@@ -93,15 +96,17 @@ def _stored_record(request: ItemRequest, stored: Mapping[str, Arrays]) -> Record
     if own is None:
         return None
     arrays = {name: array for name, array in own.items() if name not in LENGTHS}
-    if not arrays and request.start is None:
+    # A text that is too long for one of two checkpoints has no scores under this key.
+    if not arrays and request.parts:
         return Record.left_out(int(own["n_tokens"]))
-    if any(key not in stored for _, key in request.parts):
+    if any(key not in stored for key in request.keys):
         return None
     entries = [stored[key] for _, key in request.parts]
     for (name, _), entry in zip(request.parts, entries, strict=True):
         arrays |= part(name, entry)
     n_tokens, n_cut = (max(int(entry[name]) for entry in (own, *entries) if name in entry) for name in LENGTHS)
-    return Record(arrays=arrays, n_tokens=n_tokens, n_cut=n_cut)
+    attention = None if request.attention_key is None else stored[request.attention_key]
+    return Record(arrays=arrays or None, attention=attention, n_tokens=n_tokens, n_cut=n_cut)
 
 
 def write(store: Store, records: Mapping[ItemRequest, Record]) -> None:
@@ -114,11 +119,12 @@ def write(store: Store, records: Mapping[ItemRequest, Record]) -> None:
 
 
 def _packed(request: ItemRequest, record: Record) -> dict[str, Arrays]:
-    """Arrays by key. A text that is too long for one of two checkpoints has no parts: it may not be for the other."""
+    """Arrays by key. A text that is too long for one of two checkpoints may not be for the other."""
     arrays = dict(record.arrays or {})
     results: dict[str, Arrays] = {}
-    for name, key in request.parts:
-        if entry := part_of(arrays, name):
-            results[key] = entry
-            arrays = {other: array for other, array in arrays.items() if not other.startswith(f"{name} ")}
+    if request.attention_key is not None and record.attention is not None:
+        results[request.attention_key] = record.attention
+    for name, key in request.parts if record.arrays else ():
+        results[key] = part_of(arrays, name)
+        arrays = {other: array for other, array in arrays.items() if not other.startswith(f"{name} ")}
     return {**results, request.key: {**arrays, **record.lengths}}

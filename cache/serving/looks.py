@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest, read
+from attention_sieve.cache.serving.item_requests import ItemRequest, read
 from attention_sieve.cache.store.arrays import unpacked_attention
 from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.errors import TextTooLong
-from attention_sieve.core.passes.arrays import part_of
 from attention_sieve.core.passes.texts import TextAttention
 
 LOOKS_BYTES: Final = 12 * 2**20
@@ -46,15 +45,11 @@ class Looks:
         return look
 
     def remember(self, request: ItemRequest, record: Record) -> Look:
-        """Keep the result of a pass in memory: its attention, and its scores."""
-        arrays = record.arrays or {}
-        attention = part_of(arrays, ATTENTION)
-        if not attention:
+        """Keep the result of a pass in memory."""
+        if record.attention is None:
             raise RuntimeError("A look was answered without attention.")
-        scores = {name: array for name, array in arrays.items() if not name.startswith(f"{ATTENTION} ")}
-        return self._memory.put(
-            "look", request, (unpacked_attention(attention), replace(record, arrays=scores or None))
-        )
+        look = unpacked_attention(record.attention), replace(record, attention=None)
+        return self._memory.put("look", request, look)
 
 
 def moved_back(start: tuple[int, int], first_look: TextAttention) -> tuple[int, int]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any, Final
 
-from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest
+from attention_sieve.cache.serving.item_requests import ItemRequest
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import TextTooLong
-from attention_sieve.core.passes.arrays import part_of
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 
@@ -92,9 +91,7 @@ class WaitingText:
 
     def wants_more_than(self, outcome: Outcome) -> bool:
         """Whether an outcome lacks the requested attention: a look may join while the scores are being computed."""
-        if self.item_request.start is None or not isinstance(outcome, Record):
-            return False
-        return not part_of(outcome.arrays or {}, ATTENTION)
+        return self.item_request.start is not None and isinstance(outcome, Record) and outcome.attention is None
 
     def is_satisfied_by(self, stored: Record) -> bool:
         """Whether a stored result makes a pass unnecessary; a truncated one does only if truncation is allowed."""

@@ -19,16 +19,18 @@ class Record:
 
     arrays: Arrays | None
     """From the question's `pack`; None for a text that was left out because it is too long."""
+    attention: Arrays | None = None
+    """From packed_attention, for a text on screen: rounded as in the store."""
     n_tokens: int
     """Number of tokens of the whole text; for separately encoded segments, or two checkpoints, of the longer one."""
     n_cut: int
     """Number of tokens that were cut off."""
 
     @classmethod
-    def of(cls, arrays: Arrays, texts: Sequence[PassText]) -> "Record":
+    def of(cls, arrays: Arrays, texts: Sequence[PassText], attention: Arrays | None = None) -> "Record":
         """The record of a text that was passed, as each checkpoint has read it."""
         n_tokens, n_cut = (max(text.lengths[name] for text in texts) for name in LENGTHS)
-        return cls(arrays=arrays, n_tokens=n_tokens, n_cut=n_cut)
+        return cls(arrays=arrays, attention=attention, n_tokens=n_tokens, n_cut=n_cut)
 
     @classmethod
     def left_out(cls, n_tokens: int) -> "Record":
@@ -49,7 +51,7 @@ class Record:
     @property
     def n_bytes(self) -> int:
         """Total size of the arrays."""
-        return sum(array.nbytes for array in (self.arrays or {}).values())
+        return sum(array.nbytes for arrays in (self.arrays, self.attention) for array in (arrays or {}).values())
 
     @property
     def lengths(self) -> dict[str, np.ndarray]:

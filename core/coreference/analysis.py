@@ -83,7 +83,6 @@ COREFERENCE_ANALYSIS: Final[
     name="coreference",
     settings=CoreferenceSettings(),
     text_of=lambda text: text.text,
-    items=lambda texts, *_: texts,
     question=lambda settings: choice_question(settings.from_word),
     judge=CoreferenceFinding,
     table=coreference_table,

@@ -10,15 +10,13 @@ from attention_sieve.core.importance.finding import (
     AblationFinding,
     CheapMeasures,
     ImportanceFinding,
-    SingleHeadFinding,
     metric_facts,
 )
 from attention_sieve.core.importance.metrics import TextOutcomes
 from attention_sieve.core.importance.per_text import RELEVANCE_RULE, LabelledText
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
 from attention_sieve.core.importance.settings import AblationSettings, ImportanceSettings
-from attention_sieve.core.surface.key_kinds import USUAL_ROWS
-from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +75,7 @@ def ablation_table(finding: AblationFinding) -> "pd.DataFrame":
     return pd.DataFrame({"layer": layer.ravel(), "head": head.ravel(), "full": effects.full, **tested})
 
 
-def single_head_table(finding: SingleHeadFinding) -> "pd.DataFrame":
+def single_head_table(finding: AblationFinding) -> "pd.DataFrame":
     """A row per layer, with SINGLE_HEAD_COLUMNS."""
     import pandas as pd
 
@@ -132,31 +130,29 @@ ABLATION_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, Abla
         name="ablation",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
-        items=lambda items, *_: items,
         question=lambda settings: ablation_question(settings.of_metric.metric),
         collect=_ablated,
         judge=AblationFinding,
         table=ablation_table,
         columns=ABLATION_COLUMNS,
-        facts=lambda finding, _: finding.facts,
+        facts=lambda finding, _: finding.facts(finding.effects),
     )
 )
 """How a metric changes when each head is ablated in turn.
 
 Source: Michel et al. 2019, section 3.2.
 """
-SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, SingleHeadFinding]] = (
+SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, AblationSettings, AblationFinding]] = (
     Analysis(
         name="single_heads",
         settings=AblationSettings(),
         text_of=lambda item: item.text,
-        items=lambda items, *_: items,
         question=lambda settings: ablation_question(settings.of_metric.metric, alone=True),
         collect=lambda ask, items, settings: _ablated(ask, items, settings, alone=True),
-        judge=SingleHeadFinding,
+        judge=AblationFinding,
         table=single_head_table,
         columns=SINGLE_HEAD_COLUMNS,
-        facts=lambda finding, _: finding.facts,
+        facts=lambda finding, _: finding.facts(finding.kept),
     )
 )
 """How a metric changes when a layer keeps only its best head, which is chosen on the other half of the texts.
@@ -167,10 +163,9 @@ IMPORTANCE_ANALYSIS: Final[Analysis[LabelledText, LabelledText, Any, ImportanceS
     name="importance",
     settings=ImportanceSettings(),
     text_of=lambda item: item.text,
-    items=lambda items, *_: items,
-    question=lambda _: surface_question(USUAL_ROWS),
+    question=lambda _: SURFACE_ANALYSIS.question(SURFACE_ANALYSIS.settings),
     collect=_measured,
-    judge=lambda items, answers, settings: ImportanceFinding(items, answers[0], answers[1], settings),
+    judge=ImportanceFinding,
     table=importance_table,
     columns=IMPORTANCE_COLUMNS,
     facts=lambda _, settings: {

@@ -24,8 +24,7 @@ from attention_sieve.core.importance.question import (
     slopes_question,
 )
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.surface.key_kinds import USUAL_ROWS
-from attention_sieve.core.surface.question import surface_question
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 
 KINDS: Final[Mapping[str, str]] = {
     "gradient per token": "gradients",
@@ -69,7 +68,7 @@ def ways_to_measures(
         return output_measures(outputs, *ask(OUTPUT_WEIGHTS, [shortest], "weights of outputs"))
 
     def by_confidence() -> list[Measure]:
-        surfaces = ask(surface_question(USUAL_ROWS), texts, "confidence")
+        surfaces = SURFACE_ANALYSIS.answers(ask, tuple(texts), SURFACE_ANALYSIS.settings)
         return [confidence(np.stack([surface.confidence for surface in surfaces]))]
 
     def by_relevance() -> list[Measure]:

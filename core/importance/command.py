@@ -67,8 +67,8 @@ def ablate(arguments: argparse.Namespace) -> None:
     if arguments.keep_one:
         halves(material.documents)  # too few texts are refused before the work is done
     finding = write_reading(arguments.output, ABLATION_ANALYSIS, material.reading, settings, material.of_texts)
-    if finding.without_verdict:
-        print(finding.without_verdict, file=sys.stderr)
+    if note := finding.without_verdict(finding.effects):
+        print(note, file=sys.stderr)
     if arguments.keep_one:
         write_reading(arguments.keep_one, SINGLE_HEAD_ANALYSIS, material.reading, settings, material.of_texts)
 

@@ -1,6 +1,5 @@
 """What ablation and cheaper measures find about the importance of each head. Imports no torch."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,10 +18,11 @@ from attention_sieve.core.importance.verdicts import verdict_facts, without_verd
 
 @dataclass(frozen=True, eq=False)
 class AblationFinding:
-    """How a score changes when each head is ablated."""
+    """How a score changes when each head is ablated, or when each layer keeps only its best head."""
 
     items: tuple[LabelledText, ...]
     answers: tuple[TextOutcomes, ...]
+    """Of each text with each head off, or with it alone on in its layer."""
     settings: AblationSettings
 
     @cached_property
@@ -37,8 +37,16 @@ class AblationFinding:
 
     @cached_property
     def effects(self) -> Effects:
-        """The change of the score by each head, with its interval and test."""
+        """The change of the score by each head that is off, with its interval and test."""
         return effects(self.answers, self.score, self.documents, self.settings.correction, self.settings.resamples)
+
+    @cached_property
+    def kept(self) -> KeptAlone:
+        """The change of the score by each layer whose best head is alone on, with its interval and test.
+
+        Raises: AnalysisError for fewer than two texts, or documents.
+        """
+        return kept_alone(self.answers, self.score, self.documents, self.settings.correction, self.settings.resamples)
 
     @property
     def damage(self) -> Float[np.ndarray, "layer head"]:
@@ -55,56 +63,17 @@ class AblationFinding:
         """The damage as a function of text weights."""
         return damage(self.answers, self.score)
 
-    @property
-    def without_verdict(self) -> str:
+    def without_verdict(self, tested: Effects | KeptAlone) -> str:
         """How many changes have no interval and no p-value, and why; empty if all have them."""
-        return without_verdict(self.effects.delta, self.effects.p, self.documents)
+        return without_verdict(tested.delta, tested.p, self.documents)
 
-    @property
-    def facts(self) -> dict[str, str]:
+    def facts(self, tested: Effects | KeptAlone) -> dict[str, str]:
         """Metadata of files."""
-        return _facts(self.settings, self.effects, self.documents)
-
-
-@dataclass(frozen=True, eq=False)
-class SingleHeadFinding:
-    """How a score changes when each layer keeps only its best head."""
-
-    items: tuple[LabelledText, ...]
-    answers: tuple[TextOutcomes, ...]
-    settings: AblationSettings
-
-    @property
-    def documents(self) -> list[str | None]:
-        """Document of each text; None where it is unknown."""
-        return [item.text.document for item in self.items]
-
-    @cached_property
-    def kept(self) -> KeptAlone:
-        """The change of the score by each layer, with its interval and test.
-
-        Raises: AnalysisError for fewer than two texts, or documents.
-        """
-        score, settings = self.settings.of_metric.score_of(self.items), self.settings
-        return kept_alone(self.answers, score, self.documents, settings.correction, settings.resamples)
-
-    @property
-    def without_verdict(self) -> str:
-        """How many changes have no interval and no p-value, and why; empty if all have them."""
-        return without_verdict(self.kept.delta, self.kept.p, self.documents)
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """Metadata of files."""
-        return _facts(self.settings, self.kept, self.documents)
-
-
-def _facts(settings: AblationSettings, tested: Effects | KeptAlone, documents: Sequence[str | None]) -> dict[str, str]:
-    return {
-        **metric_facts(settings),
-        "correction": settings.correction,
-        **verdict_facts(tested.delta, tested.p, documents, settings.resamples),
-    }
+        return {
+            **metric_facts(self.settings),
+            "correction": self.settings.correction,
+            **verdict_facts(tested.delta, tested.p, self.documents, self.settings.resamples),
+        }
 
 
 def metric_facts(settings: AblationSettings | ImportanceSettings) -> dict[str, str]:
@@ -127,17 +96,22 @@ class ImportanceFinding:
     """The importance of each head by several measures."""
 
     items: tuple[LabelledText, ...]
-    outcomes: tuple[TextOutcomes, ...] | None
-    """Of each text with each head ablated in turn; None if ablation is left out."""
-    cheap: CheapMeasures
+    answers: tuple[tuple[TextOutcomes, ...] | None, CheapMeasures]
+    """Outcomes of each text with each head ablated in turn, None if that is left out; and the other measures."""
     settings: ImportanceSettings
+
+    @property
+    def cheap(self) -> CheapMeasures:
+        """All measures except ablation."""
+        return self.answers[1]
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """All measures, ablation first."""
-        if self.outcomes is None:
-            return self.cheap.measures
-        return damage(self.outcomes, self.settings.of_metric.score_of(self.items)), *self.cheap.measures
+        outcomes, cheap = self.answers
+        if outcomes is None:
+            return cheap.measures
+        return damage(outcomes, self.settings.of_metric.score_of(self.items)), *cheap.measures
 
     @cached_property
     def values(self) -> dict[str, Float[np.ndarray, "layer head"]]:

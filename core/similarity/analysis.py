@@ -6,8 +6,15 @@ import numpy as np
 
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.passes.question import text_itself
-from attention_sieve.core.similarity.distances import USUAL_DISTANCES, HeadDistances, head_distances
+from attention_sieve.core.similarity.distances import (
+    USUAL_DISTANCES,
+    DistanceSettings,
+    HeadDistances,
+    TextDistances,
+    head_distances,
+)
 from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,11 +54,10 @@ def distance_table(distances: HeadDistances) -> "pd.DataFrame":
     )
 
 
-SIMILARITY_ANALYSIS: Final = Analysis(
+SIMILARITY_ANALYSIS: Final[Analysis[Text, Text, TextDistances, DistanceSettings, HeadDistances]] = Analysis(
     name="similarity",
     settings=USUAL_DISTANCES,
     text_of=text_itself,
-    items=lambda texts, *_: texts,
     question=distance_question,
     judge=lambda _, answers, __: head_distances(answers),
     table=distance_table,

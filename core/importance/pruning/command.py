@@ -234,7 +234,7 @@ def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
     found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, progress_bar)
     for name, reason in found.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
-    (ablation, *measures), full = found.measures, full_outcomes(found.outcomes or ())
+    (ablation, *measures), full = found.measures, full_outcomes(found.answers[0] or ())
     by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
     if arguments.greedy and (greedy := greedy_order(pruning, make_ask(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy

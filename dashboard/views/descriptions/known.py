@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from attention_sieve.cache.answers import Answers
+from attention_sieve.cache.answers import Answers, CorpusFinding
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
@@ -22,13 +22,13 @@ from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.roles import coarse_roles
-from attention_sieve.core.surface.key_kinds import USUAL_ROWS
+from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
+from attention_sieve.core.surface.finding import SurfaceFinding
 from attention_sieve.core.surface.per_text import TextSurface
-from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
+from attention_sieve.dashboard.views.asking import find, kept, kept_finding
 from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
 from attention_sieve.dashboard.views.frame import Visit
 
@@ -87,10 +87,10 @@ def _requested() -> set[Hashable]:
 
 
 def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | None:
-    surface = (ask if may_ask else kept)(visit, surface_question(USUAL_ROWS), visit.texts)
+    find_or_read = find if may_ask else kept_finding
+    surface = find_or_read(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
     if surface is None:
         return None
-    find_or_read = find if may_ask else kept_finding
     found = find_or_read(visit, RELATION_ANALYSIS, RELATION_ANALYSIS.settings) if can_parse(visit) else None
     mentions = known_mentions(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
@@ -99,7 +99,7 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     read_mentions = None if mentions is None else _read(*mentions)
     described = memory().get_or_put(
         "described",
-        (surface.number, finding, mentions, alpha),
+        (surface.finding, finding, mentions, alpha),
         lambda: _describe(visit, surface, predictions, read_mentions, alpha),
     )
     base, complete = _with_roles.get(tests, (None, None))
@@ -116,7 +116,7 @@ def _read(name: str, finding: CoreferenceFinding) -> ReadMentions:
 
 def _describe(
     visit: Visit,
-    surface: Answers[TextSurface],
+    surface: CorpusFinding[SurfaceFinding],
     predictions: tuple[TextPredictions, ...] | None,
     mentions: ReadMentions | None,
     alpha: float,
@@ -125,7 +125,7 @@ def _describe(
     scores = kept(visit, SCORES, visit.texts)
     whole = tuple(visit.texts[position] for position in surface.positions)
     facts = Known(
-        surface=surface.results,
+        surface=surface.finding.texts,
         predictions=predictions,
         mentions=mentions,
         first_token=None if scores is None else _first_token(scores),
@@ -134,7 +134,7 @@ def _describe(
         heads=describe_heads(facts, alpha),
         texts=tuple(queries_text(text, visit.settings.kind) for text in whole),
         whole=whole,
-        surface=surface.results,
+        surface=surface.finding.texts,
         predictions=predictions,
         mentions=mentions,
         first_token=facts.first_token,

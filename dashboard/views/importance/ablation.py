@@ -35,7 +35,7 @@ def headline(importance: Importance) -> None:
     )
     n_heads, n_texts = int((~np.isnan(damage)).sum()), len(ablation.items)
     st.markdown(wording.summary(ablation.score.name, effects.full, worst_head, n_heads, n_texts))
-    note = ablation.without_verdict
+    note = ablation.without_verdict(effects)
     if ablation.score.name != "change" and (n_tested := int((~np.isnan(effects.p)).sum())):
         worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
         alpha = importance.material.visit.chosen.criterion.alpha
@@ -98,7 +98,8 @@ def _intervals(importance: Importance) -> list[list[str]]:
 
 def _table(importance: Importance) -> None:
     with st.expander(wording.TABLE):
-        rows, facts = ablation_table(importance.ablation), importance.facts | importance.ablation.facts
+        ablation = importance.ablation
+        rows, facts = ablation_table(ablation), importance.facts | ablation.facts(ablation.effects)
         written = with_sentences(rows, kept_sentences(importance.material.visit))
         table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
 
@@ -115,9 +116,8 @@ def _one_head_a_layer(importance: Importance) -> None:
     n_tested = int((~np.isnan(kept.p)).sum())
     n_unchanged = int((kept.p_adjusted >= material.visit.chosen.criterion.alpha).sum())
     st.markdown(wording.kept(wording.SCORE_NAMES[material.metric.score_name], kept.full, n_unchanged, n_tested))
-    if finding.without_verdict:
-        st.info(finding.without_verdict)
-    table(
-        "one head a layer", single_head_table(finding), importance.facts | finding.facts, SINGLE_HEAD_ANALYSIS.columns
-    )
+    if note := finding.without_verdict(kept):
+        st.info(note)
+    facts = importance.facts | finding.facts(kept)
+    table("one head a layer", single_head_table(finding), facts, SINGLE_HEAD_ANALYSIS.columns)
     st.caption(wording.MICHEL_T2)

@@ -1,14 +1,12 @@
-import numpy as np
 import pytest
 
-from attention_sieve.cache.serving.item_requests import ATTENTION, ItemRequest
+from attention_sieve.cache.serving.item_requests import ItemRequest
 from attention_sieve.cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
 from attention_sieve.cache.store.record import Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
-from attention_sieve.core.passes.arrays import part
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
 from attention_sieve.core.similarity.question import distance_question
@@ -30,8 +28,7 @@ class Clock:
 
 
 def wanted(name, truncate=False, start=None, question=SCORES):
-    parts = () if start is None else ((ATTENTION, f"{name} {start}"),)
-    return ItemRequest(question, Text((name,)), name, truncate, start, parts)
+    return ItemRequest(question, Text((name,)), name, truncate, start, None if start is None else f"{name} {start}")
 
 
 def submit(queue, *texts, skips=False, indices=None, visitor=None):
@@ -318,7 +315,7 @@ def test_a_look_that_joins_while_the_scores_are_found_waits_on_and_is_not_answer
     assert queue.finish(dict.fromkeys(scores.items, SEEN)) == list(scores.items)
     assert not scores.is_done
     assert not look.is_done
-    with_attention = Record(arrays=part(ATTENTION, {"block": np.array(0)}), n_tokens=3, n_cut=0)
+    with_attention = Record(arrays=None, attention={}, n_tokens=3, n_cut=0)
     assert queue.finish(dict.fromkeys(scores.items, with_attention)) == []
     assert scores.answer() == look.answer() == [with_attention]
 

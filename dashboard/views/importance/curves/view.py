@@ -16,7 +16,7 @@ from attention_sieve.dashboard.figures.importance.curves import pruning_curves
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import with_progress
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.asker import Asker, Work
@@ -150,6 +150,5 @@ def _table(importance: Importance, pruning: Pruning, curves: Sequence[Curve], re
                 for result in results
             ]
         )
-        st.dataframe(rows, hide_index=True)
-        table_downloads("heads that can go", rows, facts(importance, pruning))
+        table("heads that can go", rows, facts(importance, pruning), {})
         table_downloads("points of the curves", curves_table(curves, pruning.n_heads), facts(importance, pruning))

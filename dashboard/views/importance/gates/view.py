@@ -20,9 +20,8 @@ from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
-from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_of
@@ -160,15 +159,11 @@ def _results(importance: Importance, sweep: Sweep, started: list[float]) -> None
             _densities(importance.heads[:MOST], *gates)
     with tables:
         if scores is not None:
-            _table(wording.SCORES_TABLE, "scores by penalty", scores_table(scores), _facts(importance, sweep))
+            with st.expander(wording.SCORES_TABLE):
+                table("scores by penalty", scores_table(scores), _facts(importance, sweep), {})
         if gates is not None:
-            _table(wording.TABLE, "gates", gates_table(gates[0]), gates[1])
-
-
-def _table(title: str, name: str, rows: pd.DataFrame, facts: dict[str, str]) -> None:
-    with st.expander(title):
-        st.dataframe(rows, hide_index=True)
-        table_downloads(name, rows, facts)
+            with st.expander(wording.TABLE):
+                table("gates", gates_table(gates[0]), gates[1], {})
 
 
 def _start(sweep: Sweep, started: list[float]) -> float:
