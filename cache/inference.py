@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from attention_sieve.cache.answers import (
     Answers,
@@ -19,7 +19,6 @@ from attention_sieve.cache.answers import (
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.background_loading import LoadsBehind
-from attention_sieve.cache.serving.batch import output_change_of, prediction_of, swap_output_of
 from attention_sieve.cache.serving.item_requests import (
     ItemRequest,
     item_requests,
@@ -43,10 +42,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
-
-if TYPE_CHECKING:
-    from attention_sieve.core.comparison.swap_output import SwapOutput
-    from attention_sieve.core.passes.outputs import OutputChange, Prediction
 
 Worked = TypeVar("Worked")
 
@@ -210,7 +205,7 @@ class Inference:
         Args:
             engine: whose checkpoint.
             work: should be short, because other requests wait for it; must not keep a reference to the checkpoint.
-            report: as for `output_change`.
+            report: as for `on_screen`.
 
         Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
             raises.
@@ -254,78 +249,37 @@ class Inference:
                 look = self._looks.remember(at((0, 0)), record)
         return look
 
-    def output_change(
+    def on_screen(
         self,
         engine: Engine,
+        work: Callable[..., Worked],
         text: Text,
-        settings: PassSettings,
-        token: int | None = None,
-        *,
+        *more: Hashable,
         report: Report | None = None,
-    ) -> "OutputChange":
-        """Change of the output for the displayed text when heads are switched off; truncates long texts.
+    ) -> Worked:
+        """What a function of `attention_sieve.cache.on_screen` computes about a displayed text, once.
 
         Args:
-            engine: computes the change.
-            text: one.
-            settings: the kind of attention, and the heads that are off.
-            token: index of the token to predict, or whose next token to predict; None for the text's last one.
+            engine: of the checkpoint.
+            work: takes the loaded checkpoint, the text and what follows here; goes before other work if it is short.
+            text: one; of two texts, the longer one is enough to see whether the work is short.
+            more: what else the result depends on.
             report: called about five times a second while waiting; if it raises, waiting stops.
 
-        Raises: AnalysisError of any stage; whatever `report` raises.
+        Raises: AnalysisError of any stage; whatever `work` or `report` raises.
         """
-        return self.memory.get_or_put(
-            "output change",
-            (engine, text, settings, token),
-            lambda: self._run_on_screen(
-                engine, text, lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
-            ),
-        )
 
-    def prediction(
-        self, engine: Engine, text: Text, settings: PassSettings | None = None, *, report: Report | None = None
-    ) -> "Prediction | None":
-        """Classes or likeliest tokens for the displayed text, truncated if too long; None without an output head.
-
-        Args:
-            engine, settings: as for `ask`.
-            text: one.
-            report: as for `output_change`.
-
-        Raises: AnalysisError of any stage; whatever `report` raises.
-        """
-        pass_settings = engine.settings(settings)
-
-        def predicted() -> "tuple[Prediction | None]":
+        def worked() -> tuple[Worked]:  # so that None is kept, too
             return (
-                self._run_on_screen(
-                    engine, text, lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report
+                self._worker(engine).run(
+                    lambda checkpoint: work(checkpoint, text, *more),
+                    report,
+                    visitor=self._visitor(),
+                    is_urgent=is_short(text),
                 ),
             )
 
-        return self.memory.get_or_put("prediction", (engine, text, pass_settings), predicted)[0]
-
-    def swap_output(
-        self, engine: Engine, texts: tuple[Text, Text], settings: PassSettings | None = None, *, report: Report | None
-    ) -> "SwapOutput":
-        """What changes in the output from one sentence to another.
-
-        Args:
-            engine, settings: as for `ask`.
-            texts: the two sentences.
-            report: as for `output_change`.
-
-        Raises: TextTooLong; AnalysisError of any stage; whatever `report` raises.
-        """
-        pass_settings = engine.settings(settings)
-        longer = max(texts, key=lambda text: len(text.segments[0]))
-        return self.memory.get_or_put(
-            "swap output",
-            (engine, texts, pass_settings),
-            lambda: self._run_on_screen(
-                engine, longer, lambda checkpoint: swap_output_of(checkpoint, texts, pass_settings), report
-            ),
-        )
+        return self.memory.get_or_put("on screen", (engine, work, text, *more), worked)[0]
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits until another thread has.
@@ -357,12 +311,6 @@ class Inference:
     def _visitor(self) -> Hashable:
         session = self._session()
         return get_ident() if session is None else session
-
-    def _run_on_screen(
-        self, engine: Engine, text: Text, work: Callable[[Checkpoint], Worked], report: Report | None
-    ) -> Worked:
-        """Run a function that concerns the text on screen."""
-        return self._worker(engine).run(work, report, visitor=self._visitor(), is_urgent=is_short(text))
 
     def _records(
         self,

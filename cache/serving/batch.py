@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attention_sieve.cache.serving.requests import WaitingText
 from attention_sieve.cache.store.arrays import packed_attention
 from attention_sieve.cache.store.record import Record
-from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.passes.question import Question
@@ -15,10 +14,6 @@ from attention_sieve.core.pauses import pause
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import parse
 from attention_sieve.core.texts.text import Text
-
-if TYPE_CHECKING:
-    from attention_sieve.core.comparison.swap_output import SwapOutput
-    from attention_sieve.core.passes.outputs import OutputChange, Prediction
 
 PADDING_SHARE: Final = 1 / 16
 """Largest share of a batch's budget for padding; beyond it, another batch costs less."""
@@ -120,28 +115,6 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) 
     measures = scores.of_texts()
     maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
     return {item: Record.of(SCORES.pack(measures[row]), [texts[row]], maps.get(row)) for row, item in enumerate(batch)}
-
-
-def prediction_of(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":
-    """Prediction of the output head for a text, truncated if too long; None for a checkpoint without one."""
-    from attention_sieve.core.passes.outputs import prediction
-
-    return prediction(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings)
-
-
-def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None) -> "OutputChange":
-    """Change of the output for a text when heads are switched off; the text is truncated if too long."""
-    from attention_sieve.core.passes.outputs import output_change
-
-    return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
-
-
-def swap_output_of(checkpoint: Checkpoint, texts: tuple[Text, Text], settings: PassSettings) -> "SwapOutput":
-    """What changes in the output from one sentence to another."""
-    from attention_sieve.core.comparison.swap_output import swap_output
-
-    a, b = (prepare(checkpoint, text, settings) for text in texts)
-    return swap_output(checkpoint, texts, a, b, settings)
 
 
 def warm_parser() -> None:

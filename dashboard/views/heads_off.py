@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool, Float
 
+from attention_sieve.cache.on_screen import changed
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.roles import shown_roles
@@ -73,7 +74,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
 def _output(visit: Visit, screen: OnScreen) -> None:
     token = token_to_predict(screen)
     with waiting() as report:
-        change = visit.inference.output_change(visit.engine, screen.text, visit.settings, token, report=report)
+        change = visit.inference.on_screen(visit.engine, changed, screen.text, visit.settings, token, report=report)
     if change.cosine is not None:
         st.metric(wording.COSINE, f"{change.cosine:.4f}", help=wording.COSINE_HELP, border=True)
     if change.head is None:

@@ -12,6 +12,7 @@ from small_checkpoints import edit_json, save
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.on_screen import predicted
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.comparison.question import COMPARISON, divergences
@@ -161,13 +162,13 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     )
     model.save_pretrained(folder)
     engine = Engine(find_checkpoint(str(folder)), "cpu")
-    found = inference.prediction(engine, TEXTS[0])
+    found = inference.on_screen(engine, predicted, TEXTS[0], SELF)
     checkpoint = inference.checkpoint(engine)
     inputs = checkpoint.tokenizer(*TEXTS[0].segments, return_tensors="pt", return_token_type_ids=True)
     with torch.no_grad():
         expected = model.eval()(**inputs).logits.softmax(-1)[0]
     assert found.names == ("bad", "good")
     np.testing.assert_allclose(found.values, expected, atol=1e-6)
-    assert inference.prediction(engines[0], TEXTS[0]) is None
+    assert inference.on_screen(engines[0], predicted, TEXTS[0], SELF) is None
     monkeypatch.setattr("attention_sieve.core.passes.outputs.prediction", None)
-    assert inference.prediction(engine, TEXTS[0]) is found
+    assert inference.on_screen(engine, predicted, TEXTS[0], SELF) is found

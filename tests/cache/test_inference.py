@@ -11,6 +11,7 @@ from small_checkpoints import save
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import results
@@ -237,13 +238,13 @@ def test_the_number_format_is_part_of_the_question(inference, engine):
 
 def test_what_switching_heads_off_changes_is_computed_once(inference, engine, monkeypatch):
     settings = PassSettings(off=((0, 1), (2, 3)))
-    change = inference.output_change(engine, TEXTS[0], settings)
+    change = inference.on_screen(engine, changed, TEXTS[0], settings)
     checkpoint = load_checkpoint(engine.files)
     expected = output_change(checkpoint, prepare(checkpoint, TEXTS[0], settings), settings)
     assert change.cosine == pytest.approx(expected.cosine, abs=1e-6)
     assert change.cosine < 1
     monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", None)
-    assert inference.output_change(engine, TEXTS[0], settings) is change
+    assert inference.on_screen(engine, changed, TEXTS[0], settings) is change
 
 
 def test_long_texts_are_left_out_or_cut_as_asked_and_named_either_way(inference, engine):

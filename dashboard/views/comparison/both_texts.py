@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.on_screen import predicted
 from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.comparison.words import WordAttention, common_words, word_attention
 from attention_sieve.core.errors import AnalysisError, TextTooLong
@@ -149,7 +150,7 @@ def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
     """What each checkpoint predicts for the text, in a sentence."""
     with waiting() as report:
         predictions: list[Prediction | None] = [
-            inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
+            inference.on_screen(engine, predicted, text, all_heads_on(focus.chosen, engine), report=report)
             for engine in focus.pair.engines
         ]
     return [

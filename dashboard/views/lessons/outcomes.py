@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
+from attention_sieve.cache.on_screen import predicted
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.importance.nearest import by_lead, each_off, first_off, n_until_another, similarities
 from attention_sieve.core.importance.question import ablation_question, vectors_question
@@ -70,7 +71,7 @@ def first_off_question(heads: tuple[Head, ...], n_layers: int, n_heads: int) -> 
 def outcome(inputs: StepInputs, off: Sequence[Head]) -> Outcome:
     """What the checkpoint makes of the text on screen without some heads."""
     text, settings = read_typed(inputs.typed)[0], PassSettings(inputs.visit.settings.kind, tuple(sorted(off)))
-    prediction = inputs.visit.inference.prediction(inputs.visit.engine, text, settings)
+    prediction = inputs.visit.inference.on_screen(inputs.visit.engine, predicted, text, settings)
     if prediction is not None and len(prediction.names) > 1:
         return _ranked(list(map(visible, prediction.names)), prediction.values, is_prediction=True)
     vectors = _vectors(inputs, first_off_question((), *shape_of(inputs)), settings)

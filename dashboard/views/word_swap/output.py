@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from attention_sieve.cache.on_screen import swapped
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def output_of_both(visit: Visit, texts: tuple[Text, Text]) -> None:
     """The angle between the two sentence vectors, and what the checkpoint predicts for both."""
     with waiting() as report:
-        output = visit.inference.swap_output(visit.engine, texts, visit.settings, report=report)
+        output = visit.inference.on_screen(visit.engine, swapped, *texts, visit.settings, report=report)
     st.subheader(wording.OUTPUT)
     left, right = halves()
     with left:

@@ -16,6 +16,7 @@ from small_checkpoints import save
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module
 from attention_sieve.cache.serving.item_requests import item_requests, write
 from attention_sieve.cache.serving.models import Models
@@ -684,7 +685,7 @@ def test_other_work_too_large_for_the_memory_gives_a_sentence(inference, engine,
 
     monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", large)
     with pytest.raises(AnalysisError, match=r"^This needs more memory than cpu has room for beside .*Choose a shorter"):
-        inference.output_change(engine, sentence(0), PassSettings(off=((0, 1),)))
+        inference.on_screen(engine, changed, sentence(0), PassSettings(off=((0, 1),)))
 
 
 def test_a_closed_tab_does_not_wait_for_other_work_and_work_that_has_not_begun_is_not_done(
@@ -699,7 +700,7 @@ def test_a_closed_tab_does_not_wait_for_other_work_and_work_that_has_not_begun_i
     with pytest.raises(TabClosed):
         inference._worker(engine).run(done.append, leave)
     with pytest.raises(TabClosed):
-        inference.output_change(engine, sentence(0), PassSettings(off=((0, 1),)), report=leave)
+        inference.on_screen(engine, changed, sentence(0), PassSettings(off=((0, 1),)), report=leave)
     gate.open()
     held.result(SECONDS)
     assert inference._worker(engine).run(lambda checkpoint: 7) == 7

@@ -1,0 +1,44 @@
+"""What is computed about the text on screen besides its attention, for `Inference.on_screen`; imports torch late."""
+
+from typing import TYPE_CHECKING
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.texts.text import Text
+
+if TYPE_CHECKING:
+    from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.passes.outputs import OutputChange, Prediction
+
+
+def predicted(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":
+    """Classes or likeliest tokens for a text, truncated if too long; None for a checkpoint without an output head."""
+    from attention_sieve.core.passes.outputs import prediction
+
+    return prediction(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings)
+
+
+def changed(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None = None) -> "OutputChange":
+    """Change of the output for a text, truncated if too long, when heads are switched off.
+
+    Args:
+        checkpoint: loaded.
+        text: one.
+        settings: the kind of attention, and the heads that are off.
+        token: index of the token to predict, or whose next token to predict; None for the text's last one.
+    """
+    from attention_sieve.core.passes.outputs import output_change
+
+    return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
+
+
+def swapped(checkpoint: Checkpoint, text: Text, other: Text, settings: PassSettings) -> "SwapOutput":
+    """What changes in the output from one sentence to another.
+
+    Raises: TextTooLong.
+    """
+    from attention_sieve.core.comparison.swap_output import swap_output
+
+    a, b = (prepare(checkpoint, each, settings) for each in (text, other))
+    return swap_output(checkpoint, (text, other), a, b, settings)
