@@ -21,6 +21,7 @@ from attention_sieve.core.importance.nearest import each_off
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import (
     HEAD_OUTPUTS,
+    OUTPUT_WEIGHTS,
     MeanOutputs,
     ablation_question,
     relevance_question,
@@ -98,6 +99,7 @@ CASES = {
     "heads alone, loss": Case(ablation_question("lm", alone=True), TEXTS, 1e-4),
     "vectors with heads off": Case(vectors_question(each_off(2, 3)), TEXTS, 1e-4),
     "outputs of heads": Case(HEAD_OUTPUTS, TEXTS, 1e-4),
+    "weights of outputs": Case(OUTPUT_WEIGHTS, TEXTS),
     "slopes of the loss": Case(slopes_question("lm"), tuple(map(LabelledText, TEXTS)), 1e-3),
     "relevance": Case(relevance_question("lm"), TEXTS, 1e-3),
     "distances": Case(distance_question(DistanceSettings()), TEXTS),

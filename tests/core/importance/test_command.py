@@ -106,6 +106,11 @@ def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression
         ),
         (["--metric", "labels", "--label-column", "said"], "names no column known to hold texts"),
         (["--metric", "lm", "--text-columns", "words"], "was saved without a language-model head"),
+        (["--resamples", "7"], "7 is not a number of resamples. Choose one from 100 to 100,000"),
+        (
+            ["--metric", "labels", "--label-column", "said", "--text-columns", "words", "--score", "pearson"],
+            "The labels are classes, which have no score pearson",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_said_in_a_sentence(more, said, files, headed, capsys):
