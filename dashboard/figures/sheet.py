@@ -8,8 +8,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 from xml.etree import ElementTree as ET
+
+from attention_sieve.dashboard.figures.appearance import Look
 
 PER_INCH: Final = 96
 """Pixels per inch in SVG."""
@@ -21,13 +23,11 @@ MARGIN: Final = 14
 FONT: Final = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 DARK: Final = "#1A1A1A"
 PALE: Final = "#444444"
-TITLE_SIZE, READING_SIZE, CAPTION_SIZE = 15, 11, 9.5
 LETTER: Final = 0.58
 """Width of a letter relative to its size: larger than in Helvetica, so that text also fits in wider fonts."""
 _GAP: Final = 12
 _SWATCH: Final = 24
 """Width for the sign of a legend entry."""
-_ENTRY_SIZE: Final = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,65 @@ class Block:
     drawn: ET.Element
     width: float
     height: float
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How a line of text is set."""
+
+    size: float
+    """Of its letters, in pixels."""
+    anchor: Literal["start", "middle", "end"] = "start"
+    """Which part of the line stands at its place."""
+    weight: Literal["400", "600", "700"] = "400"
+    color: str | None = DARK
+    """None for that of the picture."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, from its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float = 0
+    """Of its corners."""
+
+    def inner(self, by: float, radius: float) -> "Box":
+        """The box inside this one, or around it if `by` is negative, with corners of its own."""
+        return Box(self.x + by, self.y + by, self.width - 2 * by, self.height - 2 * by, radius)
+
+    def draw(self, parent: ET.Element, look: dict[str, str], digits: int = 6) -> None:
+        """Draw it with these attributes, its numbers with so many significant digits."""
+        numbers = {"x": self.x, "y": self.y, "width": self.width, "height": self.height, "rx": self.radius}
+        ET.SubElement(parent, "rect", {name: f"{number:.{digits}g}" for name, number in numbers.items()} | look)
+
+    def fill(self, parent: ET.Element, color: str, opacity: float = 1.0) -> None:
+        """Draw it without a line around it."""
+        self.draw(parent, {"fill-opacity": f"{opacity:.4g}", "fill": color}, digits=4)
+
+    def frame(self, parent: ET.Element, color: str, stroke: float) -> None:
+        """Draw the line around it."""
+        self.draw(parent, {"stroke-width": f"{stroke:g}", "fill": "none", "stroke": color})
+
+    def write(self, parent: ET.Element, text: str, size: float, color: str) -> None:
+        """A bold letter or number in the middle; nothing if it is empty."""
+        if text:
+            y = self.y + self.height / 2 + size * 0.36
+            write(parent, self.x + self.width / 2, y, text, TextStyle(size, "middle", "700", color))
+
+    def show(self, parent: ET.Element, look: Look) -> None:
+        """The colour of a role with its letter."""
+        self.fill(parent, look.color)
+        self.write(parent, look.letter, 12, look.ink)
+
+
+_TITLE: Final = TextStyle(15, weight="600")
+_READING: Final = TextStyle(11)
+_CAPTION: Final = TextStyle(9.5, color=PALE)
+_ENTRY: Final = TextStyle(12)
 
 
 def sheet(title: str, blocks: Sequence[Block], *, reading: Sequence[str] = (), caption: Sequence[str] = ()) -> str:
@@ -55,14 +114,14 @@ def sheet(title: str, blocks: Sequence[Block], *, reading: Sequence[str] = (), c
     svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img"})
     ET.SubElement(svg, "title").text = printable(title)
     ET.SubElement(svg, "rect", width="100%", height="100%", fill="#FFFFFF")
-    y = _paragraph(svg, [title], MARGIN - 2, room, TITLE_SIZE, weight="600")
-    y = _paragraph(svg, reading, y, room, READING_SIZE) + _GAP
+    y = _paragraph(svg, [title], MARGIN - 2, room, _TITLE)
+    y = _paragraph(svg, reading, y, room, _READING) + _GAP
     for block in blocks:
         scale = min(1.0, room / block.width)
         transform = f"translate({MARGIN} {y:g})" + (f" scale({scale:.4g})" if scale < 1 else "")
         ET.SubElement(svg, "g", transform=transform).append(block.drawn)
         y += scale * block.height + _GAP
-    y = _paragraph(svg, caption, y, room, CAPTION_SIZE, color=PALE)
+    y = _paragraph(svg, caption, y, room, _CAPTION)
     height = y + MARGIN
     svg.attrib |= {"width": f"{width:g}", "height": f"{height:.4g}", "viewBox": f"0 0 {width:g} {height:.4g}"}
     return ET.tostring(svg, encoding="unicode")
@@ -88,14 +147,14 @@ def legend(entries: Sequence[tuple[ET.Element | None, str]], room: float) -> Blo
     drawn, x, y, row_height = ET.Element("g"), 0.0, 0.0, 0.0
     for sign, text in entries:
         sign_width = 0 if sign is None else _SWATCH
-        lines = wrapped(text, room - sign_width, _ENTRY_SIZE)
-        entry_width = sign_width + max(text_width(line, _ENTRY_SIZE) for line in lines) + 14
+        lines = wrapped(text, room - sign_width, _ENTRY.size)
+        entry_width = sign_width + max(text_width(line, _ENTRY.size) for line in lines) + 14
         if x and x + entry_width - 14 > room:
             x, y, row_height = 0.0, y + row_height, 0.0
         if sign is not None:
             ET.SubElement(drawn, "g", transform=f"translate({x:g} {y:g})").append(sign)
         for order, line in enumerate(lines):
-            write(drawn, x + sign_width, y + 13 + 15 * order, line, _ENTRY_SIZE)
+            write(drawn, x + sign_width, y + 13 + 15 * order, line, _ENTRY)
         x, row_height = x + entry_width, max(row_height, 24, 15 * len(lines) + 6)
     return Block(drawn, room, y + row_height)
 
@@ -141,43 +200,12 @@ def text_width(text: str, size: float) -> float:
     return places * size * LETTER
 
 
-def write(
-    parent: ET.Element,
-    x: float,
-    y: float,
-    text: str,
-    size: float,
-    *,
-    anchor: str = "start",
-    weight: str = "400",
-    color: str = DARK,
-) -> None:
+def write(parent: ET.Element, x: float, y: float, text: str, style: TextStyle) -> None:
     """One line of text whose baseline is at y."""
-    position = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
-    style = {"text-anchor": anchor, "font-weight": weight, "fill": color}
-    ET.SubElement(parent, "text", position | style).text = printable(text)
-
-
-def square(
-    parent: ET.Element,
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    color: str,
-    letter: str = "",
-    ink: str = DARK,
-    size: float = 12,
-    *,
-    opacity: float = 1.0,
-    round_: float = 4,
-) -> None:
-    """A filled box with a letter in the middle."""
-    box = {"x": x, "y": y, "width": width, "height": height, "rx": round_, "fill-opacity": opacity}
-    ET.SubElement(parent, "rect", {name: f"{value:.4g}" for name, value in box.items()} | {"fill": color})
-    if letter:
-        write(parent, x + width / 2, y + height / 2 + size * 0.36, letter, size, anchor="middle", weight="700")
-        parent[-1].set("fill", ink)
+    position = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{style.size:g}"}
+    attributes = {"text-anchor": style.anchor, "font-weight": style.weight}
+    color = {} if style.color is None else {"fill": style.color}
+    ET.SubElement(parent, "text", position | attributes | color).text = printable(text)
 
 
 def printable(text: str) -> str:
@@ -188,18 +216,9 @@ def printable(text: str) -> str:
     )
 
 
-def _paragraph(
-    svg: ET.Element,
-    lines: Sequence[str],
-    top: float,
-    room: float,
-    size: float,
-    *,
-    weight: str = "400",
-    color: str = DARK,
-) -> float:
+def _paragraph(svg: ET.Element, lines: Sequence[str], top: float, room: float, style: TextStyle) -> float:
     """Write lines below each other, wrapped; returns the y coordinate of the last one."""
-    for line in (part for text in lines for part in wrapped(text, room, size)):
-        top += round(1.35 * size, 1)
-        write(svg, MARGIN, top, line, size, weight=weight, color=color)
+    for line in (part for text in lines for part in wrapped(text, room, style.size)):
+        top += round(1.35 * style.size, 1)
+        write(svg, MARGIN, top, line, style)
     return top

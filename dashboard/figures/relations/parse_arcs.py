@@ -11,7 +11,7 @@ from attention_sieve.core.texts.relations import ROOT
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import INK
 from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, Sentence
-from attention_sieve.dashboard.figures.sheet import DARK, FONT, Block, printable, sheet
+from attention_sieve.dashboard.figures.sheet import DARK, FONT, Block, TextStyle, printable, sheet, write
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
 RIGHT_COLOR, WRONG_COLOR = HEAD_COLORS[:2]
@@ -36,6 +36,8 @@ CHECK: Final = "✓"
 OUTSIDE: Final = {-1: "←", 1: "→"}
 """Signs of predictions before and after the sentence."""
 LONGEST_WORD: Final = 24
+_WORD, _JUDGED = (TextStyle(15, "middle", weight, color=None) for weight in ("400", "700"))
+_RELATION, _CHECK = (TextStyle(size, "middle", color=None) for size in (11, 13))
 
 Arc = tuple[int, int, str]
 """Start word, end word with the arrow, and name: a relation, RIGHT or WRONG."""
@@ -102,8 +104,8 @@ def _picture(sentence: Sentence, attends: str, ink: str) -> Block:
 
 def _words(svg: ET.Element, sentence: Sentence, middles: Sequence[float], baseline: float) -> None:
     for word, x in enumerate(middles):
-        bold = "700" if sentence.judged[word] else "400"
-        _write(svg, x, baseline, _shortened(sentence.words[word]), 15, "middle", weight=bold)
+        style = _JUDGED if sentence.judged[word] else _WORD
+        write(svg, x, baseline, _shortened(sentence.words[word]), style)
         if sentence.heads[word] == ROOT:
             svg[-1].set("text-decoration", "underline")
 
@@ -174,25 +176,20 @@ def _arc(svg: ET.Element, middles: Sequence[float], arc: Arc, feet: float, heigh
     ET.SubElement(svg, "path", {"d": path, "fill": "none", **look})
     ET.SubElement(svg, "path", {"d": f"M{end:g} {feet:g}l-3.5 {7 * sign}h7z", "fill": look["stroke"]})
     if label:
-        _write(svg, (begin + end) / 2, crest + (13 if sign > 0 else -4), label, 13 if sign > 0 else 11, "middle")
+        below, style = (13, _CHECK) if sign > 0 else (-4, _RELATION)
+        write(svg, (begin + end) / 2, crest + below, label, style)
 
 
 def _stub(svg: ET.Element, x: float, feet: float, end: float, side: int) -> None:
     """A prediction outside the sentence: a line past all arcs, with an arrow to its side."""
     ET.SubElement(svg, "path", {"d": f"M{x:g} {feet:g}V{end:g}", "fill": "none", **_look(WRONG)})
-    _write(svg, x, end + 13, OUTSIDE[side], 15, "middle")
+    write(svg, x, end + 13, OUTSIDE[side], _WORD)
 
 
 def _look(kind: str) -> dict[str, str]:
     if kind == RIGHT:
         return {"stroke": RIGHT_COLOR, "stroke-width": "3"}
     return {"stroke": WRONG_COLOR, "stroke-width": "1.6", "stroke-dasharray": "5 4"}
-
-
-def _write(svg: ET.Element, x: float, y: float, text: str, size: float, anchor: str, *, weight: str = "400") -> None:
-    position = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
-    style = {"text-anchor": anchor, "font-weight": weight}
-    ET.SubElement(svg, "text", position | style).text = printable(text)
 
 
 def _shortened(word: str) -> str:

@@ -11,16 +11,19 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import LOOKS, Look, head_color
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
-from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, legend, room_for, sheet, square, write
+from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, Box, TextStyle, legend, room_for, sheet, write
 
 CELL: Final = 44
 STEP: Final = 48
 LEFT: Final = 56
 ABOVE: Final = 40
 """Pixels above the cells for the numbers of the heads."""
+_CELL: Final = Box(0, 0, CELL, CELL)
 SIGN: Final = 18
 """Side of a sign in a legend."""
 _TINT: Final = 0.3
+_OPACITY: Final = {"held": 1.0, "gained": 1.0, "kept": 0.3, "lost": 0.1}
+"""Of the colour of a role in a corner, by the state of the role."""
 _STROKE: Final = {"fill": "none", "stroke": DARK, "stroke-width": "2"}
 
 
@@ -55,9 +58,14 @@ def grid_svg(
             _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
-        _frame(drawn, LEFT + head * STEP - 2, ABOVE + layer * STEP - 2, CELL + 4, color, 3)
+        cell_box(layer, head).inner(-2, 5).frame(drawn, color, 3)
     blocks = [legend(_entries(grid, states), room_for(width)), Block(drawn, width, height)]
     return sheet(title or grid.label, blocks, caption=caption)
+
+
+def cell_box(layer: int, head: int) -> Box:
+    """The cell of a head."""
+    return Box(LEFT + head * STEP, ABOVE + layer * STEP, CELL, CELL, 5)
 
 
 def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
@@ -67,12 +75,12 @@ def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
     """
     drawn, width = ET.Element("g"), LEFT + heads * STEP
     size = min(28.0, 12 * max(1.0, width / room_for(PAGE)))
-    write(drawn, 0, ABOVE - 8, "Layer", min(size, 20))
-    write(drawn, LEFT + heads * STEP / 2, ABOVE - 14 - size, "Head", size, anchor="middle")
+    write(drawn, 0, ABOVE - 8, "Layer", TextStyle(min(size, 20)))
+    write(drawn, LEFT + heads * STEP / 2, ABOVE - 14 - size, "Head", TextStyle(size, "middle"))
     for head in range(heads):
-        write(drawn, LEFT + head * STEP + CELL / 2, ABOVE - 8, str(head), size, anchor="middle")
+        write(drawn, LEFT + head * STEP + CELL / 2, ABOVE - 8, str(head), TextStyle(size, "middle"))
     for layer in range(layers):
-        write(drawn, LEFT - 10, ABOVE + layer * STEP + CELL / 2 + size / 3, str(layer), size, anchor="end")
+        write(drawn, LEFT - 10, ABOVE + layer * STEP + CELL / 2 + size / 3, str(layer), TextStyle(size, "end"))
     return drawn, width, ABOVE + layers * STEP
 
 
@@ -82,20 +90,20 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
     entries: list[tuple[ET.Element | None, str]] = []
     for look in looks:
         sign = ET.Element("g")
-        square(sign, 0, 0, SIGN, SIGN, look.color, look.letter, look.ink, 12)
+        Box(0, 0, SIGN, SIGN, 4).show(sign, look)
         entries.append((sign, look.label))
     for state in ("gained", "kept", "lost") if grid.held_before is not None else ():
         sign = ET.Element("g")
-        _corner(sign, (0, 0, SIGN, SIGN), Look(state, "", "#7A7A7A", DARK, state), state)
+        _corner(sign, Box(0, 0, SIGN, SIGN), Look(state, "", "#7A7A7A", DARK, state), state)
         entries.append((sign, state))
     tinted = ET.Element("g")
     for step in range(3):
-        square(tinted, step * SIGN / 3, 0, SIGN / 3, SIGN, looks[0].color, opacity=_TINT * (step + 1) / 3, round_=0)
+        Box(step * SIGN / 3, 0, SIGN / 3, SIGN).fill(tinted, looks[0].color, _TINT * (step + 1) / 3)
     noun = WORDS[grid.scale].noun
     entries.append((tinted, f"tint: not that role; the stronger, the closer the {noun} is to tau {grid.tau:g}"))
     if grid.off:
         sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
-        _frame(sign, 1, 1, CELL - 2, "#8A8A8A", 2)
+        _CELL.inner(1, 5).frame(sign, "#8A8A8A", 2)
         _strike(sign)
         entries.append((sign, "switched off"))
     if grid.removed.any():
@@ -112,7 +120,7 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
 def _hole(cell: ET.Element) -> None:
     """A head that the checkpoint lacks."""
     ET.SubElement(cell, "title").text = "not in this checkpoint"
-    _frame(cell, 1, 1, CELL - 2, "#8A8A8A", 1)
+    _CELL.inner(1, 5).frame(cell, "#8A8A8A", 1)
     cell[-1].set("stroke-dasharray", "4 3")
 
 
@@ -129,30 +137,26 @@ def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head) -
     wide, high = CELL / columns, CELL / ceil(len(corners) / columns)
     for position, role in enumerate(corners):
         look, score, state = LOOKS[grid.roles[role]], float(grid.scores[role, *head]), states[role, *head]
-        x, y = position % columns * wide, position // columns * high
+        box = Box(position % columns * wide, position // columns * high, wide, high)
         if state:
-            _corner(cell, (x, y, wide, high), look, str(state), faint=bool(grid.faint[role, *head]))
+            _corner(cell, box, look, str(state), faint=bool(grid.faint[role, *head]))
         elif not isnan(score):
             tint = _TINT * min(max(score / grid.tau, 0.0), 1.0)
-            square(cell, x, y, wide, high, look.color, opacity=tint, round_=0)
-    _frame(cell, 0.5, 0.5, CELL - 1, "#C9C9C9", 1)
+            box.fill(cell, look.color, tint)
+    _CELL.inner(0.5, 5).frame(cell, "#C9C9C9", 1)
 
 
-def _corner(
-    parent: ET.Element, box: tuple[float, float, float, float], look: Look, state: str, *, faint: bool = False
-) -> None:
+def _corner(parent: ET.Element, box: Box, look: Look, state: str, *, faint: bool = False) -> None:
     """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost.
 
     If faint, its letter and colour have half the opacity.
     """
     if faint:
         parent = ET.SubElement(parent, "g", {"opacity": "0.5", "class": "faint"})
-    x, y, wide, high = box
-    size = min(13, wide * 0.68)
-    if state in ("held", "gained"):
-        square(parent, *box, look.color, look.letter, look.ink, size, round_=0)
-    else:
-        square(parent, *box, look.color, look.letter, DARK, size, opacity=0.3 if state == "kept" else 0.1, round_=0)
+    x, y, wide, high = box.x, box.y, box.width, box.height
+    size, opacity = min(13, wide * 0.68), _OPACITY[state]
+    box.fill(parent, look.color, opacity)
+    box.write(parent, look.letter, size, look.ink if opacity == 1 else DARK)
     if state == "gained":
         ET.SubElement(parent, "rect", _numbers(x=x + 1, y=y + 1, width=wide - 2, height=high - 2) | _STROKE)
     if state == "lost":
@@ -173,9 +177,3 @@ def _strike(cell: ET.Element) -> None:
     for color, stroke in (("#FFFFFF", 5), (DARK, 2.5)):
         line = {"x1": "0", "y1": "0", "x2": f"{CELL}", "y2": f"{CELL}", "stroke": color, "stroke-width": f"{stroke}"}
         ET.SubElement(cell, "line", line)
-
-
-def _frame(parent: ET.Element, x: float, y: float, size: float, color: str, stroke: float) -> None:
-    attributes = {"x": x, "y": y, "width": size, "height": size, "rx": 5, "stroke-width": stroke}
-    frame = {name: f"{value:g}" for name, value in attributes.items()}
-    ET.SubElement(parent, "rect", frame | {"fill": "none", "stroke": color})

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Combination, Overlaps, code
-from attention_sieve.dashboard.figures.sheet import DARK, Block, sheet, square, write
+from attention_sieve.dashboard.figures.sheet import DARK, Block, Box, TextStyle, sheet, write
 
 GEOMETRY: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "components" / "venn" / "regions.json").read_text("utf-8")
@@ -50,21 +50,14 @@ def _venn(overlaps: Overlaps) -> Block:
     counts = {code(roles, held): heads for held, heads in combinations.items()}
     for region in geometry["regions"]:
         heads = counts.get(region["code"], 0)
-        size, weight = (32, "600") if heads else (26, "400")
-        write(group, region["x"], region["y"] + size * 0.35, str(heads), size, anchor="middle", weight=weight)
+        style = TextStyle(32, "middle", "600") if heads else TextStyle(26, "middle")
+        write(group, region["x"], region["y"] + style.size * 0.35, str(heads), style)
     for role, (x, y) in zip(roles, geometry["labels"], strict=True):
-        write(group, x, y, f"{LOOKS[role].label} {overlaps.total(role)}", 30, anchor="middle", weight="600")
+        write(group, x, y, f"{LOOKS[role].label} {overlaps.total(role)}", TextStyle(30, "middle", "600"))
     n_none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
-    write(
-        drawn,
-        _VENN_WIDTH - 24,
-        _VENN_HEIGHT - 12,
-        f"{overlaps.none}: {n_none} of {heads}",
-        16,
-        anchor="end",
-        weight="600",
-    )
-    write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", 12)
+    without = f"{overlaps.none}: {n_none} of {heads}"
+    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, without, TextStyle(16, "end", "600"))
+    write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", TextStyle(12))
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
 
 
@@ -73,8 +66,8 @@ def _legend(overlaps: Overlaps) -> Block:
     drawn = ET.Element("g")
     for order, role in enumerate(overlaps.roles):
         look = LOOKS[role]
-        square(drawn, 0, _ROW * order, 20, 20, look.color, look.letter, look.ink)
-        write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", 14)
+        Box(0, _ROW * order, 20, 20, 4).show(drawn, look)
+        write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", TextStyle(14))
     return Block(drawn, 300, _ROW * len(overlaps.roles))
 
 
@@ -83,16 +76,16 @@ def _table(overlaps: Overlaps, column: float, *, names: bool) -> Block:
     drawn, bars = ET.Element("g"), column * len(roles) + 14
     for order, role in enumerate(roles):
         x = column * (order + 0.5)
-        write(drawn, x, 12, LOOKS[role].label if names else LOOKS[role].letter, 13, anchor="middle", weight="600")
+        write(drawn, x, 12, LOOKS[role].label if names else LOOKS[role].letter, TextStyle(13, "middle", "600"))
         if names:
-            write(drawn, x, 28, str(overlaps.total(role)), 13, anchor="middle")
-    write(drawn, bars, 28 if names else 12, "heads", 13, weight="600")
+            write(drawn, x, 28, str(overlaps.total(role)), TextStyle(13, "middle"))
+    write(drawn, bars, 28 if names else 12, "heads", TextStyle(13, weight="600"))
     for order, row in enumerate(rows):
         y = 48 + _ROW * order
         _dots(drawn, roles, row, y, column)
         length = max(3.0, _BAR * row.heads / rows[0].heads)
-        square(drawn, bars, y - 8, length, 16, "#868686", round_=3)
-        write(drawn, bars + length + 8, y + 5, str(row.heads), 14)
+        Box(bars, y - 8, length, 16, 3).fill(drawn, "#868686")
+        write(drawn, bars + length + 8, y + 5, str(row.heads), TextStyle(14))
     return Block(drawn, bars + _BAR + 56, 38 + _ROW * len(rows))
 
 
@@ -103,8 +96,7 @@ def _dots(svg: ET.Element, roles: Sequence[str], row: Combination, y: float, col
         ends = {"x1": f"{held[0]:g}", "x2": f"{held[-1]:g}", "y1": f"{y:g}", "y2": f"{y:g}"}
         ET.SubElement(svg, "line", ends | {"stroke": DARK, "stroke-opacity": "0.6", "stroke-width": "2"})
     for x, role in zip(centres, roles, strict=True):
-        look = LOOKS[role]
         if role in row.roles:
-            square(svg, x - 10, y - 10, 20, 20, look.color, look.letter, look.ink)
+            Box(x - 10, y - 10, 20, 20, 4).show(svg, LOOKS[role])
         else:
             ET.SubElement(svg, "circle", cx=f"{x:g}", cy=f"{y:g}", r="5", fill="#DDDDDD")

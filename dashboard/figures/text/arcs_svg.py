@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
-from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
+from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, Block, TextStyle, legend, sheet, write
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 
@@ -121,13 +121,13 @@ def arcs_svg(
     n_rows = max(len(queries.tokens), len(keys.tokens))
     row = min(max(TALLEST / n_rows, LOWEST_ROW), HIGHEST_ROW)
     drawn, end, size = ET.Element("g"), COLUMN + SPAN, round(0.6 * row, 1)
-    write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), 12, anchor="end", weight="600")
-    write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), 12, weight="600")
+    write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), TextStyle(12, "end", "600"))
+    write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), TextStyle(12, weight="600"))
     _arcs(drawn, maps, _kept(maps, share, strongest), row)
     for index, token in enumerate(queries.tokens):
-        write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), size, anchor="end")
+        write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(size, "end"))
     for index, token in enumerate(keys.tokens):
-        write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), size)
+        write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(size))
     strokes = _signs(maps.heads[0], maps.signs) if maps.signs else _heads(maps.heads)
     signs = [(_line(stroke), name) for name, stroke in strokes]
     picture = Block(drawn, end + COLUMN, ABOVE + row * n_rows)
