@@ -74,6 +74,14 @@ class _Attention:
         """Number of keys of the longest text."""
         return self.keys.shape[-1]
 
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Number of texts, of heads, removed ones included, of queries and of keys.
+
+        Tiles are of all heads, so that those of a checkpoint and of its copy without some heads are the same.
+        """
+        return (len(self.query), self.n_heads, self.query.shape[2], self.n_keys)
+
     def n_visible_keys(self, queries: slice) -> int:
         """Number of leading keys that at least one of these queries may attend to."""
         return self.n_keys if self.tile_mask is None else self.tile_mask.n_visible_keys(queries, self.n_keys)
@@ -159,25 +167,21 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     """Compute one layer's attention tile by tile; returns the output of each head."""
     n_texts, n_heads, n_queries, _ = attention.query.shape
     wants_outputs = layer is not None and current.wants_outputs()
-    wants_entropy = layer is not None and current.wants_entropy()
     values, n_channels = attention.values, attention.values.shape[-1]
     # Nobody reads what the last layer gives: its product is needed for the indicators alone.
     if current.ends_at(layer) and not wants_outputs:
         values, n_channels = values[..., :0], 0
     indicators = None if layer is None else current.indicators()
-    n_indicators = 0 if indicators is None else indicators.shape[-1]
     if indicators is not None:
         values = _with_columns(values, indicators)
     # In the memory layout that the model continues with, so that it is not copied again.
     output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
-    # Tiles of all heads, so that those of a checkpoint and of its copy without some heads are the same.
-    shape = (n_texts, attention.n_heads, n_queries, attention.n_keys)
-    for texts, queries in tiles(shape, attention.query.device.type):
+    for texts, queries in tiles(attention.shape, attention.query.device.type):
         pause()
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
         # First, because the entropy overwrites the logits. Both take rows that sum to 1, as they are without a sink.
         row_sums = None if attention.sinks is None else _row_sums(logits, probabilities, attention.sinks)
-        entropy = _entropy(logits, probabilities) if wants_entropy else None
+        entropy = _entropy(logits, probabilities) if layer is not None and current.wants_entropy() else None
         if row_sums is not None:
             probabilities = probabilities * row_sums[..., None]
         if current.backward == "constant":
@@ -195,7 +199,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
                 queries=queries,
                 probabilities=probabilities,
                 row_sums=row_sums,
-                indicator_sums=None if indicators is None else product[..., n_channels : n_channels + n_indicators],
+                indicator_sums=None if indicators is None else product[..., n_channels:][..., : indicators.shape[-1]],
                 entropy=entropy,
                 outputs=outputs if wants_outputs else None,
                 mask=attention.tile_mask,
@@ -250,11 +254,8 @@ def _show_without_attention(current: Pass, attention: _Attention, layers: range)
     if not current.observers:
         return
     indicators = current.indicators()
-    n_texts, _, n_queries, _ = attention.query.shape
     for layer in layers:
-        for texts, queries in tiles(
-            (n_texts, attention.n_heads, n_queries, attention.n_keys), attention.query.device.type
-        ):
+        for texts, queries in tiles(attention.shape, attention.query.device.type):
             rows = attention.query[texts, :1, queries, 0]
             # One number seen through strides: a tile of any size takes no memory.
             nothing = rows.new_full((1,), torch.nan).expand(len(rows), attention.n_heads, rows.shape[2])
