@@ -69,7 +69,8 @@ def report_task(checkpoint: Checkpoint, name: str) -> Gain:
     """Print the row of a task, in Markdown; the best heads are as many as a layer has."""
     (task,) = read_tasks(FOLDER / f"{name}.txt.gz")
     prepared, _ = prepare_all(checkpoint, texts_of(task), SETTINGS, "error")
-    task, vectors = read_task(checkpoint, task, prepared, SETTINGS, "cls", lambda work, _: work)
+    reading = read_task(checkpoint, task, prepared, SETTINGS, "cls", lambda work, _: work)
+    task, vectors = reading.task, reading.vectors
     report, n_heads = task_report(task, vectors), vectors.shape[1]
     together = reconstruct(task, vectors, report, (n_heads,))
     gained = gain(together, report, n_heads)

@@ -22,8 +22,8 @@ from attention_sieve.core.commands import (
     write_table,
 )
 from attention_sieve.core.knowledge.files.folders import read_tasks
-from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, PART_COLUMNS
-from attention_sieve.core.knowledge.read_task import read_task
+from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, PART_COLUMNS, TaskColumns
+from attention_sieve.core.knowledge.read_task import TaskReading, read_task
 from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain, reconstruct
 from attention_sieve.core.knowledge.report import (
     TaskReport,
@@ -42,7 +42,6 @@ from attention_sieve.core.options import (
     add_text_columns_option,
     add_too_long_option,
 )
-from attention_sieve.core.passes.texts import PassText
 
 BY_LAYER_AND_HEAD: Final = ["layer", "head"]
 
@@ -198,10 +197,8 @@ def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
     Raises: AnalysisError if the output cannot be written or a task cannot be probed.
     """
     check_output(arguments.output, TABLES, [arguments.data])
-    columns = tuple(name.strip() for name in arguments.text_columns.split(",")) if arguments.text_columns else None
-    tasks = read_tasks(
-        arguments.data, columns, arguments.label_column, arguments.part_column, is_regression=arguments.is_regression
-    )
+    columns = TaskColumns.named(arguments.text_columns, arguments.label_column, arguments.part_column)
+    tasks = read_tasks(arguments.data, columns, is_regression=arguments.is_regression)
     for task in tasks:
         check_task(task)
     return tasks
@@ -216,24 +213,21 @@ def probed_task(
     checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
 ) -> Probed:
     """Probe the heads and layers of a task; notes on weak results go to standard error."""
-    task, _, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
-    report = task_report(task, vectors)
+    reading = reading_of(checkpoint, task, settings, pooling, arguments)
+    report = task_report(reading.task, reading.vectors)
     if report.n_unsolved:
         print(
             f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
         )
-    return Probed(task=task, vectors=vectors, report=report)
+    return Probed(task=reading.task, vectors=reading.vectors, report=report)
 
 
-def read_texts_of(
+def reading_of(
     checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
-) -> tuple[Task, tuple[PassText, ...], Vectors]:
-    """A task without the examples that are left out, its texts, and their vectors; for pairs, all first texts first.
-
-    Notes on weak results go to standard error.
-    """
+) -> TaskReading:
+    """A task as the checkpoint reads it; notes on weak results go to standard error."""
     prepared = prepared_texts(checkpoint, texts_of(task), settings, arguments.too_long)
-    usable_task, vectors = read_task(
+    reading = read_task(
         checkpoint,
         task,
         prepared,
@@ -241,9 +235,9 @@ def read_texts_of(
         pooling,
         lambda work, n_texts: ([result] for result in progress_bar(work, n_texts, task.name)),
     )
-    for note in check_task(usable_task):
-        print(f"{usable_task.name}: {note}", file=sys.stderr)
-    return usable_task, tuple(prepared[index] for index in sorted(prepared)), vectors
+    for note in check_task(reading.task):
+        print(f"{task.name}: {note}", file=sys.stderr)
+    return reading
 
 
 def _table(report: TaskReport) -> pd.DataFrame:

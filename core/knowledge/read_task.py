@@ -1,7 +1,7 @@
 """The vectors of a task's texts: read from the cache, or computed in one pass and cached."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -17,6 +17,23 @@ Batch = Sequence[tuple[int, TextVectors]]
 """Index and vectors of each text of a batch."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskReading:
+    """A task as a checkpoint reads it."""
+
+    checkpoint: Checkpoint
+    settings: PassSettings
+    """Which attention, and which heads are off."""
+    pooling: Pooling
+    """Where vectors are read."""
+    task: Task
+    """Without the examples that are left out."""
+    texts: tuple[PassText, ...]
+    """Those of its examples, in their order; for pairs, all first texts first."""
+    vectors: Vectors
+    """Of these texts."""
+
+
 def read_task(
     checkpoint: Checkpoint,
     task: Task,
@@ -24,8 +41,8 @@ def read_task(
     settings: PassSettings,
     pooling: Pooling,
     watch: Callable[[Iterable[Batch], int], Iterable[Batch]],
-) -> tuple[Task, Vectors]:
-    """Vectors of a task's texts, and the task without the examples that are left out.
+) -> TaskReading:
+    """Read the vectors of a task's texts from the cache, or in one pass.
 
     Args:
         checkpoint: loaded.
@@ -50,4 +67,11 @@ def read_task(
         )
         vectors = write_vectors(vectors_folder(), key, len(usable_texts), batches)
     examples = tuple(example for index, example in enumerate(task.examples) if index not in left_out)
-    return replace(task, examples=examples), vectors
+    return TaskReading(
+        checkpoint=checkpoint,
+        settings=settings,
+        pooling=pooling,
+        task=replace(task, examples=examples),
+        texts=tuple(prepared[index] for index in indices),
+        vectors=vectors,
+    )

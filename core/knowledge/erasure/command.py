@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.commands import loaded, write_table
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.command import add_task_command, facts_of, read_texts_of, tasks_of
+from attention_sieve.core.knowledge.command import add_task_command, facts_of, reading_of, tasks_of
 from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
 from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, TaskReport, task_report
@@ -87,15 +87,10 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
     names, erasures = list[str](), list[Erasure]()
     for task in tasks:
-        usable_task, texts, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
+        reading = reading_of(checkpoint, task, settings, pooling, arguments)
         erasures += erase(
-            checkpoint,
-            usable_task,
-            vectors,
-            texts,
-            settings,
-            arguments.heads or best_heads(task_report(usable_task, vectors), arguments.best),
-            pooling=pooling,
+            reading,
+            arguments.heads or best_heads(task_report(reading.task, reading.vectors), arguments.best),
             metric=arguments.metric,
             n_tests=n_tests,
             n_random=arguments.random,

@@ -1,25 +1,25 @@
 """Whether a model uses a concept encoded by a head: effect of erasing it, against random erasures."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Final, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.attention.settings import Head, PassSettings, head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.eraser import Eraser, concept_eraser, random_eraser
 from attention_sieve.core.knowledge.labels import Labels, labels_of, score
 from attention_sieve.core.knowledge.report import ALPHA
-from attention_sieve.core.knowledge.task import Task
-from attention_sieve.core.knowledge.vectors import Pooling, Vectors
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.means import adjusted, half_interval, moments
+
+if TYPE_CHECKING:
+    from attention_sieve.core.knowledge.erasure.passes import HeadPasses
+    from attention_sieve.core.knowledge.read_task import TaskReading
 
 FIRST_DRAWS: Final = math.ceil(1 / ALPHA)
 """Number of random draws after which an effect that is greater than all of theirs has p below ALPHA. A head that may be
@@ -110,23 +110,12 @@ def draws_needed(n_tests: int) -> int:
 class _Plan:
     """How the effect of each head is measured."""
 
-    metric: Metric
     least_effect: float
     first_draws: int
     """Number of random draws of every head."""
     most_draws: int
     """Maximum number of draws of a head that may be used."""
     seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Passes:
-    """Passes in which the output of one head is changed or read."""
-
-    outcomes: Callable[[Sequence[Eraser]], Float[np.ndarray, "text state"]]
-    """With nothing erased, and with each eraser."""
-    spread: Callable[[Float[np.ndarray, " channel"]], Float[np.ndarray, "channel channel"]]
-    """Mean product of the deviations from a mean vector."""
 
 
 def usual_metric(checkpoint: Checkpoint) -> Metric:
@@ -136,14 +125,9 @@ def usual_metric(checkpoint: Checkpoint) -> Metric:
 
 
 def erase(
-    checkpoint: Checkpoint,
-    task: Task,
-    vectors: Vectors,
-    prepared: Sequence[PassText],
-    settings: PassSettings,
+    reading: "TaskReading",
     heads: Sequence[Head],
     *,
-    pooling: Pooling,
     metric: Metric | None = None,
     n_tests: int | None = None,
     n_random: int | None = None,
@@ -155,13 +139,8 @@ def erase(
     After FIRST_DRAWS a head has more only while it may still be used: its effect counts, and p so far is below ALPHA.
 
     Args:
-        checkpoint: loaded.
-        task: about single texts.
-        vectors: of its texts.
-        prepared: its texts, in their order.
-        settings: which attention, and which heads are off.
+        reading: of a task about single texts.
         heads: one or more.
-        pooling: where the vectors were read.
         metric: how the effect is measured; None for `usual_metric`.
         n_tests: size of the family for which `judged` corrects p; None for the number of heads.
         n_random: number of draws of every head; None for as many as each head needs.
@@ -170,34 +149,33 @@ def erase(
     Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.
     """
-    from attention_sieve.core.knowledge.erasure.passes import erased_outcomes, least_effect, spread
+    from attention_sieve.core.knowledge.erasure.passes import HeadPasses, least_effect
 
-    metric = metric or usual_metric(checkpoint)
-    _check(checkpoint, task, vectors, heads, metric)
-    labels = labels_of(task)
-    texts = [prepared[row] for row in _evenly_spaced(labels.test)]
-    measure = partial(erased_outcomes, checkpoint, texts, settings, metric=metric, pooling=pooling)
+    metric = metric or usual_metric(reading.checkpoint)
+    _check(reading, heads, metric)
+    labels = labels_of(reading.task)
     plan = _Plan(
-        metric=metric,
-        least_effect=least_effect(checkpoint, metric, LEAST_CHANGE),
+        least_effect=least_effect(reading.checkpoint, metric, LEAST_CHANGE),
         first_draws=FIRST_DRAWS if n_random is None else n_random,
         most_draws=draws_needed(n_tests or len(heads)) if n_random is None else n_random,
         seed=seed,
     )
-    spread_of = partial(spread, checkpoint, texts, settings, pooling=pooling)
+    passes = HeadPasses(
+        checkpoint=reading.checkpoint,
+        texts=[reading.texts[row] for row in _evenly_spaced(labels.test)],
+        settings=reading.settings,
+        head=heads[0],
+        pooling=reading.pooling,
+        metric=metric,
+    )
     return [
-        _erasure(
-            head,
-            np.asarray(vectors.heads[:, head[0], head[1]], float),
-            labels,
-            plan,
-            _Passes(outcomes=partial(measure, head), spread=partial(spread_of, head)),
-        )
+        _erasure(np.asarray(reading.vectors.heads[:, *head], float), labels, plan, replace(passes, head=head))
         for head in heads
     ]
 
 
-def _check(checkpoint: Checkpoint, task: Task, vectors: Vectors, heads: Sequence[Head], metric: Metric) -> None:
+def _check(reading: "TaskReading", heads: Sequence[Head], metric: Metric) -> None:
+    checkpoint, task, vectors = reading.checkpoint, reading.task, reading.vectors
     if vectors.n_texts != len(task.examples):
         raise AnalysisError(
             f"{task.name} is about pairs of texts, and a concept is erased from one text. Choose a task about one text."
@@ -224,7 +202,7 @@ def _evenly_spaced(rows: np.ndarray) -> list[int]:
 
 
 def _erasure(
-    head: Head, vectors: Float[np.ndarray, "example channel"], labels: Labels, plan: _Plan, passes: _Passes
+    vectors: Float[np.ndarray, "example channel"], labels: Labels, plan: _Plan, passes: "HeadPasses"
 ) -> Erasure:
     """Erase the concept from one head, and as many random directions as it needs."""
     targets = labels.targets if labels.values is None else labels.values[:, None]
@@ -237,8 +215,8 @@ def _erasure(
     (half,) = half_interval(n_texts, squares, ALPHA)
     accuracy, accuracy_erased = (_accuracy(inputs, labels) for inputs in (vectors, concept(vectors)))
     return Erasure(
-        head=head,
-        metric=plan.metric,
+        head=passes.head,
+        metric=passes.metric,
         rank=concept.rank,
         n_channels=vectors.shape[1],
         n_texts=len(outcomes),
@@ -261,7 +239,7 @@ def _outcomes(
     concept: Eraser,
     spread: Float[np.ndarray, "channel channel"],
     plan: _Plan,
-    passes: _Passes,
+    passes: "HeadPasses",
 ) -> Float[np.ndarray, "text state"]:
     """Outcomes with nothing erased, with the concept erased, and with each random change."""
     rng = np.random.default_rng(plan.seed)

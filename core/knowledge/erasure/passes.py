@@ -1,6 +1,7 @@
 """Forward passes in which directions are erased from the output of one head, or its spread is measured."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -34,85 +35,73 @@ def least_effect(checkpoint: Checkpoint, metric: Metric, change: float) -> float
     return float(np.log1p(share)) if metric == "lm" else share**2 / 2
 
 
-def spread(
-    checkpoint: Checkpoint,
-    texts: Sequence[PassText],
-    settings: PassSettings,
-    head: Head,
-    mean: Float[np.ndarray, " channel"],
-    pooling: Pooling,
-) -> Float[np.ndarray, "channel channel"]:
-    """Mean product of the deviations of a head's output from a mean vector, over the tokens at which it is erased.
-
-    Args:
-        checkpoint, texts, settings, head, pooling: as for `erased_outcomes`.
-        mean: of the erasers.
-    """
-    check_heads_are_seen(checkpoint.model)
-    deviations = list[np.ndarray]()
-
-    def read(vectors: Float[Tensor, "row channel"]) -> Float[Tensor, "row channel"]:
-        deviations.append(vectors.cpu().double().numpy() - mean)
-        return vectors
-
-    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        batch_texts = [texts[index] for index in batch.positions]
-        readout, at_head = Readout(checkpoint, "output", batch_texts), _AtHead(batch_texts, head, pooling, read)
-        _run(checkpoint, readout, settings, "output", at_head)
-    rows = np.concatenate(deviations)
-    return rows.T @ rows / len(rows)
-
-
-def erased_outcomes(
-    checkpoint: Checkpoint,
-    texts: Sequence[PassText],
-    settings: PassSettings,
-    head: Head,
-    erasers: Sequence[Eraser],
-    *,
-    metric: Metric,
-    pooling: Pooling,
-) -> Float[np.ndarray, "text state"]:
-    """Outcome of each text without erasure, then with each eraser.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadPasses:
+    """Passes of some texts in which the output of one head is erased, or read.
 
     If vectors are read at [CLS], directions are erased only there; otherwise at every token, since in a decoder each
     token is the last of its prefix, and a mean is erased by erasing at all tokens.
-
-    Args:
-        checkpoint: loaded.
-        texts: prepared, one or more.
-        settings: which attention, and which heads are off.
-        head: whose output before the output projection is changed.
-        erasers: each is applied in a separate pass.
-        metric: change of the text vector, or loss of the language model.
-        pooling: where the vectors that the erasers were fitted to were read.
-
-    Raises: AnalysisError if the checkpoint does not support the metric, or the outputs of single heads cannot be
-        observed.
     """
-    check_heads_are_seen(checkpoint.model)
-    check_metric(checkpoint, metric, settings.kind)
-    outcomes = np.empty((len(texts), 1 + len(erasers)))
-    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        batch_texts = [texts[index] for index in batch.positions]
-        readout, states = Readout(checkpoint, metric, batch_texts), list[Tensor]()
-        for eraser in (None, *erasers):
-            at_head = None if eraser is None else _AtHead(batch_texts, head, pooling, _erasing(checkpoint, eraser))
-            states.append(readout.outcomes(_run(checkpoint, readout, settings, metric, at_head))[0, :, 0])
-        outcomes[list(batch.positions)] = torch.stack(states, 1).numpy()
-    if metric == "output":
-        outcomes[:, 0] = 0  # the difference of each text from itself
-    return outcomes
 
+    checkpoint: Checkpoint
+    texts: Sequence[PassText]
+    """Prepared, one or more."""
+    settings: PassSettings
+    """Which attention, and which heads are off."""
+    head: Head
+    """Whose output before the output projection is changed."""
+    pooling: Pooling
+    """Where the vectors that the erasers were fitted to were read."""
+    metric: Metric
+    """Change of the text vector, or loss of the language model."""
 
-def _run(
-    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, metric: Metric, at_head: "_AtHead | None"
-) -> object:
-    return observe(
-        model_of(checkpoint, metric, settings.kind),
-        readout.inputs(),
-        Pass(calls=checkpoint.attentions[settings.kind].calls, gates=gates(checkpoint, settings), on_output=at_head),
-    )
+    def spread(self, mean: Float[np.ndarray, " channel"]) -> Float[np.ndarray, "channel channel"]:
+        """Mean product of the deviations of the head's output from a mean vector, that of the erasers, over the tokens
+        at which it is erased.
+
+        Raises: AnalysisError if the outputs of single heads cannot be observed.
+        """
+        deviations = list[np.ndarray]()
+
+        def read(vectors: Float[Tensor, "row channel"]) -> Float[Tensor, "row channel"]:
+            deviations.append(vectors.cpu().double().numpy() - mean)
+            return vectors
+
+        for _, batch_texts in self._batches():
+            self._run(Readout(self.checkpoint, "output", batch_texts), "output", batch_texts, read)
+        rows = np.concatenate(deviations)
+        return rows.T @ rows / len(rows)
+
+    def outcomes(self, erasers: Sequence[Eraser]) -> Float[np.ndarray, "text state"]:
+        """Outcome of each text without erasure, then with each eraser, which takes a pass of its own.
+
+        Raises: AnalysisError if the checkpoint does not support the metric, or the outputs of single heads cannot be
+            observed.
+        """
+        check_metric(self.checkpoint, self.metric, self.settings.kind)
+        outcomes = np.empty((len(self.texts), 1 + len(erasers)))
+        replacements = [None, *(_erasing(self.checkpoint, eraser) for eraser in erasers)]
+        for positions, batch_texts in self._batches():
+            readout = Readout(self.checkpoint, self.metric, batch_texts)
+            outputs = (self._run(readout, self.metric, batch_texts, replaced) for replaced in replacements)
+            states = [readout.outcomes(output)[0, :, 0] for output in outputs]
+            outcomes[list(positions)] = torch.stack(states, 1).numpy()
+        if self.metric == "output":
+            outcomes[:, 0] = 0  # the difference of each text from itself
+        return outcomes
+
+    def _batches(self) -> Iterator[tuple[Sequence[int], list[PassText]]]:
+        check_heads_are_seen(self.checkpoint.model)
+        for batch in plan_batches([text.n_tokens for text in self.texts], BATCH_TOKENS[self.checkpoint.device]):
+            yield batch.positions, [self.texts[index] for index in batch.positions]
+
+    def _run(self, readout: Readout, metric: Metric, texts: Sequence[PassText], replaced: _Replaced | None) -> object:
+        of_pass = Pass(
+            calls=self.checkpoint.attentions[self.settings.kind].calls,
+            gates=gates(self.checkpoint, self.settings),
+            on_output=None if replaced is None else _AtHead(texts, self.head, self.pooling, replaced),
+        )
+        return observe(model_of(self.checkpoint, metric, self.settings.kind), readout.inputs(), of_pass)
 
 
 class _AtHead:

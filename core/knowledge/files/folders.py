@@ -9,7 +9,7 @@ from typing import Any, Final
 from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.errors import TextError, shortened
 from attention_sieve.core.finetuning.data import unpacked
-from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, read_labelled_task
+from attention_sieve.core.knowledge.files.labelled import USUAL_COLUMNS, TaskColumns, read_labelled_task
 from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.texts.json_files import parsed_json
@@ -23,12 +23,7 @@ ABOUT: Final = "tasks.json"
 
 
 def read_tasks(
-    path: Path,
-    text_columns: tuple[str, ...] | None = None,
-    label_column: str = LABEL_COLUMN,
-    part_column: str | None = None,
-    *,
-    is_regression: bool | None = None,
+    path: Path, columns: TaskColumns = USUAL_COLUMNS, *, is_regression: bool | None = None
 ) -> tuple[Task, ...]:
     """Read the task of a file, or one task from each file of a folder, sorted by name.
 
@@ -36,21 +31,19 @@ def read_tasks(
 
     Args:
         path: of the file or folder; in a folder, files with other endings are ignored.
-        text_columns: of tables, as for `read_labelled_task`.
-        label_column: of tables.
-        part_column: of tables.
+        columns: of tables.
         is_regression: of all tasks; None to decide by the labels of each.
 
     Raises: ColumnsNeeded for a table with an unknown header; TextError, with the file and the line.
     """
     if not os.path.isdir(path):  # returns False for too long a name, where Path raises
-        return (_read_task(path, text_columns, label_column, part_column, is_regression),)
+        return (_read_task(path, columns, is_regression),)
     files = sorted(file for file in path.iterdir() if FILE_OF_A_TASK.fullmatch(file.name) and file.is_file())
     if not files:
         raise TextError(f"{path} holds no task. Put files in SentEval's format (.txt) or labelled tables there.")
     if len(files) > MAX_FILES:
         raise TextError(f"{path} holds {len(files):,} files and at most {MAX_FILES} are read. Move some elsewhere.")
-    tasks = [_read_task(file, text_columns, label_column, part_column, is_regression) for file in files]
+    tasks = [_read_task(file, columns, is_regression) for file in files]
     sources = _sources(path / ABOUT)
     return tuple(replace(task, source=sources.get(task.name, task.source)) for task in tasks)
 
@@ -61,13 +54,7 @@ def task_name(path: str | Path) -> str:
     return match[1] if match else Path(path).name
 
 
-def _read_task(
-    path: Path,
-    text_columns: tuple[str, ...] | None,
-    label_column: str,
-    part_column: str | None,
-    is_regression: bool | None,
-) -> Task:
+def _read_task(path: Path, columns: TaskColumns, is_regression: bool | None) -> Task:
     match = FILE_OF_A_TASK.fullmatch(path.name)
     if match is None:
         raise TextError(
@@ -78,9 +65,7 @@ def _read_task(
         unpacked_content = unpacked(content) if match[3] else content
         if match[2].lower() == "txt" or is_senteval(unpacked_content):
             return read_senteval(match[1], unpacked_content, is_regression=is_regression)
-        return read_labelled_task(
-            path.name, content, text_columns, label_column, part_column, is_regression=is_regression
-        )
+        return read_labelled_task(path.name, content, columns, is_regression=is_regression)
     except TextError as error:
         error.args = (f"{path.name}: {error}",)
         raise

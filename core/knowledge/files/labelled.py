@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -22,12 +23,40 @@ NAMES_OF_PARTS: Final = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class TaskColumns:
+    """Which columns of a labelled table hold what."""
+
+    texts: tuple[str, ...] | None = None
+    """One, or two for pairs; None to recognise a known header."""
+    label: str = LABEL_COLUMN
+    part: str | None = None
+    """None to use one of PART_COLUMNS, or else to split the rows here."""
+
+    def __post_init__(self) -> None:
+        columns = [*(self.texts or ()), self.label, *([self.part] if self.part else [])]
+        repeated = next((column for column in columns if columns.count(column) > 1), None)
+        if repeated is not None:
+            raise TextError(
+                f'The column "{repeated}" cannot have two meanings at once. Pick another for texts, labels or parts.'
+            )
+
+    @classmethod
+    def named(cls, texts: str | None, label: str, part: str | None) -> "TaskColumns":
+        """These columns, those of the texts separated by a comma.
+
+        Raises: TextError for a column with two meanings.
+        """
+        return cls(tuple(name.strip() for name in texts.split(",")) if texts else None, label, part)
+
+
+USUAL_COLUMNS: Final = TaskColumns()
+
+
 def read_labelled_task(
     name: str,
     content: bytes,
-    text_columns: tuple[str, ...] | None = None,
-    label_column: str = LABEL_COLUMN,
-    part_column: str | None = None,
+    columns: TaskColumns = USUAL_COLUMNS,
     *,
     is_regression: bool | None = None,
     seed: int = 0,
@@ -40,9 +69,7 @@ def read_labelled_task(
     Args:
         name: of the file: .csv or .tsv, also gzipped.
         content: bytes of the file; at most 20 MB when unpacked.
-        text_columns: one column, or two for pairs; None to recognise a known header.
-        label_column: the column with the label of each text.
-        part_column: the column with the part of each text; None to use one of PART_COLUMNS, or else to split here.
+        columns: those with texts, labels and parts.
         is_regression: None to decide by the labels.
         seed: of the split.
 
@@ -51,28 +78,18 @@ def read_labelled_task(
     """
     table, suffix = table_of(name, content)
     names = column_names(name, content)
-    if part_column is None:
-        part_column = next((column for column in names if column.lower() in PART_COLUMNS), None)
-    _check_columns(text_columns, label_column, part_column)
-    if part_column is None:
-        rows = read_labelled(table, suffix, text_columns, label_column)
+    if columns.part is None:
+        columns = replace(columns, part=next((column for column in names if column.lower() in PART_COLUMNS), None))
+    if columns.part is None:
+        rows = read_labelled(table, suffix, columns.texts, columns.label)
         examples = _split([Example(text, label, "") for text, label in _checked(rows)], seed)
         source = f"the labelled table {name}, split into parts by sentence with seed {seed}"
     else:
-        examples = _parted(read_parted(table, suffix, text_columns, label_column, part_column))
-        source = f"the labelled table {name}, parts from its column {part_column}"
+        examples = _parted(read_parted(table, suffix, columns.texts, columns.label, columns.part))
+        source = f"the labelled table {name}, parts from its column {columns.part}"
     if is_regression is None:
         is_regression = are_targets(examples)
     return Task(name.partition(".")[0], examples, is_regression, source)
-
-
-def _check_columns(texts: tuple[str, ...] | None, label: str, part: str | None) -> None:
-    columns = [*(texts or ()), label, *([part] if part else [])]
-    repeated = next((column for column in columns if columns.count(column) > 1), None)
-    if repeated is not None:
-        raise TextError(
-            f'The column "{repeated}" cannot have two meanings at once. Pick another for texts, labels or parts.'
-        )
 
 
 def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:

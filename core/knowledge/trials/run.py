@@ -11,14 +11,14 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFi
 from attention_sieve.core.checkpoints.find import load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.probes.solver import between_steps
-from attention_sieve.core.knowledge.read_task import Batch, read_task
+from attention_sieve.core.knowledge.read_task import Batch, TaskReading, read_task
 from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, code_lengths, selectivity, task_report, texts_of
 from attention_sieve.core.knowledge.task import Task, check_task
 from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
-from attention_sieve.core.knowledge.vectors import Pooling, Vectors, usual_pooling
+from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.passes.prepare import check_settings, prepare_all
 
 READING: Final = "Reading vectors"
@@ -80,14 +80,14 @@ class Trials:
         if result is not None and set(stages) <= set(result.stages):
             return result, True
         checkpoint = self._load(files)
-        task, vectors, pooling = _read(checkpoint, trial, task, tell)
+        reading = _read(checkpoint, trial, task, tell)
         for stage in STAGES:
             if result is None:
                 tell(DOING["heads"], 0, 0)
-                result = _first(checkpoint, trial, task, vectors, pooling)
+                result = _first(trial, reading)
             elif stage in stages and stage not in result.stages:
                 tell(DOING[stage], 0, 0)
-                result = _with_stage(result, stage, task, vectors)
+                result = _with_stage(result, stage, reading)
             else:
                 continue
             write_result(path, result)
@@ -102,8 +102,7 @@ class Trials:
         return self._loaded
 
 
-def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> tuple[Task, Vectors, Pooling]:
-    """The task without examples that the checkpoint cannot read, its vectors, and their pooling."""
+def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> TaskReading:
     settings = PassSettings(trial.attention or checkpoint.files.kinds[0])
     check_settings(checkpoint, settings)
     pooling = trial.pooling or usual_pooling(checkpoint, settings.kind)
@@ -117,28 +116,30 @@ def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> tuple
             yield batch
 
     tell(READING, 0, len(texts_of(task)))
-    return *read_task(checkpoint, task, prepared, settings, pooling, watch), pooling
+    return read_task(checkpoint, task, prepared, settings, pooling, watch)
 
 
-def _first(checkpoint: Checkpoint, trial: Trial, task: Task, vectors: Vectors, pooling: Pooling) -> TrialResult:
+def _first(trial: Trial, reading: TaskReading) -> TrialResult:
     """The result of a trial after its first stage."""
+    checkpoint, task = reading.checkpoint, reading.task
     return TrialResult(
         trial=trial,
         fingerprint=checkpoint.files.fingerprint,
         dtype=checkpoint.dtype,
-        kind=trial.attention or checkpoint.files.kinds[0],
-        pooling=pooling,
+        kind=reading.settings.kind,
+        pooling=reading.pooling,
         task_sha256=task_sha256(task),
         source=task.source,
         classes=() if task.is_regression else task.classes,
         notes=check_task(task),
         stages=("heads",),
-        report=task_report(task, vectors),
+        report=task_report(task, reading.vectors),
     )
 
 
-def _with_stage(result: TrialResult, stage: TrialStage, task: Task, vectors: Vectors) -> TrialResult:
+def _with_stage(result: TrialResult, stage: TrialStage, reading: TaskReading) -> TrialResult:
     """The result of a trial after one more stage; a regression has no controls."""
+    task, vectors = reading.task, reading.vectors
     stages = (*result.stages, stage)
     if stage == "together":
         together = reconstruct(task, vectors, result.report, steps_of(result.report))

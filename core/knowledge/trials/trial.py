@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.find import LARGEST_SEED, find_checkpoint,
 from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.files.folders import read_tasks, task_name
-from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN
+from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, TaskColumns
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import POOLINGS, Pooling
 from attention_sieve.core.texts.tokens import TooLong
@@ -73,8 +73,8 @@ class Trial:
         path = Path(self.data)
         if os.path.isdir(path):  # returns False for too long a name, where Path raises
             raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Choose one of its files.")
-        columns = tuple(name.strip() for name in self.text_columns.split(",")) if self.text_columns else None
-        (task,) = read_tasks(path, columns, self.label_column, self.part_column, is_regression=self.is_regression)
+        columns = TaskColumns.named(self.text_columns, self.label_column, self.part_column)
+        (task,) = read_tasks(path, columns, is_regression=self.is_regression)
         return task
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,11 @@ from small_checkpoints import TOKENIZERS, config
 from transformers import GPT2LMHeadModel
 
 from attention_sieve.__main__ import main
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.erasure import passes
 from attention_sieve.core.knowledge.erasure.eraser import Eraser
 from attention_sieve.core.knowledge.erasure.erasure import (
     FIRST_DRAWS,
@@ -20,13 +23,14 @@ from attention_sieve.core.knowledge.erasure.erasure import (
     judged,
     usual_metric,
 )
-from attention_sieve.core.knowledge.erasure.passes import erased_outcomes
+from attention_sieve.core.knowledge.erasure.passes import HeadPasses, least_effect
 from attention_sieve.core.knowledge.question import vectors_question
+from attention_sieve.core.knowledge.read_task import TaskReading
 from attention_sieve.core.knowledge.task import PARTS, Example, Task
 from attention_sieve.core.knowledge.vectors import stacked, usual_pooling
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.readout import Readout
+from attention_sieve.core.passes.readout import Readout, model_of
 from attention_sieve.core.texts.text import Text
 
 WORDS = ("cat", "dog", "bird", "mat", "house", "the", "a", "ran", "saw", "ate")
@@ -43,7 +47,14 @@ def texts(seed=0):
 def read(checkpoint, own, pooling):
     prepared, _ = prepare_all(checkpoint, own, SETTINGS, "error")
     batches = answer(checkpoint, vectors_question(pooling), own, prepared, SETTINGS)
-    return list(prepared.values()), stacked({place: found for batch in batches for place, found in batch})
+    return tuple(prepared.values()), stacked({place: found for batch in batches for place, found in batch})
+
+
+def reading_of(checkpoint, task, pooling):
+    prepared, vectors = read(checkpoint, [example.text for example in task.examples], pooling)
+    return TaskReading(
+        checkpoint=checkpoint, settings=SETTINGS, pooling=pooling, task=task, texts=prepared, vectors=vectors
+    )
 
 
 def task_of(own, labels):
@@ -77,9 +88,7 @@ def planted(folders):
 
 
 def erased(checkpoint, task, pooling, heads, **more):
-    own = [example.text for example in task.examples]
-    prepared, vectors = read(checkpoint, own, pooling)
-    return erase(checkpoint, task, vectors, prepared, SETTINGS, heads, pooling=pooling, **more)
+    return erase(reading_of(checkpoint, task, pooling), heads, **more)
 
 
 def verdicts(erasures, n_tests=None):
@@ -150,7 +159,7 @@ def test_erasing_random_labels_rarely_looks_like_use(planted):
     ("float32", "output", 5e-7), ("float32", "lm", 0.0009995), ("bfloat16", "output", 0.0078125**2 / 2),
 ])  # fmt: skip
 def test_the_least_effect_is_a_thousandth_or_what_the_format_rounds(dtype, metric, least, loaded):
-    assert passes.least_effect(loaded("bert", dtype), metric, LEAST_CHANGE) == pytest.approx(least)
+    assert least_effect(loaded("bert", dtype), metric, LEAST_CHANGE) == pytest.approx(least)
 
 
 @pytest.mark.parametrize(("family", "metric"), [("bert", "output"), ("gpt2", "lm"), ("t5", "output")])
@@ -163,15 +172,15 @@ def test_an_eraser_acts_on_the_head_as_a_hook_would(family, metric, pooling, loa
     channel = read_channels(checkpoint, attention)
     removed = np.random.default_rng(2).standard_normal((channel, channel)) / channel
     eraser = Eraser(mean=np.linspace(-1, 1, channel), removed=removed, rank=channel)
-    found = erased_outcomes(
-        checkpoint, list(prepared.values()), settings, OTHER, [eraser], metric=metric, pooling=pooling
-    )
+    asked = {"checkpoint": checkpoint, "settings": settings, "head": OTHER, "metric": metric, "pooling": pooling}
+    found = HeadPasses(texts=list(prepared.values()), **asked).outcomes([eraser])
+    model = model_of(checkpoint, metric, settings.kind)
     wanted = []
     for text in prepared.values():
         readout = Readout(checkpoint, metric, [text])
-        before = readout.outcomes(passes._run(checkpoint, readout, settings, metric, None))[0, 0, 0]
+        before = readout.outcomes(observe(model, readout.inputs(), Pass()))[0, 0, 0]
         with hooked(checkpoint, OTHER, eraser, channel):
-            after = readout.outcomes(passes._run(checkpoint, readout, settings, metric, None))[0, 0, 0]
+            after = readout.outcomes(observe(model, readout.inputs(), Pass()))[0, 0, 0]
         wanted.append([float(before), float(after)])
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-13)
     assert not np.allclose(found[:, 0], found[:, 1], rtol=1e-6, atol=0)
@@ -222,7 +231,9 @@ def test_at_cls_only_its_own_vector_is_changed(loaded):
     channel = vectors.heads.shape[-1]
     eraser = Eraser(mean=np.zeros(channel), removed=np.eye(channel), rank=channel)
     at_cls, everywhere = (
-        erased_outcomes(checkpoint, prepared, SETTINGS, last, [eraser], metric="output", pooling=pooling)[:, 1]
+        HeadPasses(
+            checkpoint=checkpoint, texts=prepared, settings=SETTINGS, head=last, metric="output", pooling=pooling
+        ).outcomes([eraser])[:, 1]
         for pooling in ("cls", "mean")
     )
     assert (at_cls > 0).all()
@@ -238,16 +249,14 @@ def test_what_cannot_be_erased_is_refused_in_a_sentence(loaded):
     checkpoint = loaded("bert", "float64")
     own = texts()
     task = task_of(own, ["a", "b"] * (len(own) // 2))
-    pooling = usual_pooling(checkpoint, "self")
-    prepared, vectors = read(checkpoint, own, pooling)
-    asked = {"pooling": pooling}
+    reading = reading_of(checkpoint, task, usual_pooling(checkpoint, "self"))
     with pytest.raises(AnalysisError, match="has no head L9 H0"):
-        erase(checkpoint, task, vectors, prepared, SETTINGS, [(9, 0)], **asked)
+        erase(reading, [(9, 0)])
     pairs = Task("pairs", task.examples[: len(own) // 2])
     with pytest.raises(AnalysisError, match="pairs is about pairs of texts"):
-        erase(checkpoint, pairs, vectors, prepared, SETTINGS, [OTHER], **asked)
+        erase(replace(reading, task=pairs), [OTHER])
     with pytest.raises(AnalysisError, match="Choose the metric output or lm"):
-        erase(checkpoint, task, vectors, prepared, SETTINGS, [OTHER], metric="labels", **asked)
+        erase(reading, [OTHER], metric="labels")
 
 
 def test_the_command_writes_a_row_for_each_head(folders, tmp_path, monkeypatch, capsys):

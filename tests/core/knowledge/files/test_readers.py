@@ -11,7 +11,7 @@ from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
 from attention_sieve.core.knowledge.files import labelled as labelled_module
 from attention_sieve.core.knowledge.files import senteval as module
 from attention_sieve.core.knowledge.files.folders import ABOUT, read_tasks
-from attention_sieve.core.knowledge.files.labelled import read_labelled_task
+from attention_sieve.core.knowledge.files.labelled import TaskColumns, read_labelled_task
 from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval, write_senteval
 from attention_sieve.core.knowledge.task import PARTS, Example, Task
 from attention_sieve.core.texts.text import MAX_BYTES, Text
@@ -130,7 +130,7 @@ def test_a_column_names_the_parts():
 
 def test_pairs_and_all_columns_can_be_chosen():
     table = "a\tb\tscore\tset\nx y\tz\t0.5\ttest\n"
-    task = read_labelled_task("x.tsv.gz", gzip.compress(table.encode()), ("b", "a"), "score", "set")
+    task = read_labelled_task("x.tsv.gz", gzip.compress(table.encode()), TaskColumns(("b", "a"), "score", "set"))
     assert task.examples == (Example(Text(("z", "x y")), "0.5", "test"),)
 
 
@@ -200,7 +200,7 @@ def test_unknown_columns_and_double_meanings_are_said():
     with pytest.raises(ColumnsNeeded):
         read_labelled_task("x.csv", b"a,label\nb,c\n")
     with pytest.raises(TextError, match=r'^The column "label" cannot have two meanings at once'):
-        read_labelled_task("x.csv", b"text,label\nb,c\n", ("label",))
+        read_labelled_task("x.csv", b"text,label\nb,c\n", TaskColumns(("label",)))
     with pytest.raises(TextError, match=r'^"x\.txt" is not a table'):
         read_labelled_task("x.txt", b"text,label\nb,c\n")
 
