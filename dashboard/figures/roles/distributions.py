@@ -7,6 +7,7 @@ most 1 and are not transformed.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -58,103 +59,89 @@ GOLDEN: Final = 0.6180339887
 SHAPE: Final = {"fillOpacity": 0.75, "stroke": INK, "strokeWidth": 0.6, "strokeOpacity": 0.6}
 
 
-def scores_per_layer(
-    scores: Float[np.ndarray, "text role layer head"],
-    roles: Sequence[str],
-    role: str,
-    tau: float,
-    uniform: Float[np.ndarray, "role layer"],
-    scale: Scale = "score",
-) -> Figure:
-    """One violin per layer: the scores of all its heads on all texts with a score.
+@dataclass(frozen=True)
+class Violins:
+    """The shapes of the scores of a role, side by side: one per layer, or one per head of a layer.
 
-    All violins have the same maximum width, so widths are comparable within a layer only.
+    All have the same maximum width, so widths are comparable within a shape only.
+    """
+
+    role: str
+    layer: int | None = None
+    """Whose heads have a shape each; None for one per layer, of all its heads."""
+    scale: Scale = "score"
+
+    @property
+    def axis(self) -> str:
+        """Title of the axis of the places."""
+        return LAYER_AXIS if self.layer is None else "head"
+
+    @property
+    def title(self) -> str:
+        """Of the figure."""
+        places = "layer" if self.layer is None else f"head of layer {self.layer}"
+        return f"{WORDS[self.scale].nouns.capitalize()} by {places}: {LOOKS[self.role].label}"
+
+    @property
+    def subject(self) -> str:
+        """Whose scores they are."""
+        return f"{'all heads' if self.layer is None else f'layer {self.layer}'}, {self.role}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadScores:
+    """The scores of one head for every role."""
+
+    scores: Float[np.ndarray, "text role"]
+    """Sieve bias scores; NaN where a text takes no part."""
+    tests: HeadTests
+    """Of all heads on these texts; they contain the roles, the means, the intervals and tau."""
+    head: Head
+    uniform: Float[np.ndarray, " role"]
+    """Mean score of uniform attention on the texts in the head's layer."""
+    here: Mapping[str, float] = field(default_factory=dict)
+    """Role -> score of the text on screen; missing roles and NaN get no mark."""
+    scale: Scale = "score"
+
+
+def score_violins(
+    scores: Float[np.ndarray, "text layer head"], violins: Violins, tau: float, uniform: Float[np.ndarray, " layer"]
+) -> Figure:
+    """The scores on all texts with a score.
 
     Args:
-        scores: sieve bias scores; NaN where a text takes no part.
-        roles: names along the role axis.
-        role: the one to show.
+        scores: sieve bias scores of the role; NaN where a text takes no part.
+        violins: the shapes.
         tau: drawn as a line.
         uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
-        scale: of the scores.
 
     Source: Pande et al. 2021, violin plots of the scores per layer.
     """
-    by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
-    level = float(uniform[roles.index(role)].mean())
-    title, axis = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}", score_axis(level, scale)
-    data = _violins(by_layer, tau, level, role, scale)
-    ends = score_ends(data, SCORE_FIELDS, scale)
-    spec = places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis, ends)
-    description = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
-    return Figure(spec, data, description)
+    layer, scale = violins.layer, violins.scale
+    by_place = np.moveaxis(scores, 1, 0).reshape(scores.shape[1], -1) if layer is None else scores[:, layer].T
+    level = float(uniform.mean() if layer is None else uniform[layer])
+    data = _violins(by_place, tau, level, violins.role, scale)
+    spec = places_spec(violins, len(by_place), score_axis(level, scale), score_ends(data, SCORE_FIELDS, scale))
+    return Figure(spec, data, _description(by_place, violins, tau, level))
 
 
-def scores_per_head(
-    scores: Float[np.ndarray, "text role layer head"],
-    roles: Sequence[str],
-    role: str,
-    layer: int,
-    tau: float,
-    uniform: Float[np.ndarray, "role layer"],
-    scale: Scale = "score",
-) -> Figure:
-    """One violin per head of a layer: its scores on all texts with a score.
-
-    All violins have the same maximum width, so widths are comparable within a head only.
-
-    Args:
-        scores: sieve bias scores; NaN where a text takes no part.
-        roles: names along the role axis.
-        role: the one to show.
-        layer: the one to show.
-        tau: drawn as a line.
-        uniform: mean score of uniform attention on the texts; drawn as a line.
-        scale: of the scores.
-    """
-    by_head = scores[:, roles.index(role), layer].T
-    level = float(uniform[roles.index(role), layer])
-    title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
-    data = _violins(by_head, tau, level, role, scale)
-    ends = score_ends(data, SCORE_FIELDS, scale)
-    spec = places_spec(title, "head", role, len(by_head), scale, score_axis(level, scale), ends)
-    description = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
-    return Figure(spec, data, description)
-
-
-def head_scores(
-    scores: Float[np.ndarray, "text role layer head"],
-    tests: HeadTests,
-    layer: int,
-    head: int,
-    uniform: Float[np.ndarray, " role"],
-    here: Mapping[str, float] | None = None,
-    scale: Scale = "score",
-    *,
-    every_text: bool = False,
-) -> Figure:
+def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
     """One head: its scores for every role, their mean with its interval, and the score of the text on screen.
 
     Args:
-        scores: sieve bias scores; NaN where a text takes no part.
-        tests: of these scores; they contain the roles, the means, the intervals and tau.
-        layer: of the head.
-        head: of the head.
-        uniform: mean score of uniform attention on the texts in the head's layer, by the roles of the tests.
-        here: role -> score of the text on screen; missing roles and NaN get no diamond.
-        scale: of the scores.
+        of_head: the scores.
         every_text: whether to draw a dot for each text even if there are more than MOST_MARKS.
 
     Returns: the figure; without `every_text`, it has dots only for up to MOST_MARKS scores. The shapes include all
         scores.
     """
-    scores_of_head = scores[:, :, layer, head]
-    many = not every_text and bool(np.count_nonzero(~np.isnan(scores_of_head)) > MOST_MARKS)
-    lanes = _lanes(tests.roles, scores_of_head.tobytes(), scores_of_head.dtype.str, not many, scale)
-    means = _means(tests, layer, head, here or {})
+    scores, tests, scale = of_head.scores, of_head.tests, of_head.scale
+    many = not every_text and bool(np.count_nonzero(~np.isnan(scores)) > MOST_MARKS)
+    lanes = _lanes(tests.roles, scores.tobytes(), scores.dtype.str, not many, scale)
+    means = _means(of_head)
     tau = tests.settings.tau
-    lines = [line("tau", tau), _lane_lines(tests.roles, uniform), line_labels(tau, UNIFORM[scale])]
-    description = _head_description(means, tests, head_name(layer, head), many, scale)
+    lines = [line("tau", tau), _lane_lines(tests.roles, of_head.uniform), line_labels(tau, UNIFORM[scale])]
+    description = _head_description(means, tests, head_name(*of_head.head), many, scale)
     data = pd.concat([lanes, means, *lines])
     kinds = frozenset(data["kind"]).intersection(LEGEND)
     spec = _roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale), kinds)
@@ -230,10 +217,11 @@ def _lane(values: Float[np.ndarray, "score"], base: int, with_dots: bool, scale:
     return pd.concat([shape, dots])
 
 
-def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -> pd.DataFrame:
-    numbers = {name: getattr(tests, name)[:, layer, head] for name in ("mean", "low", "high", "texts")}
+def _means(of_head: HeadScores) -> pd.DataFrame:
+    tests = of_head.tests
+    numbers = {name: getattr(tests, name)[:, *of_head.head] for name in ("mean", "low", "high", "texts")}
     lanes = pd.DataFrame({"role": tests.roles, "base": range(len(tests.roles) - 1, -1, -1), **numbers})
-    lanes["score"] = [float(here.get(role, np.nan)) for role in tests.roles]
+    lanes["score"] = [float(of_head.here.get(role, np.nan)) for role in tests.roles]
     kinds = {"mean": lanes["mean"].notna(), "interval": lanes["low"].notna(), "here": lanes["score"].notna()}
     missing = lanes[~kinds["mean"]].assign(kind="none", label="applies to no text")
     return pd.concat([*(lanes[selected].assign(kind=kind) for kind, selected in kinds.items()), missing])
@@ -271,14 +259,14 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends) -> Spec:
+def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> Spec:
     """Shapes side by side with their medians, and the lines at tau and at uniform attention."""
     import altair as alt
 
-    short = WORDS[scale].short
-    shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[role].color, **SHAPE)
+    scale, short = violins.scale, WORDS[violins.scale].short
+    shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[violins.role].color, **SHAPE)
     shapes = shapes.encode(
-        x=places_axis("left", n_places, MARGIN, axis),
+        x=places_axis("left", n_places, MARGIN, violins.axis),
         x2=alt.X2("right"),
         y=score_position(alt.Y, "score", scale, score_axis, ends),
         # One area for each place; without this, all violins would be one area.
@@ -290,31 +278,29 @@ def places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, s
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
     lines = [rule.encode(value) for rule in _rules()]
     return template(
-        alt.layer(shapes, *lines, *labels, *_middles(axis, role, n_places, scale, score_axis, ends), note()),
-        title=title,
+        alt.layer(shapes, *lines, *labels, *_middles(violins, n_places, score_axis, ends), note()),
+        title=violins.title,
         reading=(f"shape: how often a {short} occurs", f"bar: middle half of the {short}s; dot: median"),
         height=300,
     )
 
 
-def _middles(
-    axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends
-) -> "tuple[alt.Chart, alt.Chart]":
+def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "tuple[alt.Chart, alt.Chart]":
     """The middle half of a place's scores, and their median."""
     import altair as alt
 
-    low, median = (score_position(alt.Y, field, scale, score_axis, ends) for field in ("low", "median"))
-    x = places_axis("place", n_places, MARGIN, axis)
+    low, median = (score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
+    x = places_axis("place", n_places, MARGIN, violins.axis)
     tooltip = [
-        alt.Tooltip("place:N", title=axis.split()[0]),
+        alt.Tooltip("place:N", title=violins.axis.split()[0]),
         alt.Tooltip("median:N", title="median", format=".3~f"),
         alt.Tooltip("low:N", title="lower quartile", format=".3~f"),
         alt.Tooltip("high:N", title="upper quartile", format=".3~f"),
-        alt.Tooltip("scores:N", title=f"{WORDS[scale].short}s"),
+        alt.Tooltip("scores:N", title=f"{WORDS[violins.scale].short}s"),
     ]
     half = of_kind("middle").mark_rule(color=INK, strokeWidth=2.5)
     dot = of_kind("middle").mark_point(
-        filled=True, color=LOOKS[role].color, stroke=INK, strokeWidth=1.5, size=50, opacity=1
+        filled=True, color=LOOKS[violins.role].color, stroke=INK, strokeWidth=1.5, size=50, opacity=1
     )
     return half.encode(x=x, y=low, y2=alt.Y2("high"), tooltip=tooltip), dot.encode(x=x, y=median, tooltip=tooltip)
 
@@ -429,10 +415,8 @@ def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.C
     )
 
 
-def _description(
-    by_place: Float[np.ndarray, "place score"], noun: str, subject: str, tau: float, uniform: float, scale: Scale
-) -> str:
-    words = WORDS[scale]
+def _description(by_place: Float[np.ndarray, "place score"], violins: Violins, tau: float, uniform: float) -> str:
+    words, noun, subject = WORDS[violins.scale], violins.axis.split()[0], violins.subject
     values = by_place[~np.isnan(by_place)]
     empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
     if not len(values):

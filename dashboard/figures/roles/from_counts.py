@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.histogram import Bins, quantile
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import LAYER_AXIS, note_rows, score_ends
+from attention_sieve.dashboard.figures.axes import note_rows, score_ends
 from attention_sieve.dashboard.figures.figure import Figure, counted
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH
 from attention_sieve.dashboard.figures.roles.distributions import (
     SCORE_FIELDS,
+    Violins,
     line,
     line_labels,
     places_spec,
@@ -23,50 +23,32 @@ from attention_sieve.dashboard.figures.roles.distributions import (
 from attention_sieve.dashboard.figures.scales import WORDS
 
 
-def densities_per_layer(
-    counts: Int[np.ndarray, "layer head bin"], bins: Bins, role: str, tau: float, uniform: float, scale: Scale
+def density_violins(
+    counts: Int[np.ndarray, "layer head bin"],
+    bins: Bins,
+    violins: Violins,
+    tau: float,
+    uniform: Float[np.ndarray, " layer"],
 ) -> Figure:
-    """One shape per layer: the scores of all its heads on all texts with a score.
+    """The scores on all texts with a score.
 
     Args:
-        counts: scores of one role in each bin.
+        counts: scores of the role in each bin.
         bins: of the counts.
-        role: drawn in its colour.
+        violins: the shapes.
         tau: drawn as a line.
-        uniform: mean score of uniform attention; drawn as a line.
-        scale: of the scores.
+        uniform: mean score of uniform attention; drawn as a line, over layers with windows at their mean.
     """
-    title = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}"
-    return _figure(counts.sum(axis=1), bins, role, tau, uniform, scale, title, LAYER_AXIS, "all heads")
-
-
-def densities_per_head(
-    counts: Int[np.ndarray, "head bin"], bins: Bins, role: str, layer: int, tau: float, uniform: float, scale: Scale
-) -> Figure:
-    """One shape per head of a layer; arguments as for `densities_per_layer`."""
-    title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
-    return _figure(counts, bins, role, tau, uniform, scale, title, "head", f"layer {layer}")
-
-
-def _figure(
-    counts: Int[np.ndarray, "place bin"],
-    bins: Bins,
-    role: str,
-    tau: float,
-    uniform: float,
-    scale: Scale,
-    title: str,
-    axis: str,
-    subject: str,
-) -> Figure:
-    shapes = [_shape(place_counts, bins, place) for place, place_counts in enumerate(counts)]
-    middles = [_middle(place_counts, bins, place) for place, place_counts in enumerate(counts) if place_counts.any()]
-    message = note_rows(not middles, f"No text has a score for the role {LOOKS[role].label}.")
-    lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
+    layer, scale = violins.layer, violins.scale
+    by_place = counts.sum(axis=1) if layer is None else counts[layer]
+    level = float(uniform.mean() if layer is None else uniform[layer])
+    shapes = [_shape(place_counts, bins, place) for place, place_counts in enumerate(by_place)]
+    middles = [_middle(place_counts, bins, place) for place, place_counts in enumerate(by_place) if place_counts.any()]
+    message = note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
+    lines = [line("tau", tau), line("uniform", level), line_labels(tau, level)]
     data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
-    ends = score_ends(data, SCORE_FIELDS, scale)
-    spec = places_spec(title, axis, role, len(counts), scale, score_axis(uniform, scale), ends)
-    return Figure(spec, data, _description(middles, int(counts.sum()), axis, f"{subject}, {role}", scale))
+    spec = places_spec(violins, len(by_place), score_axis(level, scale), score_ends(data, SCORE_FIELDS, scale))
+    return Figure(spec, data, _description(middles, int(by_place.sum()), violins))
 
 
 def _shape(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> pd.DataFrame:
@@ -90,9 +72,12 @@ def _middle(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> dict[str
     return {"kind": "middle", "place": place, "low": low, "median": median, "high": high, "scores": int(counts.sum())}
 
 
-def _description(middles: list[dict[str, object]], n_scores: int, axis: str, subject: str, scale: Scale) -> str:
-    words = WORDS[scale]
+def _description(middles: list[dict[str, object]], n_scores: int, violins: Violins) -> str:
+    words = WORDS[violins.scale]
     if not middles:
-        return f"No {words.noun} to draw ({subject}): the role applies to no text."
+        return f"No {words.noun} to draw ({violins.subject}): the role applies to no text."
     medians = "; ".join(f"{middle['place']}: {middle['median']:.3g}" for middle in middles)
-    return f"Shapes by {axis} ({subject}) of {counted(n_scores, words.short)}, from histograms. Medians: {medians}."
+    return (
+        f"Shapes by {violins.axis} ({violins.subject}) of {counted(n_scores, words.short)}, from histograms. "
+        f"Medians: {medians}."
+    )

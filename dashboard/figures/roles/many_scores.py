@@ -1,20 +1,24 @@
 """One head's scores on every text, drawn by WebGL if they are too many for SVG."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
-from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import SCORE_TICKS
 from attention_sieve.dashboard.figures.figure import Figure, counted
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
 from attention_sieve.dashboard.figures.roles.densities import places_of
-from attention_sieve.dashboard.figures.roles.distributions import LANE, head_reading, head_scores, head_title
+from attention_sieve.dashboard.figures.roles.distributions import (
+    LANE,
+    HeadScores,
+    head_reading,
+    head_scores,
+    head_title,
+)
 from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
@@ -24,33 +28,16 @@ MARGIN: Final = {"t": TOP + 20, "b": 48, "l": 84, "r": 8}
 """Margins in pixels; the top is for the title and the names of the lines."""
 
 
-def every_head_score(
-    scores: Float[np.ndarray, "text role layer head"],
-    tests: HeadTests,
-    layer: int,
-    head: int,
-    uniform: Float[np.ndarray, " role"],
-    here: Mapping[str, float] | None = None,
-    scale: Scale = "score",
-) -> PlotlyFigure:
-    """The figure of `head_scores` with a dot for every text, drawn by WebGL.
-
-    Args:
-        scores: sieve bias scores; NaN where a text takes no part.
-        tests: of these scores; they contain the roles, the means, the intervals and tau.
-        layer: of the head.
-        head: of the head.
-        uniform: mean score of uniform attention on the texts, by the roles of the tests.
-        here: role -> score of the text on screen.
-        scale: of the scores.
-    """
-    still = head_scores(scores, tests, layer, head, uniform, here, scale, every_text=True)
-    table = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
+def every_head_score(of_head: HeadScores) -> PlotlyFigure:
+    """The figure of `head_scores` with a dot for every text, drawn by WebGL."""
+    roles, scale = of_head.tests.roles, of_head.scale
+    still = head_scores(of_head, every_text=True)
+    table = pd.DataFrame(of_head.scores, columns=list(roles))
     table.insert(0, "text", range(1, len(table) + 1))
     n_scores = int((still.data["kind"] == "dot").sum())
     dots = f"Each of {counted(n_scores, WORDS[scale].short)} is a dot."
     figure = Figure(still.spec, still.data, f"{still.description} {dots}")
-    return PlotlyFigure(chart=_chart(still.data, tests.roles, scale), data=table, still=figure)
+    return PlotlyFigure(chart=_chart(still.data, roles, scale), data=table, still=figure)
 
 
 def _chart(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figure":

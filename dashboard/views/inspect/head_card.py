@@ -17,7 +17,7 @@ from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
-from attention_sieve.dashboard.figures.roles.distributions import head_scores
+from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
 from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -96,10 +96,15 @@ def _spread(
     """How a head's scores are spread over the corpus, with those of the text on screen."""
     scale, indices = visit.chosen.scale, _role_indices(tested, tests)
     on_text = zip(tests.roles, passed.scores[indices, *head])
-    text_scores = {role: float(score) for role, score in on_text if np.isfinite(score)}
-    uniform = tested.scored.mean_references()[0][indices, head[0]]
-    title = f"{WORDS[scale].nouns.capitalize()} of {head_name(*head)}"
-    _scores(tested.scores[:, indices], tests, head, uniform, text_scores, scale, title, facts)
+    of_head = HeadScores(
+        scores=tested.scores[:, indices, *head],
+        tests=tests,
+        head=head,
+        uniform=tested.scored.mean_references()[0][indices, head[0]],
+        here={role: float(score) for role, score in on_text if np.isfinite(score)},
+        scale=scale,
+    )
+    _scores(of_head, f"{WORDS[scale].nouns.capitalize()} of {head_name(*head)}", facts)
 
 
 def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
@@ -160,29 +165,20 @@ def _over_corpus(
     return wording.corpus_summary([name for name, held in zip(names, holds) if held], n_texts, is_tested)
 
 
-def _scores(
-    scores: Float[np.ndarray, "text role layer head"],
-    tests: HeadTests,
-    head: Head,
-    uniform: Float[np.ndarray, " role"],
-    text_scores: dict[str, float],
-    scale: Scale,
-    title: str,
-    facts: dict[str, str],
-) -> None:
+def _scores(of_head: HeadScores, title: str, facts: dict[str, str]) -> None:
     """The scores of a head by role; of more texts than a page holds as elements, each only if the reader asks."""
-    name = f"scores of {head_name(*head)}"
-    n_scores = int(np.isfinite(scores[:, :, *head]).sum())
+    name, scale = f"scores of {head_name(*of_head.head)}", of_head.scale
+    n_scores = int(np.isfinite(of_head.scores).sum())
     if n_scores > MOST_MARKS and toggle(
         wording.every_score(n_scores, scale), key="every score", help=wording.EVERY_SCORE_HELP
     ):
-        every = every_head_score(scores, tests, *head, uniform, text_scores, scale)
+        every = every_head_score(of_head)
         plotly_chart(name, every, facts)
         with st.expander(wording.every_score_table(scale)):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)
         return
-    figure = head_scores(scores, tests, *head, uniform, text_scores, scale)
+    figure = head_scores(of_head)
     st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description, key="head scores")
     figure_downloads(name, figure, facts, title)
 

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.roles.combinations import NO_ROLE as NO_HELD
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
-from attention_sieve.dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.distributions import Violins, score_violins
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
@@ -324,10 +324,9 @@ def _distributions(shown: _Shown) -> None:
         role = from_list("Role", {name: name for name in scored.roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
     uniform, _ = scored.mean_references()
-    if layer is None:
-        figure = scores_per_layer(scored.scores, scored.roles, role, criterion.tau, uniform, scored.scale)
-    else:
-        figure = scores_per_head(scored.scores, scored.roles, role, layer, criterion.tau, uniform, scored.scale)
+    index = scored.roles.index(role)
+    violins = Violins(role, layer, scored.scale)
+    figure = score_violins(scored.scores[:, index], violins, criterion.tau, uniform[index])
     chart("score distributions", figure, shown.facts)
 
 

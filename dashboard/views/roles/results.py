@@ -17,7 +17,8 @@ from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
-from attention_sieve.dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
+from attention_sieve.dashboard.figures.roles.distributions import Violins
+from attention_sieve.dashboard.figures.roles.from_counts import density_violins
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
@@ -146,10 +147,7 @@ def _densities(opened: Opened) -> None:
         layer = from_list("Layer", layers, key="distribution layer")
     uniform = opened.part.references()[0][roles.index(role)]
     of_role, tau = counts[roles.index(role)], opened.chosen.criterion.tau
-    if layer is None:
-        figure = densities_per_layer(of_role, opened.part.bins, role, tau, float(uniform.mean()), scale)
-    else:
-        figure = densities_per_head(of_role[layer], opened.part.bins, role, layer, tau, float(uniform[layer]), scale)
+    figure = density_violins(of_role, opened.part.bins, Violins(role, layer, scale), tau, uniform)
     chart("score distributions", figure, opened.facts)
 
 

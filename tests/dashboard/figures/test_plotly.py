@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from drawn import Drawn
+from role_figures import one_head
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
 from attention_sieve.core.comparison.transitions import Transition, transitions
@@ -53,8 +54,10 @@ FIGURES = Drawn(
         "flow": lambda: role_flow(BETWEEN, NAMES),
         "flow of nothing": lambda: role_flow((), NAMES),
         "flow of hostile names": lambda: role_flow(BETWEEN, (HOSTILE, HOSTILE)),
-        "many scores": lambda: every_head_score(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5}),
-        "no scores": lambda: every_head_score(NO_SCORES, role_tests(NO_SCORES, ROLES, Criterion(), 1.0), 0, 0, UNIFORM),
+        "many scores": lambda: every_head_score(one_head(SCORES, TESTS, 1, 2, UNIFORM, here={"local": 2.5})),
+        "no scores": lambda: every_head_score(
+            one_head(NO_SCORES, role_tests(NO_SCORES, ROLES, Criterion(), 1.0), 0, 0, UNIFORM)
+        ),
     }
 )
 
@@ -200,7 +203,7 @@ def test_every_score_of_the_head_is_a_dot():
 
 def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
     many = FIGURES["many scores"]
-    few = head_scores(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5})
+    few = head_scores(one_head(SCORES, TESTS, 1, 2, UNIFORM, here={"local": 2.5}))
     assert (few.data["kind"] == "dot").sum() == 0
     rest = many.still.data[many.still.data["kind"] != "dot"]
     for column in ("score", "mean", "low", "high", "value", "top"):
@@ -220,7 +223,7 @@ def test_an_interval_that_reaches_below_zero_is_drawn_whole():
     scores[:, 0, 0, 0] = 0.1, 0.2, 9.0
     tests = role_tests(scores, ROLES, Criterion(correction="none"), 1.0)
     assert tests.low[0, 0, 0] < -1
-    chart = every_head_score(scores, tests, 0, 0, UNIFORM).chart
+    chart = every_head_score(one_head(scores, tests, 0, 0, UNIFORM)).chart
     low, high = next(trace for trace in chart.data if trace.mode == "lines" and trace.fill is None).x
     np.testing.assert_allclose([-np.expm1(-low), np.expm1(high)], [tests.low[0, 0, 0], tests.high[0, 0, 0]])
     assert chart.layout.xaxis.range[0] < low

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
-from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, verdicts
+from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, one_head, verdicts
 from scipy import stats
 
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -22,9 +22,9 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH, density, outline
-from attention_sieve.dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.distributions import Violins, head_scores, score_violins
 from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
-from attention_sieve.dashboard.figures.roles.from_counts import densities_per_layer
+from attention_sieve.dashboard.figures.roles.from_counts import density_violins
 from attention_sieve.dashboard.figures.roles.layers import SEVERAL, heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
@@ -182,8 +182,13 @@ def test_a_shape_ends_at_the_outermost_scores_and_fits_its_place():
     assert reach.min() > 0
 
 
+def violins_of(scores, role, tau, layer=None):
+    index = ROLES.index(role)
+    return score_violins(scores[:, index], Violins(role, layer), tau, UNIFORM[index])
+
+
 def test_violins_hold_every_score_of_their_layer():
-    figure = scores_per_layer(SCORES, ROLES, "syntactic", 3.0, UNIFORM)
+    figure = violins_of(SCORES, "syntactic", 3.0)
     middles = rows(figure, "middle").set_index("place")
     for layer in range(LAYERS):
         values = SCORES[3:, ROLES.index("syntactic"), layer].ravel()
@@ -199,7 +204,7 @@ def test_violins_hold_every_score_of_their_layer():
 
 
 def test_violins_of_one_layer_stand_by_head():
-    figure = scores_per_head(SCORES, ROLES, "local", 0, 3.0, UNIFORM)
+    figure = violins_of(SCORES, "local", 3.0, layer=0)
     middles = rows(figure, "middle").set_index("place")
     assert list(middles.index) == list(range(HEADS))
     assert middles.loc[2, "median"] == np.median(SCORES[:, 0, 0, 2])
@@ -210,7 +215,7 @@ def test_violins_of_one_layer_stand_by_head():
 def test_a_layer_without_scores_is_named():
     scores = SCORES.copy()
     scores[:, 0, 1] = np.nan
-    figure = scores_per_layer(scores, ROLES, "local", 3.0, UNIFORM)
+    figure = violins_of(scores, "local", 3.0)
     assert "Without scores: layer 1." in figure.description
     assert set(rows(figure, "middle")["place"]) == {0, 2}
 
@@ -224,25 +229,25 @@ def test_a_layer_without_scores_is_named():
     ],
 )
 def test_tau_and_uniform_are_labelled_apart(tau, labels):
-    figure = scores_per_layer(SCORES, ROLES, "local", tau, UNIFORM)
+    figure = violins_of(SCORES, "local", tau)
     assert {side: rows(figure, side)["label"].tolist() for side in labels} == labels
     assert rows(figure, "tau")["value"].item() == tau
     assert rows(figure, "uniform")["value"].item() == 1
 
 
 def test_block_weighted_with_entropy_has_a_line_of_uniform_attention_of_its_own():
-    figure = scores_per_layer(SCORES, ROLES, "block", 3.0, UNIFORM)
+    figure = violins_of(SCORES, "block", 3.0)
     assert rows(figure, "uniform")["value"].item() == 3.25
     assert rows(figure, "upper")["label"].tolist() == ["uniform 3.25"]
     assert "(uniform attention: 3.25)" in figure.description
-    of_head = head_scores(SCORES, verdicts(), 2, 3, UNIFORM[:, 2])
+    of_head = head_scores(one_head(SCORES, verdicts(), 2, 3, UNIFORM[:, 2]))
     lines = rows(of_head, "uniform").set_index("role")["value"].to_dict()
     assert lines == {role: 3.25 if role == "block" else 1.0 for role in ROLES}
 
 
 def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
     tests = verdicts()
-    figure = head_scores(SCORES, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")})
+    figure = head_scores(one_head(SCORES, tests, 2, 3, UNIFORM[:, 2], here={"local": 2.5, "block": float("nan")}))
     for place, role in enumerate(ROLES):
         there = SCORES[:, place, 2, 3]
         dots = of_role(rows(figure, "dot"), role)["score"]
@@ -259,16 +264,16 @@ def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
 
 
 def test_the_legend_draws_the_marks_that_are_there():
-    few = head_scores(SCORES, verdicts(), 2, 3, UNIFORM[:, 2], {"local": 2.5})
+    few = head_scores(one_head(SCORES, verdicts(), 2, 3, UNIFORM[:, 2], here={"local": 2.5}))
     many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
-    drawn, without = drawn_texts(few), drawn_texts(head_scores(many, verdicts(many), 2, 3, UNIFORM[:, 2]))
+    drawn, without = drawn_texts(few), drawn_texts(head_scores(one_head(many, verdicts(many), 2, 3, UNIFORM[:, 2])))
     assert {"how often a score occurs", "a text", "mean", "interval of the mean", "this text"} <= set(drawn)
     assert {"a text", "this text"}.isdisjoint(without)
 
 
 def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
     many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
-    figure = head_scores(many, verdicts(many), 2, 3, UNIFORM[:, 2])
+    figure = head_scores(one_head(many, verdicts(many), 2, 3, UNIFORM[:, 2]))
     assert rows(figure, "dot").empty
     assert not rows(figure, "shape").empty
     assert "not drawn, because there are more than 2,000" in figure.description
@@ -277,7 +282,7 @@ def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
 def test_a_role_without_texts_says_so_instead_of_a_shape():
     scores = SCORES.copy()
     scores[:, 3] = np.nan
-    figure = head_scores(scores, verdicts(scores), 0, 0, UNIFORM[:, 0])
+    figure = head_scores(one_head(scores, verdicts(scores), 0, 0, UNIFORM[:, 0]))
     assert rows(figure, "none")["role"].tolist() == ["block"]
     assert "Not applicable here: block." in figure.description
 
@@ -415,8 +420,8 @@ def test_a_line_of_evidence_over_very_many_texts_has_no_marks():
 
 def test_densities_from_histograms_stand_where_those_of_the_scores_do():
     counts = counts_of(SCORES, SCORE_BINS)[ROLES.index("delimiter")]
-    whole = scores_per_layer(SCORES, ROLES, "delimiter", 3.0, UNIFORM).data
-    binned = densities_per_layer(counts, SCORE_BINS, "delimiter", 3.0, 1.0, "score").data
+    whole = violins_of(SCORES, "delimiter", 3.0).data
+    binned = density_violins(counts, SCORE_BINS, Violins("delimiter"), 3.0, np.ones(LAYERS)).data
     for name in ("low", "median", "high"):
         one, other = (data.loc[data["kind"] == "middle", name].to_numpy(float) for data in (whole, binned))
         np.testing.assert_allclose(one, other, rtol=0.06, atol=0.05)

@@ -8,7 +8,7 @@ import pytest
 from drawn import layers, rows
 from hypothesis import given
 from hypothesis import strategies as st
-from role_figures import FIGURES, SHARES, verdicts
+from role_figures import FIGURES, SHARES, one_head, verdicts
 from scipy import stats
 
 from attention_sieve.core.roles.roles import ROLES
@@ -115,8 +115,8 @@ def test_a_share_that_rounding_puts_above_one_is_drawn():
 def test_many_shares_stand_where_they_are():
     tests = verdicts(SHARES, tau=0.5)
     uniform = np.zeros(len(ROLES))
-    many = every_head_score(SHARES, tests, 1, 2, uniform, {"local": 0.25}, "share")
-    few = head_scores(SHARES, tests, 1, 2, uniform, {"local": 0.25}, "share", every_text=True)
+    many = every_head_score(one_head(SHARES, tests, 1, 2, uniform, here={"local": 0.25}, scale="share"))
+    few = head_scores(one_head(SHARES, tests, 1, 2, uniform, here={"local": 0.25}, scale="share"), every_text=True)
     np.testing.assert_array_equal(many.still.data["score"], few.data["score"])
     (here,) = (trace for trace in many.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
     assert here.x[0] == 0.25

@@ -12,15 +12,20 @@ from attention_sieve.core.roles.uncertainty.anytime import role_evidence_path
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, counts_of
 from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from attention_sieve.dashboard.figures.roles.distributions import HeadScores, Violins, head_scores, score_violins
 from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts
-from attention_sieve.dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
+from attention_sieve.dashboard.figures.roles.from_counts import density_violins
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 TEXTS, LAYERS, HEADS = 15, 3, 4
+
+
+def one_head(scores, tests, layer, head, uniform, **more):
+    """The scores of one head among those of all."""
+    return HeadScores(scores=scores[:, :, layer, head], tests=tests, head=(layer, head), uniform=uniform, **more)
 
 
 def some_scores() -> np.ndarray:
@@ -72,20 +77,21 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> Dra
         found = counts_by_texts(SCORED, COARSE_ROLES, tests().settings)
         return heads_by_texts(found, COARSE_ROLES, LAYERS * HEADS)
 
+    ones = np.ones(LAYERS)
     known = {"local": 0.25, "block": float("nan")}
     drawers = {
         "layers": lambda: heads_per_layer(tests(), COARSE_ROLES),
         "all roles by layer": lambda: heads_per_layer(tests(), ROLES),
         "scatter": lambda: p_value_scatter(tests(), COARSE_ROLES, scale),
         "evidence": lambda: p_value_against_score(tests(), ROLES, scale),
-        "scores by layer": lambda: scores_per_layer(scores, ROLES, "local", tau, uniform, scale),
-        "scores by head": lambda: scores_per_head(scores, ROLES, "syntactic", 2, tau, uniform, scale),
-        "densities by layer": lambda: densities_per_layer(counts()[0], bins, "local", tau, 1.0, scale),
-        "densities by head": lambda: densities_per_head(counts()[1, 2], bins, "syntactic", 2, tau, 1.0, scale),
+        "scores by layer": lambda: score_violins(scores[:, 0], Violins("local", None, scale), tau, uniform[0]),
+        "scores by head": lambda: score_violins(scores[:, 1], Violins("syntactic", 2, scale), tau, uniform[1]),
+        "densities by layer": lambda: density_violins(counts()[0], bins, Violins("local", None, scale), tau, ones),
+        "densities by head": lambda: density_violins(counts()[1], bins, Violins("syntactic", 2, scale), tau, ones),
         "parts": lambda: scores_by_part({"all texts": tests(), "data set news": tests()}, "local", (2, 3), scale),
         "by tau": by_tau,
         "by texts": by_texts,
-        "one head": lambda: head_scores(scores, tests(), 2, 3, uniform[:, 2], known, scale),
+        "one head": lambda: head_scores(one_head(scores, tests(), 2, 3, uniform[:, 2], here=known, scale=scale)),
     }
     if scale == "score":
         drawers["evidence by texts"] = lambda: of_one_head(scores, tests().settings)
