@@ -1,41 +1,45 @@
 """Links between words of one text, head by head: the map and the table of all heads."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.word_links.on_text import WordLinks
 from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_bound
 
 
-def link_map(
-    links: WordLinks,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    *,
-    title: str,
-    label: str,
-    beats: Bool[np.ndarray, "layer head"],
-    outline: str,
-) -> HeadMap:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NamedLinks:
+    """The strongest link of each head between the words that the reader chose."""
+
+    links: WordLinks
+    queries: Sequence[str]
+    """Names of the query words."""
+    keys: Sequence[str]
+    """Names of the key words."""
+    beats: Bool[np.ndarray, "layer head"]
+    """Heads whose link is beyond chance."""
+
+    def words(self, head: Head) -> tuple[str, str]:
+        """The query and the key of a head's link."""
+        return self.queries[self.links.queries[head]], self.keys[self.links.keys[head]]
+
+
+def link_map(named: NamedLinks, *, title: str, label: str, outline: str) -> HeadMap:
     """One number per head: attention from one word to another, in percent.
 
     Args:
-        links: strongest link of each head.
-        queries: names of the query words.
-        keys: names of the key words.
+        named: the links; heads that are beyond chance are outlined.
         title: name of the numbers.
         label: description of the map, with its checkpoint.
-        beats: heads that are outlined.
         outline: meaning of the outline.
     """
-    link_names = [
-        [f"{queries[query]} → {keys[key]}" for query, key in zip(*layer_links)]
-        for layer_links in zip(links.queries, links.keys)
-    ]
+    links, (n_layers, n_heads) = named.links, named.links.shares.shape
+    link_names = [[" → ".join(named.words((layer, head))) for head in range(n_heads)] for layer in range(n_layers)]
     chance = np.broadcast_to(links.chance[:, None], links.shares.shape)
     chance_details = (("strongest by chance", percents(chance)),) if links.n_links.max() > 1 else ()
     return HeadMap(
@@ -43,7 +47,7 @@ def link_map(
         label=label,
         values=100 * links.shares,
         bound=min(round_bound(100 * float(np.nanmax(links.shares))), 100),
-        outlined=beats,
+        outlined=named.beats,
         outline=outline,
         details=(
             ("link", link_names),
@@ -55,22 +59,20 @@ def link_map(
     )
 
 
-def link_table(
-    links: WordLinks, queries: Sequence[str], keys: Sequence[str], beats: Bool[np.ndarray, "layer head"]
-) -> pd.DataFrame:
+def link_table(named: NamedLinks) -> pd.DataFrame:
     """Table of all heads, with shares from 0 to 1, strongest first; heads without a possible link are left out."""
+    links = named.links
     return pd.DataFrame(
         [
             {
                 "head": head_name(*head),
-                "from": queries[links.queries[head]],
-                "to": keys[links.keys[head]],
+                **dict(zip(("from", "to"), named.words(head))),
                 "attention": float(links.shares[head]),
                 "even": float(links.even[head]),
                 "links": int(links.n_links[head[0]]),
                 "chance": float(links.chance[head[0]]),
                 "p": float(links.p[head]),
-                "beats": bool(beats[head]),
+                "beats": bool(named.beats[head]),
             }
             for head in links.ranked
         ]

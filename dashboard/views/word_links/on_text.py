@@ -7,9 +7,9 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.word_links.on_text import WordLinks, word_links
+from attention_sieve.core.word_links.on_text import word_links
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.word_links.on_text import link_map, link_table
+from attention_sieve.dashboard.figures.word_links.on_text import NamedLinks, link_map, link_table
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
@@ -19,7 +19,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording
-from attention_sieve.dashboard.views.word_links.choice import WordChoice, pick_words
+from attention_sieve.dashboard.views.word_links.choice import pick_words
 from attention_sieve.dashboard.views.word_links.on_corpus import over_the_corpus
 
 LISTED: Final = 4
@@ -47,40 +47,38 @@ def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, head
         if words is None or links is None:
             st.caption(wording.HINT)
         else:
-            _ranking(visit, links, words)
-            _all_heads(visit, screen, links, words, heads)
+            criterion = visit.chosen.criterion
+            beats = links.beats_chance(criterion.alpha, criterion.correction)
+            named = NamedLinks(links=links, queries=[*words.queries], keys=[*words.keys], beats=beats)
+            _ranking(visit, named)
+            _all_heads(visit, screen, named, heads)
         over_the_corpus(visit, words, heads)
 
 
-def _ranking(visit: Visit, links: WordLinks, words: WordChoice) -> None:
+def _ranking(visit: Visit, named: NamedLinks) -> None:
     """List the strongest heads, with buttons that show their arcs."""
-    criterion, off = visit.chosen.criterion, visit.chosen.off
-    queries, keys = list(words.queries), list(words.keys)
+    links, alpha, off = named.links, visit.chosen.criterion.alpha, visit.chosen.off
     best, *_ = links.ranked
-    link_names = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
     share, even = float(links.shares[best]), float(links.even[best])
     by_chance = wording.by_chance(even, float(links.chance[best[0]]), int(links.n_links[best[0]]))
-    n_beyond = int(links.beats_chance(criterion.alpha, criterion.correction).sum())
+    link = wording.link(*named.words(best), share, by_chance)
+    n_beyond, n_heads = int(named.beats.sum()), links.shares.size - len(visit.removed)
     if not n_beyond:
-        st.markdown(wording.none_beyond_chance(*link_names, share, by_chance, criterion.alpha))
+        st.markdown(wording.none_beyond_chance(head_name(*best), link, alpha))
         return
-    st.markdown(
-        wording.strongest(
-            *link_names, share, by_chance, n_beyond, links.shares.size - len(visit.removed), criterion.alpha
-        )
-    )
+    st.markdown(wording.strongest(head_name(*best), link, n_beyond, n_heads, alpha))
     with st.container(horizontal=True, gap="small"):
         for rank, head in enumerate(links.ranked[: min(LISTED, n_beyond)]):
-            query = queries[links.queries[head]] if len(queries) > 1 else ""
-            key = keys[links.keys[head]] if len(keys) > 1 else ""
-            label = wording.entry(head_name(*head), float(links.shares[head]), head in off, query, key)
+            query, key = named.words(head)
+            words = (query if len(named.queries) > 1 else "", key if len(named.keys) > 1 else "")
+            label = wording.entry(head_name(*head), float(links.shares[head]), head in off, *words)
             st.button(label, key=f"linking head {rank}", on_click=state.push_heads, args=([head],))
 
 
-def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoice, heads: list[Head]) -> None:
+def _all_heads(visit: Visit, screen: OnScreen, named: NamedLinks, heads: list[Head]) -> None:
     """Draw the map of the links of all heads, with downloads."""
-    engine, names = visit.engine, (list(words.queries), list(words.keys))
-    query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)
+    engine = visit.engine
+    query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
     criterion = visit.chosen.criterion
     facts = provenance.text_facts(visit.chosen, engine, screen.text) | {
         "from": query,
@@ -89,21 +87,13 @@ def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: WordChoi
         "correction": criterion.correction,
     }
     title = wording.map_title(query, key)
-    beats = links.beats_chance(criterion.alpha, criterion.correction)
+    label = f"Word links in {plain(engine.files.name)}: {title}"
+    reset = (engine.files.fingerprint, named.beats.shape, tuple(heads))
     show_head_map(
-        link_map(
-            links,
-            *names,
-            title=title,
-            label=f"Word links in {plain(engine.files.name)}: {title}",
-            beats=beats,
-            outline=wording.BEATS_CHANCE,
-        ),
-        head_selection(
-            "word link map", heads, (engine.files.fingerprint, links.shares.shape, tuple(heads)), state.push_heads
-        ),
+        link_map(named, title=title, label=label, outline=wording.BEATS_CHANCE),
+        head_selection("word link map", heads, reset, state.push_heads),
         file="map of word links",
         facts=facts,
     )
-    table = with_sentences(link_table(links, *names, beats), kept_sentences(visit))
+    table = with_sentences(link_table(named), kept_sentences(visit))
     table_downloads("word links", table, facts)

@@ -68,22 +68,25 @@ def by_chance(even: float, chance: float, n_links: int) -> str:
     return f"{evenly}; attention split at random gives the strongest of {n_links} such links {_percent(chance)}."
 
 
-def strongest(
-    head: str, query: str, key: str, share: float, by_chance: str, n_beyond: int, n_heads: int, alpha: float
-) -> str:
-    """The head with the strongest link, compared with chance."""
+def link(query: str, key: str, share: float, by_chance: str) -> str:
+    """A link, compared with chance."""
+    return f"“{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. {by_chance}"
+
+
+def strongest(head: str, link: str, n_beyond: int, n_heads: int, alpha: float) -> str:
+    """The head with the strongest link."""
     beyond = f"{n_beyond} of {n_heads} heads {'gives' if n_beyond == 1 else 'give'}"
     return (
-        f"Strongest in **{head}**: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. "
-        f"{by_chance} {beyond} clearly more than a random split (p below {alpha:g}, {AS_SET}). {ONE_TEXT}"
+        f"Strongest in **{head}**: {link} {beyond} clearly more than a random split (p below {alpha:g}, {AS_SET}). "
+        f"{ONE_TEXT}"
     )
 
 
-def none_beyond_chance(head: str, query: str, key: str, share: float, by_chance: str, alpha: float) -> str:
+def none_beyond_chance(head: str, link: str, alpha: float) -> str:
     """No head has a link that is clearly stronger than under attention that is split at random."""
     return (
         f"No head looks there clearly more than attention split at random would (p below {alpha:g}, {AS_SET}). Closest "
-        f"is {head}: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. {by_chance}"
+        f"is {head}: {link}"
     )
 
 
