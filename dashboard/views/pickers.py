@@ -43,7 +43,6 @@ def from_list(
     key: str,
     start: str | None = None,
     help: str | None = None,
-    disabled: bool = False,
     width: int | Literal["stretch"] = "stretch",
 ) -> Value:
     """Choose one of many values from a drop-down list; by default `start`, or else the first.
@@ -54,7 +53,6 @@ def from_list(
         key: of the choice in the session and in the link, which hold its name.
         start: name of the first choice; if it changes, a choice that the reader has not changed follows.
         help: explains the choice.
-        disabled: whether the choice is fixed for now.
         width: of the list, in pixels.
     """
     names = list(options)
@@ -65,7 +63,6 @@ def from_list(
         index=0 if start is None else names.index(start),
         key=key,
         help=help,
-        disabled=disabled,
         bind="query-params",
         persist_state="session",
         width=width,

@@ -1,6 +1,6 @@
 """Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Final
@@ -96,10 +96,10 @@ def _inspect() -> None:
         frame.ask_for_texts(choice, corpus_texts)
     left, right, below = first_screen()
     with left:
-        by_corpus, finer, patterns = _grid_controls()
-        needs_tests = first_screen_is_drawn() or by_corpus
+        grid_shows = _grid_controls()
+        needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
-        heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
+        heads = _grid(visit, screen, tested, grid_shows, below)
     arcs = partial(where_heads_look, visit, screen, heads, GRID)
     if beside is not None:
         with right:
@@ -246,23 +246,26 @@ def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
         return (), error
 
 
-def _grid(
-    visit: Visit,
-    screen: OnScreen,
-    known: Corpus | None,
-    by_corpus: bool,
-    finer: bool,
-    patterns: bool,
-    below: DeltaGenerator,
-) -> list[Head]:
-    """The grid of roles over the corpus, or by the scores on this text, with sentences about heads where known.
+@dataclass(frozen=True)
+class _Shown:
+    """What the grid of heads shows."""
 
-    With `patterns`, its cells show what each head does in this text. Its files are offered in `below`.
-    """
-    tested = known if by_corpus else None
+    by_corpus: bool
+    """The roles over the corpus; otherwise those by the scores on the text."""
+    finer: bool
+    """The finer roles."""
+    patterns: bool
+    """What each head does in the text, in its cell."""
+
+
+def _grid(
+    visit: Visit, screen: OnScreen, known: Corpus | None, grid_shows: _Shown, below: DeltaGenerator
+) -> list[Head]:
+    """The grid of heads, with sentences about them where known; its files are offered in `below`."""
+    tested = known if grid_shows.by_corpus else None
     choice, engine, scores = visit.chosen, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
-    shown = shown_roles(scores, screen.now.scored.roles)[1 if finer else 0]
+    shown = shown_roles(scores, screen.now.scored.roles)[1 if grid_shows.finer else 0]
     facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
@@ -279,7 +282,7 @@ def _grid(
     on_text = GridOnText(
         sieves=sieves_on(choice, screen.now.looked),
         frame=frame_of(screen.now.looked),
-        patterns=patterns_of(screen.now.looked) if patterns else None,
+        patterns=patterns_of(screen.now.looked) if grid_shows.patterns else None,
     )
     heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True)
     reset = (engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed())
@@ -317,9 +320,8 @@ def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, 
     )
 
 
-def _grid_controls() -> tuple[bool, bool, bool]:
-    """Whether to show the roles over the corpus, the finer roles, and patterns in the cells."""
+def _grid_controls() -> _Shown:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
         finer = toggle(shared_wording.FINER, key="finer")
-        return by_corpus, finer, toggle(wording.PATTERNS, key="patterns", help=wording.PATTERNS_HELP)
+        return _Shown(by_corpus, finer, toggle(wording.PATTERNS, key="patterns", help=wording.PATTERNS_HELP))
