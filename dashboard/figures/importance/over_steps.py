@@ -148,7 +148,8 @@ def _over_steps_spec(name: str, last: int, ends: Ends, has_bars: bool) -> Spec:
     color = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[LESS, MORE], interpolate="rgb"), legend=None)
     bars = ("bar: 95% interval, at the share chosen above",) if has_bars else ()
     reading = ("line: a share of heads removed, written at its end", *bars)
-    return _lines(x, color, "removed", name, ".3~g", ends, title="Score over training", reading=reading)
+    chart = _lines(x, color, "removed", name, ".3~g", ends)
+    return template(chart, title="Score over training", reading=reading, height=HEIGHT)
 
 
 @lru_cache(maxsize=32)
@@ -160,20 +161,11 @@ def _relative_spec(last: int, ends: Ends, has_bars: bool) -> Spec:
     color = alt.Color("at:Q", scale=alt.Scale(domain=[0, last], range=[LESS, MORE], interpolate="rgb"), legend=None)
     bars = ("bar: 95% interval, at the last step",) if has_bars else ()
     reading = ("line: a saved step, written at its end", *bars)
-    return _lines(x, color, "at", SHARE, ".0%", ends, title="Relative to all heads on", reading=reading)
+    chart = _lines(x, color, "at", SHARE, ".0%", ends)
+    return template(chart, title="Relative to all heads on", reading=reading, height=HEIGHT)
 
 
-def _lines(
-    x: "alt.X",
-    color: "alt.Color",
-    line: str,
-    name: str,
-    number: str,
-    ends: Ends,
-    *,
-    title: str,
-    reading: tuple[str, ...],
-) -> Spec:
+def _lines(x: "alt.X", color: "alt.Color", line: str, name: str, number: str, ends: Ends) -> "alt.LayerChart":
     """Lines with their points, the intervals of some of these, and a name at each line's end."""
     import altair as alt
 
@@ -190,16 +182,11 @@ def _lines(
     ]
     point, interval = of_kind("point"), of_kind("interval").mark_rule(aria=False, strokeWidth=2)
     names = of_kind("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
-    return template(
-        alt.layer(
-            interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
-            point.mark_line(aria=False, strokeWidth=2).encode(
-                x=x, y=y("value"), color=color, detail=alt.Detail(line, type="quantitative")
-            ),
-            point.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y("value"), color=color, tooltip=tooltip),
-            names.encode(x=x, y=y("value"), text=alt.Text("label:N")),
+    return alt.layer(
+        interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
+        point.mark_line(aria=False, strokeWidth=2).encode(
+            x=x, y=y("value"), color=color, detail=alt.Detail(line, type="quantitative")
         ),
-        title=title,
-        reading=reading,
-        height=HEIGHT,
+        point.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y("value"), color=color, tooltip=tooltip),
+        names.encode(x=x, y=y("value"), text=alt.Text("label:N")),
     )

@@ -1,6 +1,6 @@
 """Distances as a matrix: between layers, or between the heads of two layers."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -19,37 +19,38 @@ STRONGEST: Final = 0.6
 """Opacity of the largest number; text on it is still legible."""
 
 
+@dataclass(frozen=True)
+class Side:
+    """The rows or the columns of a matrix."""
+
+    title: str
+    names: tuple[str, ...]
+    """Without duplicates."""
+
+
 def distance_matrix(
-    values: Float[np.ndarray, "row column"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str,
-    row_title: str,
-    column_title: str,
-    unit: str,
+    values: Float[np.ndarray, "row column"], rows: Side, columns: Side, *, title: str, unit: str
 ) -> Figure:
     """A matrix of numbers; larger numbers have stronger colours.
 
     Args:
         values: 0 or more; NaN for none.
-        rows, columns: their names, without duplicates.
+        rows, columns: their names.
         title: name of the numbers.
-        row_title, column_title: titles of rows and columns.
         unit: of the numbers.
     """
     row, column = np.indices(values.shape).reshape(2, -1)
     cells = pd.DataFrame(
         {
             "kind": "cell",
-            "row": np.array(rows, dtype=object)[row],
-            "column": np.array(columns, dtype=object)[column],
+            "row": np.array(rows.names, dtype=object)[row],
+            "column": np.array(columns.names, dtype=object)[column],
             "value": values.ravel(),
         }
     )
     cells = cells[cells["value"].notna()]
     most = float(cells["value"].max()) if len(cells) else 0.0
-    spec = _spec(tuple(rows), tuple(columns), most or 1.0, title, row_title, column_title, unit)
+    spec = _spec(rows, columns, most or 1.0, title, unit)
     return Figure(spec, cells, _description(cells, title, unit))
 
 
@@ -64,36 +65,28 @@ def _description(cells: pd.DataFrame, title: str, unit: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _spec(
-    rows: tuple[str, ...],
-    columns: tuple[str, ...],
-    most: float,
-    title: str,
-    row_title: str,
-    column_title: str,
-    unit: str,
-) -> Spec:
+def _spec(rows: Side, columns: Side, most: float, title: str, unit: str) -> Spec:
     import altair as alt
 
     # Streamlit's theme would move the first and last label away from the middle of their cells.
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
     cells = of_kind("cell").encode(
-        x=alt.X("column:N", title=column_title, sort=list(columns), axis=axis),
-        y=alt.Y("row:N", title=row_title, sort=list(rows), axis=axis),
+        x=alt.X("column:N", title=columns.title, sort=list(columns.names), axis=axis),
+        y=alt.Y("row:N", title=rows.title, sort=list(rows.names), axis=axis),
     )
     tooltip = [
-        alt.Tooltip("row:N", title=row_title),
-        alt.Tooltip("column:N", title=column_title),
+        alt.Tooltip("row:N", title=rows.title),
+        alt.Tooltip("column:N", title=columns.title),
         alt.Tooltip("value:Q", title=unit, format=".4~g"),
     ]
     opacity = alt.FillOpacity("value:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
     layers = [cells.mark_rect(fill=AMOUNT).encode(fillOpacity=opacity, tooltip=tooltip)]
-    if len(columns) <= NUMBERED:
+    if len(columns.names) <= NUMBERED:
         numbers = cells.mark_text(color=INK, fontSize=10, tooltip=False)
         layers.append(numbers.encode(text=alt.Text("value:Q", format=".2r")))
     return template(
         alt.layer(*layers),
         title=title,
         reading=(f"stronger colour: further apart ({unit})",),
-        height=CELL * len(rows),
+        height=CELL * len(rows.names),
     )

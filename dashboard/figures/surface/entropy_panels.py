@@ -39,14 +39,7 @@ def entropy_panel(
     """
     series = [series_of(statistics, name, "entropy")]
     axis = ValueAxis("entropy (nats)", ".2~f", round(most * ROOM, 2) if most > 0 else 1)
-    figure = head_dots(
-        series,
-        axis,
-        title=TITLES[name],
-        reading=["dot: a head, mean over texts; line: layer mean"],
-        level=("uniform attention", uniform),
-        chosen=chosen,
-    )
+    figure = head_dots(series, axis, title=TITLES[name], level=("uniform attention", uniform), chosen=chosen)
     description = f"{TITLES[name]}, in nats, of each head by layer. {figure.description}{_of_uniform(uniform)}"
     return Figure(figure.spec, figure.data, description)
 

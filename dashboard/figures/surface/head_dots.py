@@ -48,7 +48,6 @@ def head_dots(
     axis: ValueAxis,
     *,
     title: str,
-    reading: Sequence[str],
     means: bool = True,
     level: tuple[str, Float[np.ndarray, " layer"]] | None = None,
     chosen: Sequence[Head] = (),
@@ -59,7 +58,6 @@ def head_dots(
         series: side by side within a layer, each with its own colour, mark and dash.
         axis: of the values.
         title: of the figure.
-        reading: explanation of the marks.
         means: whether to draw a line through the means of the layers.
         level: name of a horizontal line, and its value in each layer; NaN leaves a layer out.
         chosen: heads that are ringed.
@@ -70,7 +68,7 @@ def head_dots(
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     steps = pd.DataFrame([] if level is None else _steps(*level))
     labels = tuple(numbers.label for numbers in series)
-    spec = _spec(labels, axis, title, tuple(reading), len(series[0].mean), len(dots) > MANY)
+    spec = _spec(labels, axis, title, means, len(series[0].mean), len(dots) > MANY)
     data = pd.concat([dots, lines, rings, steps, note_rows(dots.empty, NOTHING)])
     return Figure(spec, data, " ".join(_of_series(numbers, axis) for numbers in series))
 
@@ -118,9 +116,7 @@ def _of_series(series: Series, axis: ValueAxis) -> str:
 
 
 @lru_cache(maxsize=64)
-def _spec(
-    labels: tuple[str, ...], axis: ValueAxis, title: str, reading: tuple[str, ...], n_layers: int, many: bool
-) -> Spec:
+def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_layers: int, many: bool) -> Spec:
     import altair as alt
 
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
@@ -143,7 +139,7 @@ def _spec(
             note(),
         ),
         title=title,
-        reading=reading,
+        reading=("dot: a head, mean over texts" + ("; line: layer mean" if means else ""),),
         height=HEIGHT,
     )
 

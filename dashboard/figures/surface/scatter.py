@@ -53,8 +53,7 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
         the token after the query.
     """
     series = [series_of(statistics, share, LABELS[share]) for share in panel.shares]
-    reading = ["dot: a head, mean over texts" + ("; line: layer mean" if panel.means else "")]
-    figure = head_dots(series, SHARE, title=panel.title, reading=reading, means=panel.means, chosen=chosen)
+    figure = head_dots(series, SHARE, title=panel.title, means=panel.means, chosen=chosen)
     target = panel.title[0].lower() + panel.title[1:]
     description = f"Attention {target}: the share of each head's attention, by layer. {figure.description}"
     return Figure(figure.spec, figure.data, description)

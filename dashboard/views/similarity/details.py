@@ -12,7 +12,7 @@ from attention_sieve.core.similarity.distances import MOST, layer_distances, nea
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
-from attention_sieve.dashboard.figures.similarity.matrix import distance_matrix
+from attention_sieve.dashboard.figures.similarity.matrix import Side, distance_matrix
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
@@ -99,16 +99,9 @@ def layers(similar: Similar) -> None:
     """Mean distances between layers."""
     st.markdown(wording.LAYERS_NOTE)
     values = layer_distances(similar.arranged.distances)
-    names = [f"L{layer}" for layer in range(len(values))]
-    figure = distance_matrix(
-        values,
-        names,
-        names,
-        title="Mean distance between the heads of two layers",
-        row_title="layer",
-        column_title="other layer",
-        unit=similar.unit,
-    )
+    names = tuple(f"L{layer}" for layer in range(len(values)))
+    title = "Mean distance between the heads of two layers"
+    figure = distance_matrix(values, Side("layer", names), Side("other layer", names), title=title, unit=similar.unit)
     chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
 
 
@@ -137,16 +130,10 @@ def pairs(similar: Similar) -> None:
     values = np.array(distances, dtype=float)
     if layer_a == layer_b:
         np.fill_diagonal(values, np.nan)  # a head and itself are not a pair
-    title = wording.RELATIVE if relative else wording.HOW_FAR
-    figure = distance_matrix(
-        values,
-        [head_name(layer_a, head) for head in range(n_heads)],
-        [head_name(layer_b, head) for head in range(n_heads)],
-        title=f"{title}, layer {layer_a} against layer {layer_b}",
-        row_title="head",
-        column_title="other head",
-        unit=MEAN_UNIT if relative else similar.unit,
-    )
+    title = f"{wording.RELATIVE if relative else wording.HOW_FAR}, layer {layer_a} against layer {layer_b}"
+    rows, columns = (tuple(head_name(layer, head) for head in range(n_heads)) for layer in (layer_a, layer_b))
+    unit = MEAN_UNIT if relative else similar.unit
+    figure = distance_matrix(values, Side("head", rows), Side("other head", columns), title=title, unit=unit)
     chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
 
 
