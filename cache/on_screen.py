@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from jaxtyping import Float
+
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import prepare
@@ -9,7 +12,7 @@ from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
-    from attention_sieve.core.passes.outputs import OutputChange, Prediction
+    from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
 
 
 def predicted(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":
@@ -31,6 +34,24 @@ def changed(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: i
     from attention_sieve.core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
+
+
+def expected_next(
+    checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int | None, asked: str
+) -> "NextTokens | None":
+    """The likeliest tokens after one token of a text, which is truncated if too long; as `next_tokens`."""
+    from attention_sieve.core.passes.outputs import next_tokens
+
+    return next_tokens(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, asked)
+
+
+def added_by_heads(
+    checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int, token: int
+) -> Float[np.ndarray, "layer head"]:
+    """What each head adds to the logit of a next token of a text, which is truncated if too long."""
+    from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
+
+    return logit_attribution(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position, token)
 
 
 def swapped(checkpoint: Checkpoint, text: Text, other: Text, settings: PassSettings) -> "SwapOutput":

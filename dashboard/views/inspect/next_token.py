@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
-from jaxtyping import Float
 
+from attention_sieve.cache.on_screen import added_by_heads, expected_next
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
@@ -58,26 +58,10 @@ def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
 
 
 def _next_tokens(visit: Visit, screen: OnScreen, position: int | None, asked: str) -> "NextTokens | None":
-    def computed() -> "tuple[NextTokens | None]":
-        from attention_sieve.core.passes.outputs import next_tokens
-        from attention_sieve.core.passes.prepare import prepare
-
-        with waiting() as report:
-            tokens = visit.inference.run(
-                visit.engine,
-                lambda checkpoint: next_tokens(
-                    checkpoint,
-                    prepare(checkpoint, screen.text, visit.settings, truncate=True),
-                    visit.settings,
-                    position,
-                    asked,
-                ),
-                report,
-            )
-        return (tokens,)
-
-    key = (visit.engine, screen.text, visit.settings, position, asked)
-    return controls.memory().get_or_put("next tokens", key, computed)[0]
+    with waiting() as report:
+        return visit.inference.on_screen(
+            visit.engine, expected_next, screen.text, visit.settings, position, asked, report=report
+        )
 
 
 def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
@@ -99,7 +83,10 @@ def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: li
     names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
     token = from_list(wording.SPEAK_FOR, names, key="speak for")
     try:
-        added = _added(visit, screen, tokens.position, token)
+        with waiting() as report:
+            added = visit.inference.on_screen(
+                visit.engine, added_by_heads, screen.text, visit.settings, tokens.position, token, report=report
+            )
     except AnalysisError as error:
         st.info(str(error))
         return
@@ -121,25 +108,3 @@ def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: li
         facts=provenance.text_facts(visit.chosen, visit.engine, screen.text) | {"next token": name},
     )
     st.caption(wording.ADDED_NOTE)
-
-
-def _added(visit: Visit, screen: OnScreen, position: int, token: int) -> Float[np.ndarray, "layer head"]:
-    def computed() -> Float[np.ndarray, "layer head"]:
-        from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
-        from attention_sieve.core.passes.prepare import prepare
-
-        with waiting() as report:
-            return visit.inference.run(
-                visit.engine,
-                lambda checkpoint: logit_attribution(
-                    checkpoint,
-                    prepare(checkpoint, screen.text, visit.settings, truncate=True),
-                    visit.settings,
-                    position,
-                    token,
-                ),
-                report,
-            )
-
-    key = (visit.engine, screen.text, visit.settings, position, token)
-    return controls.memory().get_or_put("logit attribution", key, computed)
