@@ -165,7 +165,6 @@ def _scaled(current: Pass, query: Float[Tensor, "batch head query channel"], sca
 
 def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Tensor, "text query head value_channel"]:
     """Compute one layer's attention tile by tile; returns the output of each head."""
-    n_texts, n_heads, n_queries, _ = attention.query.shape
     wants_outputs = layer is not None and current.wants_outputs()
     values, n_channels = attention.values, attention.values.shape[-1]
     # Nobody reads what the last layer gives: its product is needed for the indicators alone.
@@ -175,7 +174,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     if indicators is not None:
         values = _with_columns(values, indicators)
     # In the memory layout that the model continues with, so that it is not copied again.
-    output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
+    output = attention.query.new_empty((*attention.query.transpose(1, 2).shape[:3], n_channels))
     for texts, queries in tiles(attention.shape, attention.query.device.type):
         pause()
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
