@@ -5,9 +5,10 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attention_sieve.core.relations.accuracy import beats_baseline
+from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.overlap import overlap
@@ -72,7 +73,6 @@ def two_rules(focus: Focus) -> None:
     tested = corpus(focus.visit)
     if tested is None:
         return
-    scale = focus.visit.chosen.scale
     by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
     rule = wording.POINTS if focus.finding.settings.margin == "points" else wording.RELATIVE
     n_all = argmax.heads.size - len(focus.visit.removed)
@@ -80,15 +80,24 @@ def two_rules(focus: Focus) -> None:
     by_argmax = wording.n_syntactic(int(argmax.heads.sum()), n_all, n_heads, rule)
     both = overlap(np.stack([argmax.heads, by_sieve]), ("argmax", "sieve"), "argmax", "sieve")
     st.markdown(f"{by_argmax} {wording.both_rules(both, n_all)}")
+    _maps_of_both(focus, argmax, by_sieve, score)
+    st.caption(wording.TWO_RULES_PAPER)
+
+
+def _maps_of_both(
+    focus: Focus,
+    argmax: ByArgmax,
+    by_sieve: Bool[np.ndarray, "layer head"],
+    score: Float[np.ndarray, "layer head"],
+) -> None:
+    scale, points = focus.visit.chosen.scale, 100 * argmax.gain
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
-    points = 100 * argmax.gain
-    argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
-    sieve_title = f"{wording.SIEVE_GRID}: {wording.sieve_title(scale)}"
     left, right = halves()
     with left:
+        title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
         picture = HeadMap(
-            title=argmax_title,
-            label=_label(focus, argmax_title),
+            title=title,
+            label=_label(focus, title),
             values=points,
             bound=round_bound(float(np.abs(points).max())),
             signed=True,
@@ -100,9 +109,10 @@ def two_rules(focus: Focus) -> None:
         )
         _show(focus, "syntactic by argmax", picture)
     with right:
+        title = f"{wording.SIEVE_GRID}: {wording.sieve_title(scale)}"
         picture = HeadMap(
-            title=sieve_title,
-            label=_label(focus, sieve_title),
+            title=title,
+            label=_label(focus, title),
             values=score,
             bound=round_bound(float(np.nanmax(np.abs(score), initial=0))),
             signed=scale == "share",
@@ -111,7 +121,6 @@ def two_rules(focus: Focus) -> None:
             details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],
         )
         _show(focus, "syntactic by the sieve", picture)
-    st.caption(wording.TWO_RULES_PAPER)
 
 
 def _interval(low: float, high: float) -> str:
