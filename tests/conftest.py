@@ -11,6 +11,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
+import jaxtyping
 import pytest
 from kept_loads import load_bundled_once
 from small_checkpoints import TOKENIZERS, config, save
@@ -37,6 +38,12 @@ def pytest_collection_finish():
     load_bundled_once()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _shapes_are_checked_where_arrays_are_made(request):
+    """The tests of core check each call's types and axes; of other rooms' tests that would take a third of the time."""
+    jaxtyping.config.update("jaxtyping_disable", "core" not in request.path.parts)
 
 
 @pytest.fixture(scope="session")
