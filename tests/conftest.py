@@ -16,8 +16,8 @@ import pytest
 from kept_loads import load_bundled_once
 from small_checkpoints import TOKENIZERS, config, save
 
-# A slow machine is no failure. Each run tries other examples, 25 of each property; HYPOTHESIS_PROFILE=long tries 250.
-hypothesis.settings.register_profile("usual", deadline=None, max_examples=25)
+# A slow machine is no failure. Each run tries other examples, 15 of each property; HYPOTHESIS_PROFILE=long tries 250.
+hypothesis.settings.register_profile("usual", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=250)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It

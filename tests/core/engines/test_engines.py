@@ -95,23 +95,31 @@ def test_ray_that_is_not_installed_is_a_sentence(monkeypatch):
         list(run_on_ray(begin_not, [1], n_workers=1))
 
 
-def test_processes_end_with_the_one_that_started_them(tmp_path):
+@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, ""), (signal.SIGINT, "KeyboardInterrupt\n")])
+def test_processes_end_with_the_one_that_started_them_and_say_nothing(tmp_path, sent, said):
     script = textwrap.dedent(f"""
-        import sys
+        import signal, sys
         sys.path[:0] = [{str(ROOT)!r}, {str(HELPERS)!r}]
         from functools import partial
         from attention_sieve.core.engines.local import run_local
         from engine_work import begin
         if __name__ == "__main__":
-            list(run_local(partial(begin, {str(tmp_path)!r}), ["wait", "wait"], n_workers=2))
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                list(run_local(partial(begin, {str(tmp_path)!r}), ["wait", "wait"], n_workers=2))
+            except KeyboardInterrupt as interrupt:
+                sys.exit(type(interrupt).__name__)
     """)
     (tmp_path / "script.py").write_text(script)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    driver = subprocess.Popen([sys.executable, str(tmp_path / "script.py")])
-    with fifo.open() as opened:  # both processes say their numbers, then wait
-        numbers = {int(opened.readline()) for _ in range(2)}
-        os.kill(driver.pid, signal.SIGKILL)
-        driver.wait()
-        assert opened.read() == ""  # the end of the file: nobody holds it open any more
+    command = [sys.executable, str(tmp_path / "script.py")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as driver:
+        with fifo.open() as opened:  # both processes say their numbers, then wait
+            numbers = {int(opened.readline()) for _ in range(2)}
+            # Ctrl+C reaches the processes too, as from a terminal.
+            os.kill(driver.pid, sent) if sent == signal.SIGKILL else os.killpg(driver.pid, sent)
+            driver.wait()
+            assert opened.read() == ""  # the end of the file: nobody holds it open any more
+        assert driver.stderr.read() == said
     assert driver.pid not in numbers

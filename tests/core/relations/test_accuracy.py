@@ -4,6 +4,7 @@ import gzip
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -538,6 +539,7 @@ def test_without_a_clitic_of_its_own_a_word_is_read_where_it_stands(heads, relat
 # Treebanks
 
 
+@cache
 def trees_of(path):
     texts = read_file(path.name.removesuffix(".gz"), gzip.decompress(path.read_bytes()))
     return texts, list(dependencies(texts))

@@ -1,14 +1,12 @@
 """Trials: plain values to one row each, stage by stage, with nothing computed twice."""
 
+import gc
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import astuple, fields, replace
-from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,7 @@ import torch
 from probing_files import write_task
 from small_checkpoints import N_HEADS, N_LAYERS
 
-from attention_sieve.__main__ import main
+from attention_sieve.__main__ import _entry, main
 from attention_sieve.core.checkpoints.saved_runs import STOP
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
@@ -28,8 +26,6 @@ from attention_sieve.core.knowledge.trials.progress import PROGRESS, Reporter, r
 from attention_sieve.core.knowledge.trials.result import STAGES, read_result
 from attention_sieve.core.knowledge.trials.run import DOING, Trials, run_table, steps_of
 from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of, values_of
-
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -245,28 +241,38 @@ def test_the_command_runs_a_table_and_says_what_the_commands_for_one_checkpoint_
     assert read_result(only_file(rows)).trial == trial
 
 
-def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path):
+@pytest.fixture
+def as_a_program():
+    """Signals and garbage collection are this process's own again at the end; Ctrl+C works in the background, too."""
+    signals, thresholds = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}, gc.get_threshold()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for each, handler in signals.items():
+        signal.signal(each, handler)
+    gc.set_threshold(*thresholds)
+
+
+@pytest.mark.usefixtures("as_a_program")
+def test_ctrl_c_says_what_is_done_and_the_same_command_goes_on(trial, tmp_path, rows, monkeypatch, capsys):
     table, journal = tmp_path / "trials.csv", tmp_path / "journal"
     lines = [f"{trial.checkpoint},{trial.data},{seed}" for seed in range(40)]
     table.write_text("\n".join(["checkpoint,data,seed", *lines]))
-    arguments = ["trials", "--table", table, "--output", tmp_path / "rows", "--stages", "heads", "--device", "cpu"]
-    arguments += ["--journal", journal, "--workers", 2]
-    script = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import attention_sieve.__main__ as main; sys.exit(main._entry())"
-    )
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True) as run:
-        while run.poll() is None and getattr(read_trials_progress(journal), "done", 0) == 0:
-            with suppress(subprocess.TimeoutExpired):
-                run.wait(0.05)
-        os.killpg(run.pid, signal.SIGINT)  # as a terminal does, so its worker processes get it, too
-        _, said = run.communicate(timeout=120)
+    options = ["--table", str(table), "--output", str(rows), "--stages", "heads", "--journal", str(journal)]
+    monkeypatch.setattr(sys, "argv", ["attention_sieve", "trials", *options])
+
+    def interrupt_once_a_stage_is_done():
+        while getattr(read_trials_progress(journal), "done", 0) == 0:
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    Thread(target=interrupt_once_a_stage_is_done, daemon=True).start()
+    assert _entry() == 130
     progress = read_trials_progress(journal)
-    assert run.returncode == 130
-    assert said == f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
+    assert capsys.readouterr().err == (
+        f"Stopped after {progress.done} of 40 stages of trials; run the same command again to continue.\n"
+    )
     assert progress.state == "stopped"
-    assert 0 < progress.done <= len(list((tmp_path / "rows").glob("*.parquet"))) < 40
+    assert 0 < progress.done <= len(list(rows.glob("*.parquet"))) < 40
 
 
 def test_values_of_a_trial_are_a_trial_again(trial):
