@@ -90,7 +90,7 @@ def test_on_a_projector_nothing_moves_and_an_answer_leaves_the_whole_grid_and_te
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_ROWS[853, 480])
 
 
-def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line_and_the_text_box_grows(visit):
+def test_settings_that_a_first_visit_does_without_are_in_one_folded_line_and_the_box_grows_below_its_hint(visit):
     page = visit("/")
     expect(arcs(page).get_by_role("radio")).to_have_count(2)
     expect(arcs(page).get_by_role("slider")).to_have_count(0)
@@ -101,6 +101,19 @@ def test_the_settings_that_a_first_visit_does_without_are_in_one_folded_line_and
     expect_accessible(page, ".st-key-arcs")
     expect_fits(page)
     expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page)
+    expect_the_hint_about_enter_to_cover_no_line_of_the_text(page)
+
+
+def expect_the_hint_about_enter_to_cover_no_line_of_the_text(page):
+    box = page.get_by_role("textbox", name="Your texts")
+    box.fill("The keys to the old cabinet that my brother lost in the garden of our neighbours are on the table again.")
+    hint = page.locator(".st-key-text [data-testid=InputInstructions]")
+    for width, height in ((853, 1000), (1280, 720), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(hint).to_be_visible()
+        space_below = box.evaluate("box => parseFloat(getComputedStyle(box).paddingBottom)")
+        around = box.bounding_box()
+        assert hint.bounding_box()["y"] >= around["y"] + around["height"] - space_below - 1
 
 
 def expect_the_text_box_to_grow_to_a_third_of_the_page_at_most(page):
@@ -324,19 +337,6 @@ def test_a_pinned_word_asks_which_heads_link_it_and_a_click_shows_one(visit):
     expect(cell(page, 0, 1)).to_have_attribute("aria-selected", "true")
     expect_accessible(page, ".st-key-word-links")
     expect_fits(page)
-
-
-def test_the_hint_about_enter_covers_no_line_of_the_text(visit):
-    page = visit("/", width=853, height=1000)
-    box = page.get_by_role("textbox", name="Your texts")
-    box.fill("The keys to the old cabinet that my brother lost in the garden of our neighbours are on the table again.")
-    hint = page.locator(".st-key-text [data-testid=InputInstructions]")
-    for width, height in ((853, 1000), (1280, 720), (390, 844)):
-        page.set_viewport_size({"width": width, "height": height})
-        expect(hint).to_be_visible()
-        space_below = box.evaluate("box => parseFloat(getComputedStyle(box).paddingBottom)")
-        around = box.bounding_box()
-        assert hint.bounding_box()["y"] >= around["y"] + around["height"] - space_below - 1
 
 
 def test_beside_the_sidebar_the_way_to_a_lesson_and_the_text_are_not_cut(visit):

@@ -31,10 +31,11 @@ CHARTS = {
 }
 
 
-def test_nothing_jumps_and_a_moved_tau_changes_the_grid_at_once(visit):
+def test_nothing_jumps_regions_highlight_heads_and_a_moved_tau_changes_the_grid_at_once(visit):
     page = visit("/roles")
     expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
     assert shifted(page) < 0.1
+    expect_regions_and_rows_of_the_combinations_to_highlight_heads(page)
     before = cells(page)
     slider(page, "tau").press("PageUp")
     expect_cells_other_than(page, before)
@@ -43,8 +44,7 @@ def test_nothing_jumps_and_a_moved_tau_changes_the_grid_at_once(visit):
     expect(page).to_have_url(re.compile(rf"[?&]tau={re.escape(value)}"))
 
 
-def test_regions_and_rows_of_the_combinations_highlight_heads(visit):
-    page = visit("/roles")
+def expect_regions_and_rows_of_the_combinations_to_highlight_heads(page):
     expect(bright(page)).to_have_count(72)
     region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 4 heads")
     region.focus()

@@ -228,38 +228,6 @@ def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
     assert "No module named" in now.message
 
 
-def test_a_run_is_stopped_resumed_found_by_another_program_and_left_once_its_own_is_gone(asked, monkeypatch):
-    run = training_runs.start(asked("long", replace(LONG, save_steps=5)), "cpu")
-    assert training_runs.running() is run
-    assert training_runs.progress(run).state == "running"
-    with pytest.raises(AnalysisError, match="long is being fine-tuned now, and only one"):
-        training_runs.start(asked("second"))
-    until(run, lambda now: now.step >= 6)
-    run.stop()
-    assert training_runs.is_stopping(run)
-    now = ended(run)
-    assert now.state == "stopped"
-    assert now.saved[-1] == now.step < now.steps
-    stopped = made("long")
-    assert training_runs.can_resume(stopped)
-    assert stopped.request == asked("long", replace(LONG, save_steps=5), task="classes")
-    again = training_runs.resume(stopped, "cpu")
-    assert not training_runs.is_stopping(again)
-    assert until(again, lambda later: later.step > now.step).state == "running"
-    monkeypatch.setattr(training_runs, "_last", None)
-    other = training_runs.running()
-    assert other is not again
-    assert other.name == "long"
-    assert training_runs.running() is other
-    with pytest.raises(AnalysisError, match="long is being fine-tuned now"):
-        training_runs.start(asked("second"))
-    training_runs._process.kill()
-    assert ended(again).state == "left"
-    assert ended(other).state == "left"
-    assert training_runs.running() is None
-    assert training_runs.can_resume(made("long"))
-
-
 def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
     run = training_runs.start(asked("early", LONG))
     training_runs._end()
@@ -438,32 +406,50 @@ def test_only_a_result_above_chance_is_a_success_and_wrong_texts_are_shown_as_te
         assert table.values.tolist() == [["cats", "<b>dogs</b>", HOSTILE]]
 
 
-def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, small):
-    folder = small("bert")
-    at = upload(app("fine-tune", checkpoint=folder, epochs="1", batch_size="8"), name="shared.csv")
+def test_a_run_is_begun_seen_by_all_stopped_resumed_found_by_another_program_and_left_once_its_own_is_gone(
+    app, asked, small, monkeypatch
+):
+    settings = {"epochs": "900", "batch_size": "8", "held_out": "0.2", "save_steps": "5"}
+    at = upload(app("fine-tune", checkpoint=small("bert"), device="cpu", **settings))
     button(at, "Start from").click().run()
     assert not at.exception
     assert not at.error
     run = training_runs.running()
-    assert run.name == "shared"
-    assert "shared is being fine-tuned now" in shown(at)
-    assert button(at, "Start from").disabled
+    assert (run.name, training_runs.progress(run).state) == ("animals", "running")
+    with pytest.raises(AnalysisError, match="animals is being fine-tuned now, and only one"):
+        training_runs.start(asked("second"))
     other = app("fine-tune")
-    assert "shared" in shown(other)
-    assert any(each.label == wording.STOP for each in other.button)
+    for each in (at, other):
+        assert "animals is being fine-tuned now" in shown(each)
+        assert button(each, "Start from").disabled
+        assert any(shown_button.label == wording.STOP for shown_button in each.button)
+    until(run, lambda now: now.step >= 6)
+    run.stop()
+    assert training_runs.is_stopping(run)
     now = ended(run)
-    assert (now.state, now.step, now.steps) == ("finished", 4, 4)
-    assert training_runs.running() is None
-    found = made("shared")
-    assert (found.progress, found.task, found.data_name, found.n_texts) == (now, "classes", "shared.csv", N_TEXTS)
-    assert found.n_bytes > (training_runs.folder(run) / "model.safetensors").stat().st_size
-    assert not training_runs.can_resume(found)
-    assert (training_runs.folder(run) / "config.json").is_file()
-    other.run()
+    assert now.state == "stopped"
+    assert now.saved[-1] == now.step < now.steps
+    stopped = made("animals")
+    assert training_runs.can_resume(stopped)
+    assert stopped.request == asked("animals", replace(LONG, save_steps=5), task="classes")
+    assert stopped.data_name == "animals.csv"
+    weights = training_runs.folder(run) / f"checkpoint-{now.step}" / "model.safetensors"
+    assert stopped.n_bytes > weights.stat().st_size
+    button(other.run(), wording.resume("animals")).click().run()
     assert not other.exception
-    assert "Finished after 4 steps: validation accuracy" in shown(other)
-    assert "shared.csv (classes, 40 texts)" in shown(other)
-    button(other, wording.CLOSE).click().run()
-    assert "Finished after 4 steps:" not in shown(other)
-    assert "4 steps; validation accuracy" in shown(other)
-    assert "Finished after 4 steps:" not in shown(app("fine-tune"))
+    again = training_runs.running()
+    assert again is not run
+    assert not training_runs.is_stopping(again)
+    assert until(again, lambda later: later.step > now.step).state == "running"
+    monkeypatch.setattr(training_runs, "_last", None)
+    elsewhere = training_runs.running()
+    assert elsewhere is not again
+    assert elsewhere.name == "animals"
+    assert training_runs.running() is elsewhere
+    with pytest.raises(AnalysisError, match="animals is being fine-tuned now"):
+        training_runs.start(asked("second"))
+    training_runs._process.kill()
+    assert ended(again).state == "left"
+    assert ended(elsewhere).state == "left"
+    assert training_runs.running() is None
+    assert training_runs.can_resume(made("animals"))
