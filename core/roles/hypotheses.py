@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -75,15 +75,9 @@ class Criterion:
         if not (math.isfinite(self.tau) and self.tau > 0):
             raise AnalysisError(f"tau is {self.tau}. Choose a number above 0.")
         check_alpha(self.alpha)
-        known_values = {
-            "correction": Correction,
-            "family": Family,
-            "rule": Rule,
-            "ddof": Literal[0, 1],
-            "method": Method,
-        }
-        for name, known in ((name, get_args(values)) for name, values in known_values.items()):
-            if (value := getattr(self, name)) not in known:
+        for name, hint in get_type_hints(Criterion).items():
+            known, value = get_args(hint), getattr(self, name)
+            if known and value not in known:
                 raise AnalysisError(f"{name} is {value!r}. Choose one of: {', '.join(map(str, known))}.")
 
     @classmethod
