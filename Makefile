@@ -1,6 +1,6 @@
 # Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
-# bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them, `make class HOST=name.of.server`
-# opens the dashboard to others, `make ray` installs what corpora need to be scored on several machines. Each does all
+# bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them, `make sample-decoder` downloads a
+# small decoder, `make class HOST=name.of.server` opens the dashboard to others, `make ray` installs what corpora need to be scored on several machines. Each does all
 # the set-up. `make app RESULTS=folder` opens a results folder.
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units \
-    sample-checkpoint sample-tasks
+    sample-checkpoint sample-decoder sample-tasks
 # The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
 # it appears once it is there. It stops with the dashboard, and the next start goes on with it.
 app: $(VENV)/prepared
@@ -92,6 +92,9 @@ audit: $(VENV)/installed
 
 sample-checkpoint: $(VENV)/installed
 	$(BIN)/python -m attention_sieve sample-checkpoint
+
+sample-decoder: $(VENV)/installed
+	$(BIN)/python -m attention_sieve sample-decoder
 
 sample-tasks: $(VENV)/installed
 	$(BIN)/python -m attention_sieve sample-tasks

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.cache.store import command as store
+from attention_sieve.core.checkpoints import sample_decoder
 from attention_sieve.core.comparison import command as comparison
 from attention_sieve.core.coreference import command as coreference
 from attention_sieve.core.corpus import command as corpus
@@ -104,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         removal,
         gates,
         probe_texts,
+        sample_decoder,
     ):
         module.add_command(commands)
     importance.add_commands(commands)

@@ -201,10 +201,12 @@ def progress_bar(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None
 
 def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str, str]:
     """Metadata of a result file: its checkpoint, number format, attention and heads that are off."""
+    files = checkpoint.files
     return {
-        "checkpoint": checkpoint.files.name,
-        "fingerprint": checkpoint.files.fingerprint,
+        "checkpoint": files.name,
+        "fingerprint": files.fingerprint,
         "dtype": checkpoint.dtype,
+        **({"weights": f"{files.quantised}, dequantised"} if files.quantised else {}),
         "attention": settings.kind,
         "heads off": head_names(settings.off),
     }

@@ -47,6 +47,11 @@ class CheckpointFiles:
     """Heads that were removed, by kind of attention."""
     without_attention: tuple[int, ...] = ()
     """Layers that have none, according to the configuration, as in models that are partly recurrent."""
+    is_decoder: bool = False
+    """Whether it writes the next token, according to the configuration."""
+    quantised: str = ""
+    """How its weights were stored before they were written as plain numbers, as GGUF names it; empty if they always
+    were."""
 
     def removed_of(self, kind: Kind) -> tuple[Head, ...]:
         """Heads of one kind of attention that are not there: removed, or of a layer without attention."""

@@ -16,6 +16,8 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFi
 from attention_sieve.core.checkpoints.checks.files import HUB_FILES, checked_config
 from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
+from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf
 from attention_sieve.core.checkpoints.hub import fetch
 from attention_sieve.core.checkpoints.removed_heads import read_removed
 from attention_sieve.core.checkpoints.saved_runs import check_is_saved
@@ -33,6 +35,8 @@ RECURRENT: Final = ("linear_attention", "mamba", "mamba2", "conv", "recurrent")
 """Kinds of layers without attention, as configurations name them."""
 JAMBA: Final = ("num_hidden_layers", "attn_layer_period", "attn_layer_offset")
 """How Jamba names its number of layers, and which of them have attention: one in a period, beginning with an offset."""
+DECODERS: Final = ("ForCausalLM", "LMHeadModel")
+"""How the names of architectures end that write the next token."""
 LARGEST_SEED: Final = 2**63 - 1
 """Largest seed that torch accepts."""
 
@@ -41,7 +45,8 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     """Find a checkpoint and compute its fingerprint, without loading it.
 
     Args:
-        name: `bundled`, a folder, or a hub id (downloaded once, then read from the local hub cache).
+        name: `bundled`, a folder, a GGUF file (dequantised once), or a hub id (downloaded once, then read from the
+            local hub cache).
 
     Raises: CheckpointError.
     """
@@ -75,6 +80,8 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         decoder=decoder,
         removed=read_removed(name, folder, sizes),
         without_attention=_without_attention(config),
+        is_decoder=any(str(name).endswith(DECODERS) for name in config.get("architectures") or ()),
+        quantised=str(config.get(WEIGHTS) or "")[:20],
     )
 
 
@@ -114,7 +121,7 @@ def bundled_folder() -> Path:
 
 def local_folder(name: str) -> Path | None:
     """The folder for a name; None for a hub id. A bare name is treated as a folder only if that folder has a
-    checkpoint.
+    checkpoint. That of a GGUF file is written first, where it is not there yet.
 
     Checkpoints fine-tuned with this program are also found by name: a run (movie-reviews), or one of its saved steps
     (movie-reviews/checkpoint-94).
@@ -136,6 +143,8 @@ def local_folder(name: str) -> Path | None:
         return bundled_folder()
     # os.path answers False where Path raises: no such user, too long a name.
     folder = Path(os.path.expanduser(name))
+    if name.endswith(GGUF) and (_looks_like_path(name) or os.path.isfile(folder)):
+        return folder_of_gguf(folder)
     if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
         return folder.resolve()
     if _looks_like_path(name):

@@ -23,6 +23,7 @@ from attention_sieve.core.checkpoints.checks.soundness import (
     stated_length,
 )
 from attention_sieve.core.checkpoints.checks.tokenizer_files import check_tokenizer_files
+from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.checkpoints.slicing import class_without_heads, remove_heads
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
@@ -37,8 +38,6 @@ HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
 }
 """Suffix of the architecture name in the configuration -> auto class that loads the model with its head, and what the
 head predicts. Other architectures are loaded without a head."""
-MISMATCH: Final = "ignore_mismatched_sizes"
-"""An option that transformers' message on weights of another shape names."""
 ONE_AT_A_TIME: Final = Lock()
 """transformers patches its own classes while it loads weights; two threads at once can leave them patched, after which
 no model ties its embeddings any more."""

@@ -8,15 +8,13 @@ import csv
 import hashlib
 import io
 import random
-import subprocess
-import sys
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from attention_sieve.core.checkpoints.packages import fetch_package
 from attention_sieve.core.errors import AnalysisError
 
 REQUIREMENT: Final = "vaderSentiment==2.5"
@@ -155,27 +153,10 @@ def _fetched(folder: Path) -> bytes:
     """The package's source distribution; pip itself verifies the published digest."""
     path = folder / ARCHIVE
     if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as temporary:
-            requirements = Path(temporary) / "requirements.txt"
-            requirements.write_text(f"{REQUIREMENT} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
-            _pip("download", "--no-deps", "--no-binary", "vaderSentiment", "-d", str(folder), "-r", str(requirements))
+        fetch_package(REQUIREMENT, ARCHIVE_SHA256, folder, "--no-binary", "vaderSentiment")
     content = path.read_bytes()
     check_archive(content)
     return content
-
-
-def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check", "--no-input"]
-    process = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if process.returncode:
-        reason = next(
-            (line for line in reversed(process.stderr.splitlines()) if line.startswith("ERROR")), process.stderr
-        )
-        raise AnalysisError(
-            f"pip could not fetch {REQUIREMENT}: {reason.strip()[:300] or 'no reason given'}. Check the connection, "
-            "and try again."
-        )
 
 
 def _write_table(path: Path, snippets: Sequence[Labelled]) -> None:

@@ -19,7 +19,7 @@ USUAL = {
     "scores": "t.txt",
     "heads": "3-7",
 }
-OWN_COMMANDS = {"corpus", "store", "sample-tasks", "sample-checkpoint"}
+OWN_COMMANDS = {"corpus", "store", "sample-tasks", "sample-checkpoint", "sample-decoder"}
 """The first two have commands of their own, the others ask for no names."""
 CHARACTERS = {"punctuation"}
 """Options of which any value is one."""

