@@ -338,8 +338,8 @@ def shown_roles(
 
     If no text has a delimiter, the first token of a causal model replaces it among the coarse roles; otherwise that is
     a finer role, if applicable. In a causal model the previous token, where it is scored, replaces the local role, of
-    which half is out of sight, and what applies to no text comes last. Other roles that are scored only if asked for
-    stand beside the coarse ones.
+    which half is out of sight, and a role that applies to no text is not shown. Other roles that are scored only if
+    asked for stand beside the coarse ones.
 
     Args:
         scores: scores of one text, or means over several; NaN where a role is not applicable.
@@ -353,7 +353,7 @@ def shown_roles(
     fine = [role for role in FINE_ROLES if role not in coarse and BY_NAME[role].part_of not in instead]
     fine = [role for role in fine if role != "sink" or role in applies]
     if "local" in instead:
-        coarse, fine = tuple(sorted(coarse, key=lambda role: role not in applies)), ["local", *fine]
+        coarse, fine = tuple(role for role in coarse if role in applies), ["local", *fine]
     return coarse, tuple(role for role in fine if role in roles)
 
 

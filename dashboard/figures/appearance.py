@@ -54,7 +54,7 @@ LOOKS: Final[dict[str, Look]] = {
         Look("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
         Look("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
         # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
-        Look("sink", "F", "#009E73", _BLACK, "first token", HEXAGON),
+        Look("sink", "F", "#009E73", _BLACK, "first-token sink", HEXAGON),
         # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
         Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
         Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from attention_sieve.core.roles.roles import (
     COARSE_ROLES,
+    DECODER_ROLES,
     FINE_ROLES,
     ROLES,
     combinations,
@@ -174,3 +175,15 @@ def test_similar_heads_are_those_with_the_smallest_distance_of_logarithms_or_of_
     assert similar_heads(means, (0, 0)) == [((0, 1), 1.0), ((0, 2), pytest.approx(2**0.5))]
     shares = np.array([[[-1.5, 0.5, -1.0]], [[1.0, 1.0, np.nan]]])
     assert similar_heads(shares, (0, 0), logarithmic=False) == [((0, 2), 0.5), ((0, 1), 2.0)]
+
+
+def test_in_a_causal_model_previous_takes_the_place_of_local_and_what_applies_nowhere_is_not_shown():
+    names = (*ROLES, *DECODER_ROLES)
+    applies = {"local", "syntactic", "sink", "previous", "duplicate"}
+    means = np.stack([np.full((2, 3), 1.0 if name in applies else np.nan) for name in names])
+    coarse, fine = shown_roles(means, names)
+    assert coarse == ("previous", "syntactic", "sink", "duplicate")
+    assert fine[0] == "local"
+    assert "sink" not in fine
+    without_previous, _ = shown_roles(means[: len(ROLES)], ROLES)
+    assert without_previous == ("local", "syntactic", "sink", "block")

@@ -303,7 +303,7 @@ BLOCK = change("block", 3)
         (
             [change("sink", 9, lost=9, where_lost=(0, 5, 9))],
             "Fine-tuning",
-            "Fine-tuning took the attention sink role (attention to the first token) from 9 of 9 heads.",
+            "Fine-tuning took the first-token sink role (attention to the first token) from 9 of 9 heads.",
         ),
         ([BLOCK], "Fine-tuning", "Fine-tuning changed no head’s role."),
         ([BLOCK], "", "Every head has the same roles under (a) and (b)."),
