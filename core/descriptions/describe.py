@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.best_relations import best_relations
 from attention_sieve.core.descriptions.facts import (
+    RESTS,
     Fact,
     HeadDescription,
     MentionFact,
@@ -22,6 +23,7 @@ from attention_sieve.core.descriptions.facts import (
 )
 from attention_sieve.core.descriptions.mentions import ReadMentions, followed_mentions
 from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.roles.roles import BY_NAME, Keys
 from attention_sieve.core.statistics.means import half_interval, moments
 from attention_sieve.core.surface.key_kinds import PUNCTUATION
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
@@ -89,6 +91,8 @@ def with_roles(
 ) -> dict[Head, HeadDescription]:
     """Add the roles of each head that does nothing mostly; they replace the fact that its attention is almost uniform.
 
+    A head that mostly rests, on a special token or the like, has those roles that say where it looks from each token.
+
     Args:
         descriptions: of every head.
         holds: which head holds which role.
@@ -96,8 +100,12 @@ def with_roles(
     """
     updated = {}
     for head, description in descriptions.items():
-        roles = [RoleFact(role=role) for role, held in zip(names, holds[:, *head], strict=True) if held]
-        if roles and not any(is_mostly(fact) for fact in description.facts):
+        held = [name for name, is_held in zip(names, holds[:, *head], strict=True) if is_held]
+        mostly = [fact for fact in description.facts if is_mostly(fact)]
+        if mostly:
+            rests = all(isinstance(fact, ShareFact) and fact.target in RESTS for fact in mostly)
+            held = [name for name in held if rests and not isinstance(BY_NAME[name].sieve, Keys)]
+        if roles := [RoleFact(role=name) for name in held]:
             facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
             description = replace(description, facts=(*facts, *roles))
         updated[head] = description

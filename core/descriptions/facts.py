@@ -1,7 +1,7 @@
 """Facts about a head as numbers, without wording."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.relations.settings import Direction
@@ -9,6 +9,8 @@ from attention_sieve.core.statistics.key_matched import KeyMatched
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
 """Key attended to: at an offset from the query, or of a kind of token."""
+RESTS: Final[tuple[Target, ...]] = ("cls", "sep", "punctuation", "first", "self")
+"""Targets that links between words cannot show, and on which attention rests whatever the token that looks."""
 
 
 Sight = Literal["around", "back", "across"]

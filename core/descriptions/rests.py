@@ -9,15 +9,13 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.examples import N_EXAMPLES
-from attention_sieve.core.descriptions.facts import HeadDescription, ShareFact, Target
+from attention_sieve.core.descriptions.facts import RESTS, HeadDescription, ShareFact, Target
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.surface.key_kinds import key_kinds
 from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, TextSurface
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
 
-RESTS: Final[tuple[Target, ...]] = ("cls", "sep", "punctuation", "first", "self")
-"""Targets that links between words cannot show."""
 MOST_TOKENS: Final = 48
 """Of a text that can be read at a glance."""
 N_WORDS: Final = 3

@@ -62,8 +62,8 @@ def does(description: HeadDescription) -> str:
         phrases = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
         parts.append("gives " + " and ".join(phrases))
     if roles := [BY_NAME[fact.role].expects for fact in facts if isinstance(fact, RoleFact) and fact.role != IN_SHARES]:
-        looks = "by its role, it looks" if parts else "looks, by its role,"
-        parts.append(f"{looks} at {' and '.join(roles)}")
+        looks = "by its role, it looks" if parts and not most else "looks, by its role,"
+        parts.insert(0 if most else len(parts), f"{looks} at {' and '.join(roles)}")
     parts += [
         f"spreads its attention almost evenly (entropy {percent(fact.ratio, 0)} of that of even attention)"
         for fact in facts
