@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, TypeVar
@@ -10,6 +11,7 @@ from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.parquet_files import parquet_columns, parquet_rows
 from attention_sieve.core.errors import AnalysisError, TextError, first_line
 from attention_sieve.core.json_values import typed_json
+from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text
 
 Value = TypeVar("Value")
@@ -23,8 +25,10 @@ Sides = tuple[tuple[Value, ...], ...]
 _Words = (
     tuple[Sides[str] | None, Sides[int] | None, Sides[str] | None]
     | tuple[Sides[str] | None, Sides[int] | None, Sides[str] | None, Sides[int] | None]
+    | tuple[Sides[str] | None, Sides[int] | None, Sides[str] | None, None, GivenTokens]
 )
-"""Words, heads, relations and, if the words are not joined by spaces, alternating start and end characters."""
+"""Words, heads, relations and, if the words are not joined by spaces, alternating start and end characters; the ids of
+a text that is given by them."""
 
 
 def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
@@ -109,7 +113,9 @@ def _row(corpus_text: CorpusText) -> tuple[str | None, ...]:
 
 
 def _words(text: Text) -> str | None:
-    """Words, heads, relations and, if the words are not joined by spaces, alternating start and end characters."""
+    """Words, heads, relations, and what else there is of `_Words`."""
+    if text.given is not None:
+        return json.dumps([text.words, text.heads, text.relations, None, asdict(text.given)])
     if text.words is None and text.spans is None:
         return None
     spans = [] if text.spans is None else [[list(chain.from_iterable(side)) for side in text.spans]]
@@ -118,12 +124,12 @@ def _words(text: Text) -> str | None:
 
 def _text(row: dict[str, str | None]) -> CorpusText:
     segments = tuple(segment for segment in (row["text"], row["second"]) if segment is not None)
-    words, heads, relations, flat = None, None, None, None
+    words, heads, relations, flat, given = None, None, None, None, None
     if row["words"] is not None:
         if len(row["words"]) > LONGEST_WORDS:
             raise ValueError(f"the words of a text take {len(row['words']):,} characters")
-        words, heads, relations, *spans_of = typed_json(row["words"], _Words)
-        (flat,) = spans_of or [None]
+        words, heads, relations, *others = typed_json(row["words"], _Words)
+        flat, given = (*others, None, None)[:2]
     spans = None if flat is None else tuple(tuple(zip(side[::2], side[1::2], strict=True)) for side in flat)
-    text = Text(segments, words, heads, relations, row["document"], spans)
+    text = Text(segments, words, heads, relations, row["document"], spans, given)
     return CorpusText(text, row["dataset"] or "", row["language"] or "")

@@ -252,6 +252,10 @@ def test_a_connection_that_breaks_is_a_sentence_at_first_and_on_the_way(monkeypa
 def test_shards_bring_texts_back_as_they_were(tmp_path):
     texts = [CorpusText(text, "d", "en") for text in read_file("c.conllu", CONLLU.encode())]
     texts += [CorpusText(text) for text in read_file("a.txt", b"One ||| two\nThree\n")]
+    texts += [
+        CorpusText(text)
+        for text in read_file("a.jsonl", b'{"ids": [3, 4]}\n{"ids": [3, 3], "needle": [0, 1], "answer": [1, 2]}')
+    ]
     write_texts(tmp_path / "texts", texts)
     assert read_texts(tmp_path / "texts") == texts
     assert read_texts(tmp_path / "texts", [2, 0]) == [texts[2], texts[0]]
