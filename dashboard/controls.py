@@ -16,7 +16,10 @@ from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from attention_sieve.core.checkpoints.folders import made_checkpoints
-from attention_sieve.core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
+from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
+from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
+from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
+from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, probe_texts
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
@@ -30,18 +33,30 @@ from attention_sieve.dashboard.state import KINDS, Choice
 from attention_sieve.dashboard.web.session import session_id
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
+PROBES: Final[dict[str, ProbeKind]] = {
+    "probe texts: repeats": "repeats",
+    "probe texts: repeats, fixed period": "fixed-repeats",
+    "probe texts: needles": "needles",
+    "probe texts: names and ordinals": "names",
+}
+"""Texts that are made for the vocabulary of the checkpoint."""
+N_PROBES: Final = 20
+SHORT_BLOCK: Final = 8
+"""Tokens of a block of repeats that is drawn."""
 UPLOAD: Final = "upload a file"
 TYPED: Final = "type texts"
 TYPED_TEXTS: Final = "corpus_text"
 """Key of the text area in the sidebar."""
 RESULTS: Final = "a results folder"
-CORPORA: Final = (*SAMPLES, UPLOAD, TYPED, RESULTS)
+CORPORA: Final = (*SAMPLES, *PROBES, UPLOAD, TYPED, RESULTS)
 SUGGESTED: Final = (
     BUNDLED,
     "google-bert/bert-base-uncased",
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
+DECODER_MADE: Final = "decoder made"
+"""Key of whether the small decoder was just fetched, and is to be chosen."""
 MOST_SHOWN: Final = 100
 """Uploaded texts that the sidebar shows."""
 IN_TAB: Final = " in this tab"
@@ -90,6 +105,9 @@ def sidebar() -> None:
     if "corpus" not in st.session_state and not st.query_params and results.on_command_line():
         # A first visit without a link shows what the server was started with.
         st.session_state["corpus"] = st.query_params["corpus"] = RESULTS
+    if st.session_state.pop(DECODER_MADE, False):
+        st.session_state["checkpoint"] = SAMPLE_DECODER
+        state.switch_off(())
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
@@ -101,6 +119,7 @@ def sidebar() -> None:
             on_change=state.switch_off,
             args=((),),
         )
+        _offer_decoder()
         _mark_out_of_reach()
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
             st.selectbox(
@@ -121,6 +140,22 @@ def sidebar() -> None:
             bind="query-params",
         )
         _corpus_inputs(st.session_state["corpus"])
+
+
+def _offer_decoder() -> None:
+    """A button that fetches a small decoder, where there is none yet; not on a public server."""
+    if public.is_public() or is_made():
+        return
+    fetching = st.empty()
+    if fetching.button(wording.GET_DECODER, icon=":material/download:", help=wording.GET_DECODER_HELP, type="tertiary"):
+        try:
+            with fetching, st.spinner(wording.GETTING_DECODER, show_time=True):
+                let_leave(make_sample_decoder)
+        except AnalysisError as error:
+            st.error(plain(str(error)))
+            return
+        st.session_state[DECODER_MADE] = True
+        st.rerun()
 
 
 def corpora() -> tuple[str, ...]:
@@ -294,9 +329,10 @@ def engine(choice: Choice) -> Engine:
     except CheckpointError:
         st.session_state.pop("engine", None)
         raise
-    if files.kinds != st.session_state.get("kinds", ONE_STACK):
-        # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
-        st.session_state["kinds"] = files.kinds
+    known = st.session_state.get("kinds", ONE_STACK), st.session_state.get(state.WRITES, False)
+    if (files.kinds, files.is_decoder) != known:
+        # What was drawn before the checkpoint was found has to offer its attentions, and the settings of a decoder.
+        st.session_state["kinds"], st.session_state[state.WRITES] = files.kinds, files.is_decoder
         st.rerun()
     # Of several attentions, each may have another number of layers and heads.
     has_one_shape = len(files.kinds) == 1 and files.n_layers and files.n_heads
@@ -323,7 +359,7 @@ def _files(name: str) -> CheckpointFiles:
     """A checkpoint on this machine, read again every time, or one of the hub."""
     if public.is_public():
         return checkpoints.find(name)
-    if local_folder(name) is not None:
+    if name.endswith(GGUF) or local_folder(name) is not None:
         return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:
         hub.check_confirmed(name)
@@ -384,7 +420,7 @@ def _about_checkpoint(shared: Inference, engine: Engine) -> None:
     shapes = {"": (files.n_layers, files.n_heads)}
     if len(files.kinds) > 1:
         shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
-    st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint))
+    st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, plain(files.quantised)))
 
 
 def from_home(folder: Path) -> str:
@@ -402,10 +438,29 @@ def corpus_texts(choice: Choice) -> tuple[Text, ...]:
         return ()
     if choice.corpus in SAMPLES:
         return read_sample(SAMPLES[choice.corpus])
+    if choice.corpus in PROBES:
+        return _probe_texts(engine(choice).files, ProbeSettings(kind=PROBES[choice.corpus], number=N_PROBES))
     if choice.corpus == TYPED:
         typed = st.session_state.get(TYPED_TEXTS) or ""
         return read_typed(typed) if typed.strip() else ()
     return uploaded_texts("upload")
+
+
+def probe_text(choice: Choice) -> Text:
+    """A probe text to look at, of the kind of the corpus; repeats with fewer tokens than those of the corpus have."""
+    settings = ProbeSettings(kind=PROBES[choice.corpus], number=2, block=SHORT_BLOCK)
+    return _probe_texts(engine(choice).files, settings)[0]
+
+
+def _probe_texts(files: CheckpointFiles, settings: ProbeSettings) -> tuple[Text, ...]:
+    """Probe texts in the vocabulary of a checkpoint; kept, because reading a tokenizer takes a second."""
+
+    def make() -> tuple[Text, ...]:
+        from attention_sieve.core.checkpoints.load import load_tokenizer  # imports torch
+
+        return probe_texts(load_tokenizer(files), settings)
+
+    return memory().get_or_put("probe texts", (files.fingerprint, settings), lambda: let_leave(make))
 
 
 def uploaded_texts(key: str) -> tuple[Text, ...]:

@@ -8,7 +8,7 @@ from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import DEVICES
 from attention_sieve.core.roles.measures import USUAL_TAU, Direction, Scale
 from attention_sieve.core.roles.roles import FURTHER_ROLES
-from attention_sieve.dashboard import wording
+from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
 from attention_sieve.dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
 
@@ -43,7 +43,7 @@ def device_settings() -> None:
 
 
 def _thresholds() -> None:
-    scale = SCALES[_one_of(wording.SCALE, tuple(SCALES), "scale", wording.SCALE_HELP)]
+    scale = _scale()
     low, high, step = TAU_RANGES[scale]
     st.slider(
         "tau",
@@ -75,6 +75,26 @@ def _thresholds() -> None:
         bind="query-params",
         persist_state="session",
     )
+
+
+def _scale() -> Scale:
+    """The scale of scores; the usual one follows the checkpoint and its texts until the reader or a link chooses."""
+    usual = list(SCALES.values()).index(state.usual_scale())
+    if "scale" in st.query_params:
+        st.session_state[state.SCALE_CHOSEN] = True
+    elif "scale" in st.session_state and not st.session_state.get(state.SCALE_CHOSEN):
+        st.session_state["scale"] = list(SCALES)[usual]
+    name = st.selectbox(
+        wording.SCALE,
+        tuple(SCALES),
+        index=usual,
+        key="scale",
+        help=wording.SCALE_HELP,
+        bind="query-params",
+        persist_state="session",
+        on_change=lambda: st.session_state.update({state.SCALE_CHOSEN: True}),
+    )
+    return SCALES[name]
 
 
 def _finer_settings() -> None:

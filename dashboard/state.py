@@ -11,8 +11,8 @@ import streamlit as st
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name
 from attention_sieve.core.roles.hypotheses import Criterion, Family, Method, Rule
-from attention_sieve.core.roles.measures import Scale, ScoreSettings
-from attention_sieve.core.roles.roles import ROLES, known_roles
+from attention_sieve.core.roles.measures import USUAL_TAU, Scale, ScoreSettings
+from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, wording
@@ -46,8 +46,14 @@ HEAD_NAME: Final = re.compile("L([0-9]{1,6}) H([0-9]{1,6})")
 """Name of a head, as pages show it."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
+WRITES: Final = "writes the next token"
+"""Key of whether the checkpoint of the last run is a decoder."""
+LONG: Final = "long texts"
+"""Key of whether the texts of the corpus of the last run are long."""
 FURTHER: Final = "further roles"
 """Key and query parameter of the roles that the reader added."""
+SCALE_CHOSEN: Final = "scale chosen"
+"""Key of whether the reader, or the link, has chosen the scale."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -129,8 +135,10 @@ def choice() -> Choice:
     values = st.session_state
     dtype = values.get("dtype", AUTO)
     # A page without tests has no test settings: opened first, it uses the defaults.
-    criterion, score_settings = _test_settings() if "scale" in values else (Criterion(), ScoreSettings())
-    roles = known_roles((*ROLES, *(values.get(FURTHER) or ())))
+    scale = usual_scale()
+    usual = Criterion(tau=USUAL_TAU[scale]), ScoreSettings(scale=scale)
+    criterion, score_settings = _test_settings() if "scale" in values else usual
+    roles = known_roles((*ROLES, *(DECODER_ROLES if values.get(WRITES) else ()), *(values.get(FURTHER) or ())))
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values.get("device", AUTO),
@@ -141,6 +149,18 @@ def choice() -> Choice:
         criterion=criterion,
         score_settings=replace(score_settings, roles=roles),
     )
+
+
+def usual_scale() -> Scale:
+    """The scale of scores until the reader chooses one: shares for decoders, whose first tokens see few others, and for
+    long texts, on which scores grow with the length."""
+    return "share" if st.session_state.get(WRITES) or st.session_state.get(LONG) else "score"
+
+
+def choose_scale(scale: Scale) -> None:
+    """Choose a scale from outside its widget."""
+    st.session_state["scale"] = next(name for name, of_name in SCALES.items() if of_name == scale)
+    st.session_state[SCALE_CHOSEN] = True
 
 
 def _test_settings() -> tuple[Criterion, ScoreSettings]:

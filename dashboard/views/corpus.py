@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
+import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.cache.answers import CorpusFinding
@@ -16,6 +18,7 @@ from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
@@ -23,6 +26,8 @@ from attention_sieve.dashboard.views.asking import find, kept, kept_finding
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.frame import Visit
 
+LONG_TEXT: Final = 64
+"""Tokens of the median text above which shares are the usual scale."""
 Found = CorpusFinding[RoleFinding]
 """By the usual criterion: the scores depend on no other, and pages judge them by the reader's."""
 
@@ -117,14 +122,25 @@ def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
     choice = visit.chosen
     settings = RoleSettings(choice.score_settings)
     found = asking(visit, ROLE_ANALYSIS, settings)
-    if found is None or not ledger.is_typed(choice):
-        return None if found is None else judged(found, choice)
+    if found is None:
+        return None
+    _follow_length(found.n_tokens)
+    if not ledger.is_typed(choice):
+        return judged(found, choice)
     texts = ledger.counted(visit) if ledger.decides(choice) else visit.texts
     counted = found if texts == visit.texts else asking(replace(visit, texts=texts), ROLE_ANALYSIS, settings)
     if counted is None:
         return None
     ledger.remember(visit.texts)
     return replace(judged(found, choice, counted), bets_on=tuple(texts[position] for position in counted.positions))
+
+
+def _follow_length(n_tokens: tuple[int, ...]) -> None:
+    """Show shares where texts are long and the reader has chosen no scale: the page begins again if this is news."""
+    before, is_long = state.usual_scale(), bool(np.median(n_tokens) > LONG_TEXT)
+    st.session_state[state.LONG] = is_long
+    if state.usual_scale() != before and not st.session_state.get(state.SCALE_CHOSEN):
+        st.rerun()
 
 
 def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus:

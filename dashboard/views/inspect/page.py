@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.roles.telling import telling_head
-from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.text import Text, read_typed, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -30,6 +30,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import pin_word, sieves_on, where_heads_look
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
+from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from attention_sieve.dashboard.views.frame import Visit
@@ -75,7 +76,10 @@ def _inspect() -> None:
     lesson = st.container() if state.lesson_is_on("inspect") else None
     if lesson is None:
         stories.chips(reads_one, begin_first_lesson)
-    typed, text = _typed(EXAMPLE_TYPED if reads_one else PAIR_TYPED)
+    at_first = EXAMPLE_TYPED if reads_one else PAIR_TYPED
+    if choice.corpus in controls.PROBES:
+        at_first = write_typed([controls.probe_text(choice)])
+    typed, text = _typed(at_first)
     controls.heads_off(choice)
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
@@ -94,6 +98,7 @@ def _inspect() -> None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
+    decoder_notes(choice)
     left, right, below = first_screen()
     with left:
         grid_shows = _grid_controls()

@@ -36,6 +36,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
+from attention_sieve.dashboard.views.decoder_notes import decoder_notes
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
@@ -126,6 +127,7 @@ def _roles() -> None:
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
         ask_about_long_texts(tested.found.too_long)
+        decoder_notes(visit.chosen)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
             _summary(shown)

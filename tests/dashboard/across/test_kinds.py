@@ -112,15 +112,11 @@ def test_a_corpus_without_any_target_is_said_and_nothing_is_tested(bart):
     assert not [each for each in at.get("bidi_component") if "grid" in each.key]
 
 
-def test_a_decoders_attention_has_a_sink_in_place_of_delimiters(app, small):
-    at = app(checkpoint=small("gpt2", "CausalLM"), text="the cat sat on a mat")
+def test_a_decoders_attention_has_a_sink_in_place_of_delimiters_and_previous_in_place_of_local(app, small):
+    at = app(checkpoint=small("gpt2", "CausalLM"), text="the cat sat on a mat and the cat ran")
     grid = sent(at, "Heads of")
-    assert [grid["roles"][place]["label"] for place in grid["shown"]] == [
-        "local",
-        "syntactic",
-        "attention sink",
-        "block",
-    ]
+    roles = ["previous token", "first-token sink", "induction", "duplicate token"]
+    assert [grid["roles"][place]["label"] for place in grid["shown"]] == roles
     attended = app("roles", checkpoint=small("gpt2", "CausalLM"))
     assert not attended.exception
     assert any("sink" in each.value for each in attended.markdown)

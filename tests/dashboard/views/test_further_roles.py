@@ -7,7 +7,7 @@ from reading import sent
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES, scores_question
-from attention_sieve.core.roles.roles import COARSE_ROLES, FURTHER_ROLES, ROLES
+from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -16,6 +16,8 @@ from attention_sieve.dashboard.views.roles.page import VENN_ROLES
 
 TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog.\nMy cousin sold my van to my friend."
 GRID = "Roles of the heads"
+ADDED = ("previous", "duplicate")
+"""Further roles that apply to encoders."""
 
 
 def added(at, *names):
@@ -54,9 +56,9 @@ def test_they_are_off_at_first_and_adding_one_computes_that_one_alone(app):
 
 
 def test_they_stand_in_the_legend_and_the_venn_diagram(app):
-    at = added(app("roles", corpus_text=TEXTS), *FURTHER_ROLES)
+    at = added(app("roles", corpus_text=TEXTS), *ADDED)
     grid = sent(at, GRID)
-    assert all(grid["means"][-len(FURTHER_ROLES) :])
+    assert all(grid["means"][-len(ADDED) :])
     venn = sent(at, "Heads by the roles they hold")
     assert (venn["roles"], venn["none"]) == (list(COARSE_ROLES), "none of these")
     at.multiselect(key=VENN_ROLES).set_value(["local", "previous"]).run()
@@ -68,15 +70,15 @@ def test_they_stand_in_the_legend_and_the_venn_diagram(app):
 
 
 def test_on_inspect_they_are_scored_for_the_text_and_laid_over_its_arcs(app):
-    at = added(app("inspect", corpus_text=TEXTS, text="The dog saw the dog."), *FURTHER_ROLES)
+    at = added(app("inspect", corpus_text=TEXTS, text="The dog saw the dog."), *ADDED)
     grid = sent(at, "Heads of bundled")
-    assert [role["label"] for role in grid["roles"]][-2:] == [LOOKS[role].label for role in FURTHER_ROLES]
+    assert [role["label"] for role in grid["roles"]][-2:] == [LOOKS[role].label for role in ADDED]
     assert (scores_in(grid)[-2:] > 0).all()
     arcs = next(view for view in [sent(at, "Attention of")])
-    assert arcs["sieves"][-2:] == list(FURTHER_ROLES)
+    assert arcs["sieves"][-2:] == list(ADDED)
 
 
-@pytest.mark.parametrize("role", FURTHER_ROLES)
+@pytest.mark.parametrize("role", ADDED)
 def test_on_compare_they_stand_under_both_checkpoints(app, small, role):
     a, b = str(small("bert")), str(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9))
     at = added(app("compare", checkpoint=a, text="The cat sat.", corpus_text=TEXTS, **{"with": b}), role)

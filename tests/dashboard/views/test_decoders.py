@@ -1,0 +1,56 @@
+"""A decoder on the pages: its roles, the scale that does not follow the length, and texts that are made for it."""
+
+import pytest
+from reading import button, sent
+
+from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.dashboard import controls, wording
+
+TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog."
+LONG = "\n".join(["The dog saw the dog that the cat saw and ran to the black birds. " * 8] * 3)
+
+
+@pytest.fixture
+def decoder(small):
+    return str(small("gpt2", "CausalLM", n_positions=200))
+
+
+def scale(at):
+    return at.selectbox(key="scale").value
+
+
+def test_shares_are_usual_for_a_decoder_and_a_click_brings_scores_back(app, decoder):
+    at = app("roles", checkpoint=decoder, corpus_text=TEXTS)
+    assert not at.exception
+    assert scale(at) == "share above chance"
+    assert any(wording.BY_DECODER in each.value for each in at.caption)
+    button(at, wording.BACK_TO_SCORES).click().run()
+    assert scale(at) == "times uniform attention"
+    assert not any(wording.BY_DECODER in each.value for each in at.caption)
+
+
+def test_a_link_that_names_a_scale_keeps_it(app, decoder):
+    at = app("roles", checkpoint=decoder, corpus_text=TEXTS, scale="times uniform attention")
+    assert scale(at) == "times uniform attention"
+
+
+def test_encoders_keep_scores_on_short_texts_and_show_shares_on_long_ones(app):
+    assert scale(app("roles", corpus_text=TEXTS)) == "times uniform attention"
+    at = app("roles", corpus_text=LONG)
+    assert scale(at) == "share above chance"
+    assert any(wording.BY_LENGTH in each.value for each in at.caption)
+
+
+def test_a_decoder_is_scored_for_its_roles_in_one_pass_and_offers_texts_made_for_it(app, decoder):
+    texts = ["The red dog saw the red dog.", "Two black birds saw two black cats."]
+    passed = controls.inference().n_passed
+    at = app("roles", checkpoint=decoder, corpus_text="\n".join(texts))
+    grid = sent(at, "Roles of the heads")
+    assert [role["letter"] for role in grid["roles"]][len(ROLES) :] == ["P", "I", "U", "R"]
+    # The usual roles and those of decoders, one pass each.
+    assert controls.inference().n_passed == passed + 2 * len(texts)
+    at.button(key="to probe texts: names and ordinals").click().run()
+    assert not at.exception
+    assert not at.error
+    grid = sent(at, "Roles of the heads")
+    assert [grid["roles"][place]["letter"] for place in grid["shown"]] == ["P", "F", "U", "R"]
