@@ -92,10 +92,7 @@ class Manifest:
 
     def key(self, shard: Shard) -> str:
         """Digest of everything that the scores of a shard depend on."""
-        settings = asdict(self.settings)
-        if self.settings.roles == ROLES:  # which the keys of older versions of the program do not name
-            del settings["roles"]
-        ingredients = [SCORES_VERSION, self.fingerprint, settings, self.versions, shard.sha256]
+        ingredients = [SCORES_VERSION, self.fingerprint, self._settings(), self.versions, shard.sha256]
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
@@ -105,8 +102,13 @@ class Manifest:
             "fingerprint": self.fingerprint,
             "tokenizer": self.tokenizer,
             "texts": self.texts_sha256,
-            "settings": asdict(self.settings),
+            "settings": self._settings(),
         }
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings, without the usual roles, which earlier versions of the program did not name."""
+        settings = asdict(self.settings)
+        return {name: value for name, value in settings.items() if (name, value) != ("roles", ROLES)}
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -121,6 +121,8 @@ def test_a_folder_of_the_version_before_opens_and_its_shards_are_done(done, tmp_
     ingredients = [1, manifest["fingerprint"], manifest["settings"], manifest["versions"], first]
     key = hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
     assert key == read_manifest(done).key(read_manifest(done).shards[0])
+    assert corpus("run", "--output", folder, "--workers", 1) == 0, "merges what was done before"
+    assert corpus("verify", folder) == 0
 
 
 @pytest.mark.parametrize("criterion", [Criterion(), Criterion(tau=1.2, rule="paper", ddof=0, correction="holm")])
