@@ -30,7 +30,7 @@ FRAGMENT = re.compile(r"(of|as|by|for|in|to|with|from|on|at|also|else|joins)\b|\
 
 
 COMMANDS = dict(commands(_parser()))
-WITHOUT_OPTIONS = ("sample-tasks", "store stats", "store verify")
+WITHOUT_OPTIONS = ("sample-tasks", "sample-decoder", "store stats", "store verify")
 
 
 def summaries(parser):
