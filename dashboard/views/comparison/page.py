@@ -84,9 +84,17 @@ def _compare() -> None:
     if not texts:
         frame.ask_for_texts(choice, corpus)
         return
+    if any(text.given for text in texts) and len({_vocabulary(each) for each in (reference, *others)}) > 1:
+        st.info(wording.OTHER_VOCABULARY)
+        return
     pairs = _pairs(inference, choice, reference, others, texts)
     if pairs:
         _draw(inference, choice, pairs, runs, text, texts)
+
+
+def _vocabulary(engine: Engine) -> tuple[str, ...]:
+    """Digest of the file of its tokenizer: ids may mean other tokens where it differs."""
+    return tuple(file.sha256 for file in engine.files.states if file.name == "tokenizer.json")
 
 
 def _names(choice: Choice, runs: Sequence[SavedRun]) -> list[str]:

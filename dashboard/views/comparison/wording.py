@@ -28,6 +28,10 @@ SEE: Final = (
     "are **b − a**: orange is more under b, blue is less."
 )
 WITH: Final = "Compare with (b)"
+OTHER_VOCABULARY: Final = (
+    "These texts are ids of tokens, and the checkpoints have different tokenizers, under which the same ids are other "
+    "tokens. Choose a corpus of texts in the sidebar."
+)
 WITH_HELP: Final = (
     "One or more checkpoints: those fine-tuned here, by name, and their saved steps; folders; or model ids of the "
     "Hugging Face hub. The saved steps of one training run can be followed in order."

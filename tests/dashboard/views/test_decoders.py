@@ -53,4 +53,11 @@ def test_a_decoder_is_scored_for_its_roles_in_one_pass_and_offers_texts_made_for
     assert not at.exception
     assert not at.error
     grid = sent(at, "Roles of the heads")
-    assert [grid["roles"][place]["letter"] for place in grid["shown"]] == ["P", "F", "U", "R"]
+    assert [grid["roles"][place]["letter"] for place in grid["shown"]] == ["P", "F", "I", "U", "R"]
+
+
+def test_ids_are_not_compared_under_two_vocabularies(app, decoder, small):
+    other = str(small("llama", "CausalLM"))
+    at = app("compare", checkpoint=decoder, corpus="probe texts: repeats", **{"with": other})
+    assert not at.exception
+    assert any("different tokenizers" in each.value for each in at.info)
