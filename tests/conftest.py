@@ -88,6 +88,18 @@ def guessing(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """small_tiles(entries, queries): tiles of at most so many entries, but of so many queries at least."""
+    from attention_sieve.core.attention import observed
+
+    def sized(entries, queries=1):
+        monkeypatch.setattr(observed, "TILE_ENTRIES", entries)
+        monkeypatch.setattr(observed, "LEAST_QUERIES", queries)
+
+    return sized
+
+
 @pytest.fixture(scope="session")
 def loaded(folders):
     """loaded(family, dtype) -> that checkpoint, loaded once; a test must not change it."""

@@ -18,7 +18,6 @@ from small_checkpoints import (
 )  # fmt: skip
 from transformers import AutoModel
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -253,12 +252,11 @@ def test_attention_is_sharp_enough_to_show_a_mistake(family, loaded):
 
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("family", [*ALL_ENCODERS, *ALL_CAUSAL, *ENCODER_DECODERS])
-def test_small_tiles_show_the_same(family, padding, loaded, monkeypatch):
+def test_small_tiles_show_the_same(family, padding, loaded, small_tiles):
     checkpoint = loaded(family)
     inputs = batch(checkpoint, padding)
     whole = {kind: watch(checkpoint, inputs, kind) for kind in checkpoint.attentions}
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 180)
+    small_tiles(180)
     for kind, (output, recorder) in whole.items():
         again, tiled = watch(checkpoint, inputs, kind)
         assert tiled.n_tiles > 2 * recorder.n_tiles

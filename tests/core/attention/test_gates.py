@@ -4,7 +4,6 @@ import pytest
 import torch
 from passing import Recorder, inputs_of
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.texts.text import Text
@@ -117,13 +116,12 @@ def test_without_gradients_of_gates_the_output_carries_none(loaded):
 @pytest.mark.parametrize("gated", [False, True], ids=["open", "gated"])
 @pytest.mark.parametrize("family", GATED)
 def test_head_outputs_side_by_side_are_what_the_output_projection_takes(
-    family, gated, small, loaded, folders, monkeypatch
+    family, gated, small, loaded, folders, small_tiles
 ):
     checkpoint = loaded(family, "float64")
     inputs = inputs_of(checkpoint, TEXTS)
     if small:
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+        small_tiles(50)
     shape = (2, n_heads(checkpoint))
     gates = torch.rand(shape, dtype=torch.float64, generator=torch.manual_seed(1)) if gated else torch.ones(shape)
     recorder, stopped = Recorder(wants_outputs=True), Recorder(wants_outputs=True)

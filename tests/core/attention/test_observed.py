@@ -15,10 +15,9 @@ TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat
 
 
 @pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, monkeypatch):
+def tiles(request, small_tiles):
     if request.param == "small tiles":
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+        small_tiles(50)
 
 
 def plain_output(checkpoint, folder, implementation, inputs):
@@ -129,13 +128,12 @@ def test_a_tile_carries_indicator_sums_entropy_and_outputs_only_where_they_are_a
         assert (tile.indicator_sums, tile.entropy, tile.outputs) == (None, None, None)
 
 
-def test_tiles_cover_every_query_of_every_text_once(loaded, monkeypatch):
+def test_tiles_cover_every_query_of_every_text_once(loaded, small_tiles):
     checkpoint = loaded("roberta")
     inputs = inputs_of(checkpoint, TEXTS)
     n_tokens = inputs["input_ids"].shape[1]
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
     for entries in (1, 40, 3 * n_tokens * n_tokens, 7 * n_tokens * n_tokens, 10**6):
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
+        small_tiles(entries)
         recorder = Recorder()
         observe(checkpoint.model, inputs, Pass(observers=[recorder]))
         times = np.zeros((2, 3, n_tokens), dtype=int)
@@ -145,14 +143,13 @@ def test_tiles_cover_every_query_of_every_text_once(loaded, monkeypatch):
         assert (times == 1).all()
 
 
-def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
+def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, small_tiles):
     checkpoint = loaded("gpt2")
     inputs = inputs_of(checkpoint, [Text(("cat " * 15,))])
     n_tokens = inputs["input_ids"].shape[1]
     assert n_tokens > 20
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 1)
     for at_least, n_tiles in ((1, n_tokens), (n_tokens - 1, 2), (n_tokens, 1)):
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", at_least)
+        small_tiles(1, at_least)
         recorder = Recorder()
         observe(checkpoint.model, inputs, Pass(observers=[recorder]))
         sizes = [tile.queries.stop - tile.queries.start for tile in recorder.tiles]
@@ -162,10 +159,9 @@ def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1]], ids=["padded", "alone"])
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_causal_tiles_leave_away_the_keys_of_the_future(family, texts, loaded, monkeypatch):
+def test_causal_tiles_leave_away_the_keys_of_the_future(family, texts, loaded, small_tiles):
     checkpoint = loaded(family)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(50)
     recorder = Recorder()
     observe(checkpoint.model, inputs_of(checkpoint, texts), Pass(observers=[recorder]))
     assert len(recorder.tiles) > 2 * len(texts)

@@ -10,7 +10,6 @@ from naive import Layout
 from passing import SELF, Recorder, inputs_of, of_source, pass_texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe, observed_attention
 from attention_sieve.core.attention.observers import MapObserver, Pass, current_pass
 from attention_sieve.core.attention.settings import Window
@@ -25,10 +24,9 @@ TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat
 
 
 @pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, monkeypatch):
+def tiles(request, small_tiles):
     if request.param == "small tiles":
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+        small_tiles(50)
 
 
 def mean_of_blocks(attention, block):

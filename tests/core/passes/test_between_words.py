@@ -8,7 +8,6 @@ import torch
 from eager_words import between_words, eager
 from passing import SELF
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.between_words import WordCollector
 from attention_sieve.core.passes.collect import collect
@@ -85,11 +84,10 @@ def test_so_it_does_in_both_stacks_of_an_encoder_decoder(kind, from_word, loaded
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mpnet"])
 @pytest.mark.parametrize("entries", [50, 700])
 @pytest.mark.parametrize("from_word", ["mean", "first"])
-def test_small_tiles_give_the_same(family, entries, from_word, loaded, monkeypatch):
+def test_small_tiles_give_the_same(family, entries, from_word, loaded, small_tiles):
     """A word's pieces then stand in two tiles, and texts of a batch in tiles of their own."""
     checkpoint = loaded(family)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(entries)
     assert_equal(checkpoint, TEXTS, from_word=from_word)
 
 

@@ -6,7 +6,6 @@ import torch
 from eager_words import between_words, eager
 from passing import SELF
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.prepare import prepare, queries_text
 from attention_sieve.core.relations.observer import most_attended, predictions
@@ -95,11 +94,10 @@ def test_so_they_are_in_an_encoder_decoder_for_the_words_that_attend(kind, loade
 
 
 @pytest.mark.parametrize("entries", [50, 700])
-def test_small_tiles_and_small_batches_give_the_same(entries, loaded, monkeypatch):
+def test_small_tiles_and_small_batches_give_the_same(entries, loaded, small_tiles):
     checkpoint = loaded("roberta")
     *_, whole = predicted(checkpoint, TEXTS)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(entries)
     *_, tiled = predicted(checkpoint, TEXTS, batch_tokens=8)
     for of_text, expected in zip(tiled, whole, strict=True):
         np.testing.assert_array_equal(of_text, expected)

@@ -12,7 +12,6 @@ from scipy.stats import entropy
 from small_checkpoints import N_DECODER_HEADS, N_DECODER_LAYERS, N_HEADS, N_LAYERS, save
 from transformers import AutoModel
 
-import attention_sieve.core.attention.observed
 import attention_sieve.core.similarity.distances
 import attention_sieve.core.similarity.observer
 from attention_sieve.core.attention.settings import PassSettings
@@ -99,10 +98,9 @@ def test_so_they_do_for_each_attention_of_an_encoder_decoder(kind, loaded):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "gpt_oss", "mpnet"])
 @pytest.mark.parametrize("entries", [50, 700])
-def test_small_tiles_and_small_groups_of_pairs_give_the_same(family, entries, loaded, monkeypatch):
+def test_small_tiles_and_small_groups_of_pairs_give_the_same(family, entries, loaded, monkeypatch, small_tiles):
     whole = found(loaded(family))
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(entries)
     monkeypatch.setattr(attention_sieve.core.similarity.observer, "PAIR_ENTRIES", entries)
     for one, other in zip(found(loaded(family)), whole, strict=True):
         np.testing.assert_allclose(one.pairs, other.pairs, atol=1e-6)

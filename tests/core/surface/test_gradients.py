@@ -7,7 +7,6 @@ import transformers
 from passing import SELF
 from small_checkpoints import TOKENIZERS, config
 
-import attention_sieve.core.attention.observed
 import attention_sieve.core.surface.gradients
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -87,10 +86,9 @@ def mean_by_kind(gradients, checkpoint, text, masked):
 
 
 @pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, monkeypatch):
+def tiles(request, small_tiles):
     if request.param == "small tiles":
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 150)
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 2)
+        small_tiles(150, 2)
 
 
 @pytest.mark.usefixtures("tiles")

@@ -9,7 +9,6 @@ import torch
 from naive import eager_maps
 from passing import SELF, Recorder, of_source
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings, Reach
@@ -35,10 +34,9 @@ ENOUGH = 14
 
 
 @pytest.fixture(params=["one tile", "small tiles"])
-def tiles(request, monkeypatch):
+def tiles(request, small_tiles):
     if request.param == "small tiles":
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 150)
-        monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 2)
+        small_tiles(150, 2)
 
 
 def found_of(checkpoint, prepared, settings=SELF, **options):
