@@ -1,8 +1,6 @@
-"""The table of contents: the analyses of the heads of a checkpoint, and one call for each question that is none yet.
+"""The table of contents: the analyses of the heads of a checkpoint, and the answers to any question.
 
-Every call passes texts through the checkpoint, without a cache, and returns the result of its package in `core`. The
-commands of `python -m attention_sieve` answer the same questions for files, and `attention_sieve.cache.inference` for a
-store.
+`attention_sieve.core.answering.find` makes an analysis without a cache, `attention_sieve.cache.inference` with a store.
 """
 
 from collections.abc import Sequence
@@ -16,7 +14,6 @@ from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
@@ -33,8 +30,7 @@ ANALYSES: Final = (
     SINGLE_HEAD_ANALYSIS,
     IMPORTANCE_ANALYSIS,
 )
-"""Analyses that are values, for `attention_sieve.core.answering.find`; the others still are functions below."""
-USUAL_CRITERION: Final = Criterion()
+"""For `attention_sieve.core.answering.find`."""
 
 
 def results(

@@ -98,7 +98,7 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
         if kind is bool:
             option = {"action": "store_false" if is_on else "store_true", "help": sentence}
         elif get_origin(kind) is Literal:
-            option |= {"choices": get_args(kind), "type": type(value)}
+            option |= {"choices": get_args(kind), "type": type(get_args(kind)[0])}
         elif kind == tuple[str, ...]:
             option |= {"help": f"{sentence}; default: {''.join(value)}", "type": tuple}
         elif get_origin(kind) is tuple:

@@ -20,7 +20,7 @@ from attention_sieve.core.importance.analysis import (
     agreement_table,
 )
 from attention_sieve.core.importance.effects import halves
-from attention_sieve.core.importance.material import add_metric_options, read_material
+from attention_sieve.core.importance.material import add_labelled_texts_options, read_material
 from attention_sieve.core.importance.measures import ABLATION
 from attention_sieve.core.importance.verdicts import NEEDS
 from attention_sieve.core.options import add_analysis_command, column_list, settings_of
@@ -33,7 +33,7 @@ def add_commands(commands: Any) -> None:
     )
     more_columns = column_list("Columns of --keep-one", SINGLE_HEAD_ANALYSIS.columns)
     parser.description = f"{parser.description}{more_columns}\n\n{NEEDS}"
-    add_metric_options(parser)
+    add_labelled_texts_options(parser)
     parser.add_argument(
         "--keep-one",
         type=Path,
@@ -43,7 +43,7 @@ def add_commands(commands: Any) -> None:
     sentence = "measure the importance of each head by ablation, gradients, relevance and others"
     parser = add_analysis_command(commands, "importance", importance, sentence, IMPORTANCE_ANALYSIS)
     parser.description = f"{parser.description}{column_list('Columns of --agreement', AGREEMENT_COLUMNS)}"
-    add_metric_options(parser)
+    add_labelled_texts_options(parser)
     parser.add_argument(
         "--agreement",
         type=Path,

@@ -10,7 +10,7 @@ from attention_sieve.core.importance.labels import check_label_column, read_labe
 from attention_sieve.core.importance.metrics import Score
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import MetricSettings
-from attention_sieve.core.options import TEXTS_HELP, add_settings_options, add_texts_options, settings_of
+from attention_sieve.core.options import TEXTS_HELP, add_texts_options, settings_of
 from attention_sieve.core.texts.text import texts_sha256
 
 
@@ -39,15 +39,14 @@ class Material:
         return self.metric.score_of(self.read)
 
 
-def add_metric_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select the metric and the texts."""
+def add_labelled_texts_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select the texts, and the labels for a metric that needs them."""
     add_texts_options(parser, f"{TEXTS_HELP}; a table (or gzipped table) for the metric labels")
-    add_settings_options(parser, MetricSettings())
     parser.add_argument("--label-column", help="column of the table that holds the labels, for the metric labels")
 
 
 def read_material(arguments: argparse.Namespace) -> Material:
-    """Load the checkpoint, texts and metric selected by the options of `add_metric_options`.
+    """Load the checkpoint, texts and metric selected by the options of `add_labelled_texts_options` and MetricSettings.
 
     Raises: AnalysisError if these do not fit together.
     """

@@ -21,7 +21,7 @@ from attention_sieve.core.engines.options import add_engine_options, check_engin
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
-from attention_sieve.core.importance.material import Material, add_metric_options, material_facts, read_material
+from attention_sieve.core.importance.material import Material, add_labelled_texts_options, material_facts, read_material
 from attention_sieve.core.importance.pruning.curves import (
     STEPS,
     Curve,
@@ -60,6 +60,7 @@ from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
+    add_settings_options,
     settings_of,
 )
 from attention_sieve.core.passes.question import Question
@@ -77,7 +78,8 @@ def add_command(commands: Any) -> None:
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
-    add_metric_options(parser)
+    add_labelled_texts_options(parser)
+    add_settings_options(parser, MetricSettings())
     parser.add_argument(
         "--at-least",
         type=int,
