@@ -6,7 +6,7 @@ import streamlit as st
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import DEVICES
-from attention_sieve.core.roles.measures import USUAL_TAU, Direction, Scale
+from attention_sieve.core.roles.measures import USUAL_TAU, Scale, SyntacticDirection
 from attention_sieve.core.roles.roles import FURTHER_ROLES
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
@@ -102,7 +102,7 @@ def _finer_settings() -> None:
     _one_of(wording.FAMILY, tuple(FAMILIES), "family", wording.FAMILY_HELP)
     _one_of("Decide by", tuple(METHODS), "method", wording.METHOD_HELP)
     _one_of("Delta degrees of freedom (ddof)", (1, 0), "ddof", wording.DDOF_HELP)
-    _one_of("Syntactic direction", get_args(Direction), "direction", wording.DIRECTION_HELP)
+    _one_of("Syntactic direction", get_args(SyntacticDirection), "direction", wording.DIRECTION_HELP)
     by_share = SCALES[st.session_state["scale"]] == "share"
     st.toggle(
         "Weight block with entropy",

@@ -24,7 +24,7 @@ from attention_sieve.core.corpus.manifest import MANIFEST, Manifest, read_manife
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.parsing import parse_corpus
 from attention_sieve.core.corpus.recent import remember_results
-from attention_sieve.core.corpus.results import Part, open_results
+from attention_sieve.core.corpus.results import CorpusPart, open_results
 from attention_sieve.core.corpus.run import Progress, alone, check, merge, named, run
 from attention_sieve.core.corpus.settings import CorpusSettings
 from attention_sieve.core.corpus.shard import REDUCTIONS, reductions
@@ -325,11 +325,11 @@ def show(arguments: argparse.Namespace) -> None:
         write_table(arguments.output, table, {name: str(fact) for name, fact in part.facts().items()})
 
 
-def _criterion(arguments: argparse.Namespace, part: Part) -> Criterion:
+def _criterion(arguments: argparse.Namespace, part: CorpusPart) -> Criterion:
     return settings_of(arguments, Criterion.usual(part.results.settings.scale))
 
 
-def _role_summary(arguments: argparse.Namespace, part: Part) -> str:
+def _role_summary(arguments: argparse.Namespace, part: CorpusPart) -> str:
     """Number of heads with each coarse role, and why a role was not tested."""
     tests = part.tests(_criterion(arguments, part))
     coarse, _ = shown_roles(tests.mean, tests.roles)
@@ -348,7 +348,7 @@ def _best(question: str, table: pd.DataFrame) -> str:
     return best.to_string(index=False)
 
 
-def _role_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+def _role_table(arguments: argparse.Namespace, part: CorpusPart) -> pd.DataFrame:
     settings = _criterion(arguments, part)
     table = head_table(part.tests(settings), SHOWN_COLUMNS)
     if part.wealth is None:
@@ -362,7 +362,7 @@ def _role_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
     )
 
 
-def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+def _surface_table(arguments: argparse.Namespace, part: CorpusPart) -> pd.DataFrame:
     statistics = part.surface(_criterion(arguments, part).alpha)
     index = pd.MultiIndex.from_product(
         [statistics.names, *map(range, statistics.mean.shape[1:])], names=["statistic", "layer", "head"]
@@ -371,7 +371,7 @@ def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
     return pd.DataFrame(columns, index=index).reset_index()
 
 
-def _relation_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+def _relation_table(arguments: argparse.Namespace, part: CorpusPart) -> pd.DataFrame:
     relations = part.relations(_criterion(arguments, part).alpha)
     index = pd.MultiIndex.from_product(
         [RELATION_NAMES, DIRECTIONS, *map(range, relations.accuracy.shape[2:])],

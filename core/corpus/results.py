@@ -89,7 +89,7 @@ class Results:
         """
         return read_manifest(self.folder)
 
-    def part(self, stratum: Stratum = EVERYTHING) -> "Part":
+    def part(self, stratum: Stratum = EVERYTHING) -> "CorpusPart":
         """The statistics of a part of the corpus.
 
         Raises: AnalysisError for a part without texts, and for a damaged file.
@@ -101,7 +101,7 @@ class Results:
             _check(statistics, self.settings)
         except ValueError as error:
             raise _damaged(self.file, error) from None
-        return Part(results=self, stratum=stratum, statistics=statistics)
+        return CorpusPart(results=self, stratum=stratum, statistics=statistics)
 
 
 def cells_of(settings: CorpusSettings, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
@@ -183,7 +183,7 @@ def open_results(folder: Path) -> Results:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class CorpusPart:
     """Statistics of a part of a corpus."""
 
     results: Results

@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import Head, Kind, PassSettings
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.measures import Direction, Scale, ScoreSettings
+from attention_sieve.core.roles.measures import Scale, ScoreSettings, SyntacticDirection
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.texts.relations import parser_name
 from attention_sieve.core.texts.tokens import TooLong
@@ -65,7 +65,7 @@ class CorpusSettings:
     """How to treat texts that are too long for the checkpoint; those left out keep their rows."""
     roles: tuple[str, ...] = ROLES
     """Roles that are scored."""
-    direction: Direction = "dependent-to-head"
+    direction: SyntacticDirection = "dependent-to-head"
     block_entropy: bool = True
     scale: Scale = "score"
     parses: bool = True

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
-from attention_sieve.core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, Direction, mean_of_known
+from attention_sieve.core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, SyntacticDirection, mean_of_known
 from attention_sieve.core.roles.pair_sieves import oriented
 from attention_sieve.core.roles.roles import DIRECTIONS
 from attention_sieve.core.statistics.means import moments
@@ -185,7 +185,7 @@ def _scaled(cells: Cells, factor: float) -> Cells:
     return [(query, key, weight * factor) for query, key, weight in cells]
 
 
-def matched_tests(texts: Sequence[TextMatches], direction: Direction, criterion: Criterion) -> MatchedTests:
+def matched_tests(texts: Sequence[TextMatches], direction: SyntacticDirection, criterion: Criterion) -> MatchedTests:
     """Whether heads score higher on pairs that a relation joins than on pairs at the same distance.
 
     Args:
@@ -207,7 +207,7 @@ def matched_tests(texts: Sequence[TextMatches], direction: Direction, criterion:
 
 
 def _by_role(
-    scores: Float[np.ndarray, "text measure layer head"], direction: Direction
+    scores: Float[np.ndarray, "text measure layer head"], direction: SyntacticDirection
 ) -> Float[np.ndarray, "text role layer head"]:
     directions = DIRECTIONS if direction == "both" else (direction,)
     indices = [[SYNTACTIC_MEASURES.index(f"{role} {name}") for name in directions] for role in SYNTACTIC]

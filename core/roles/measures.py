@@ -17,7 +17,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role, known_roles
 from attention_sieve.core.statistics.means import moments
 
-Direction = Literal["dependent-to-head", "head-to-dependent", "both"]
+SyntacticDirection = Literal["dependent-to-head", "head-to-dependent", "both"]
 Scale = Literal["score", "share"]
 
 USUAL_TAU: Final[dict[Scale, float]] = {"score": 3.0, "share": 0.5}
@@ -180,7 +180,7 @@ class ScoreSettings:
     """
 
     direction: Annotated[
-        Direction,
+        SyntacticDirection,
         "syntactic roles: attention from the dependent to its head, from the head to its dependent, or the mean of "
         "both",
     ] = "dependent-to-head"
@@ -200,7 +200,7 @@ class ScoreSettings:
     """Whether texts without trees are parsed; otherwise no syntactic role applies to them."""
 
     def __post_init__(self) -> None:
-        for name, value, known in (("direction", self.direction, Direction), ("scale", self.scale, Scale)):
+        for name, value, known in (("direction", self.direction, SyntacticDirection), ("scale", self.scale, Scale)):
             if value not in get_args(known):
                 raise AnalysisError(f"{value!r} is not a {name}. Choose one of: {', '.join(get_args(known))}.")
         known_roles(self.roles)

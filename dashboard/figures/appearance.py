@@ -10,7 +10,7 @@ _BLACK = "#000000"
 
 
 @dataclass(frozen=True)
-class Look:
+class RoleLook:
     """How one role is drawn. The letter stands in for the colour wherever colours cannot be told apart."""
 
     name: str
@@ -46,26 +46,26 @@ HOUSE: Final = "M0,-1L1,-.1L.65,-.1L.65,1L-.65,1L-.65,-.1L-1,-.1Z"
 BOW_TIE: Final = "M-1,-.9L0,-.2L1,-.9L1,.9L0,.2L-1,.9Z"
 FLAG: Final = "M-.8,-1L.9,-.45L-.4,.1L-.4,1L-.8,1Z"
 
-LOOKS: Final[dict[str, Look]] = {
+LOOKS: Final[dict[str, RoleLook]] = {
     look.name: look
     for look in (
-        Look("local", "L", "#0072B2", _WHITE, "local", "circle"),
-        Look("syntactic", "S", "#E69F00", _BLACK, "syntactic", "square"),
-        Look("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
-        Look("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
+        RoleLook("local", "L", "#0072B2", _WHITE, "local", "circle"),
+        RoleLook("syntactic", "S", "#E69F00", _BLACK, "syntactic", "square"),
+        RoleLook("delimiter", "D", "#007A5E", _WHITE, "delimiter", "triangle-up"),
+        RoleLook("block", "B", "#CC79A7", _BLACK, "block", "diamond"),
         # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
-        Look("sink", "F", "#009E73", _BLACK, "first-token sink", HEXAGON),
+        RoleLook("sink", "F", "#009E73", _BLACK, "first-token sink", HEXAGON),
         # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
-        Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
-        Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),
-        Look("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj", "triangle-left"),
-        Look("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj", "triangle-right"),
-        Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod", PENTAGON),
-        Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
-        Look("previous", "P", "#56B4E9", _BLACK, "previous token", HOURGLASS),
-        Look("induction", "I", "#F0E442", _BLACK, "induction", BOW_TIE),
-        Look("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
-        Look("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
+        RoleLook("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS", "cross"),
+        RoleLook("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP", "triangle-down"),
+        RoleLook("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj", "triangle-left"),
+        RoleLook("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj", "triangle-right"),
+        RoleLook("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod", PENTAGON),
+        RoleLook("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod", STAR),
+        RoleLook("previous", "P", "#56B4E9", _BLACK, "previous token", HOURGLASS),
+        RoleLook("induction", "I", "#F0E442", _BLACK, "induction", BOW_TIE),
+        RoleLook("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
+        RoleLook("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
     )
 }
 SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}

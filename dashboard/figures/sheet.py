@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from xml.etree import ElementTree as ET
 
-from attention_sieve.dashboard.figures.appearance import Look
+from attention_sieve.dashboard.figures.appearance import RoleLook
 
 PER_INCH: Final = 96
 """Pixels per inch in SVG."""
@@ -86,7 +86,7 @@ class Box:
             y = self.y + self.height / 2 + size * 0.36
             write(parent, self.x + self.width / 2, y, text, TextStyle(size, "middle", "700", color))
 
-    def show(self, parent: ET.Element, look: Look) -> None:
+    def show(self, parent: ET.Element, look: RoleLook) -> None:
         """The colour of a role with its letter."""
         self.fill(parent, look.color)
         self.write(parent, look.letter, 12, look.ink)

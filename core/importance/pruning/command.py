@@ -32,7 +32,7 @@ from attention_sieve.core.importance.pruning.curves import (
 )
 from attention_sieve.core.importance.pruning.orders import (
     GREEDY,
-    Ask,
+    AskOutcomes,
     Pruning,
     Removed,
     full_outcomes,
@@ -325,7 +325,7 @@ def pruning_of(material: Material, at_least: int) -> Pruning:
     )
 
 
-def make_ask(material: Material, doing: str) -> Ask:
+def make_ask(material: Material, doing: str) -> AskOutcomes:
     """A function that answers questions about some of the prepared texts, under a progress bar."""
     reading = material.reading
     all_indices = sorted(reading.prepared)

@@ -40,7 +40,7 @@ Order = tuple[str, int]
 Removed = Int[np.ndarray, "removed 2"]
 ByHalf = tuple[Removed, Removed]
 """Heads to remove, the least important first: order for the texts of half 0, determined on half 1, and vice versa."""
-Ask = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...], int], Sequence[Any] | None]
+AskOutcomes = Callable[[Question[Text, Any], Int[np.ndarray, " index"], tuple[Head, ...], int], Sequence[Any] | None]
 """ask(question, indices of the texts, heads that are off, number of passes of each text) -> results; None where the
 answer is not available now."""
 
@@ -164,7 +164,7 @@ def orders_table(whole: Mapping[str, Removed]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def greedy_order(pruning: Pruning, ask: Ask) -> ByHalf | None:
+def greedy_order(pruning: Pruning, ask: AskOutcomes) -> ByHalf | None:
     """The order from ablations repeated at each step, with the heads of earlier steps off.
 
     Returns: None where an answer is not available now.
@@ -173,12 +173,12 @@ def greedy_order(pruning: Pruning, ask: Ask) -> ByHalf | None:
     return None if first is None or second is None else (first, second)
 
 
-def whole_greedy_order(pruning: Pruning, ask: Ask) -> Removed | None:
+def whole_greedy_order(pruning: Pruning, ask: AskOutcomes) -> Removed | None:
     """The greedy order determined on all texts; None where an answer is not available now."""
     return _greedy(pruning, np.ones((1, len(pruning.documents))), ask)
 
 
-def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: Ask) -> Removed | None:
+def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: AskOutcomes) -> Removed | None:
     off: list[Head] = []
     indices = np.flatnonzero(weights[0])
     for start, stop in _steps(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape)))):
@@ -207,7 +207,7 @@ def _for_all_texts(
 
 
 def pruning_curve(
-    pruning: Pruning, order: Order, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: Ask
+    pruning: Pruning, order: Order, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
 ) -> Curve | None:
     """A curve, each text evaluated with the order from the other half.
 
@@ -227,7 +227,7 @@ def pruning_curve(
 
 
 def pruning_outcomes(
-    pruning: Pruning, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: Ask
+    pruning: Pruning, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: AskOutcomes
 ) -> Float[np.ndarray, "text step part"] | None:
     """Outcomes of each text at each step of the order from the other half; see `pruning_curve`."""
     counts = pruning.counts(by_half[0])
@@ -253,7 +253,7 @@ def _outcomes(
     head_gates: Float[np.ndarray, "gating layer head"],
     indices: Int[np.ndarray, " index"],
     n_parts: int,
-    ask: Ask,
+    ask: AskOutcomes,
 ) -> Sequence[np.ndarray] | None:
     """Outcomes of some texts under each gating, "gating part"; without gatings, no question is asked."""
     if not len(head_gates):

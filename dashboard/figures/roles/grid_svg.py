@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.dashboard.figures.appearance import LOOKS, Look, head_color
+from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_color
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, Box, TextStyle, legend, room_for, sheet, write
@@ -94,7 +94,7 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
         entries.append((sign, look.label))
     for state in ("gained", "kept", "lost") if grid.held_before is not None else ():
         sign = ET.Element("g")
-        _corner(sign, Box(0, 0, SIGN, SIGN), Look(state, "", "#7A7A7A", DARK, state), state)
+        _corner(sign, Box(0, 0, SIGN, SIGN), RoleLook(state, "", "#7A7A7A", DARK, state), state)
         entries.append((sign, state))
     tinted = ET.Element("g")
     for step in range(3):
@@ -146,7 +146,7 @@ def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head) -
     _CELL.inner(0.5, 5).frame(cell, "#C9C9C9", 1)
 
 
-def _corner(parent: ET.Element, box: Box, look: Look, state: str, *, faint: bool = False) -> None:
+def _corner(parent: ET.Element, box: Box, look: RoleLook, state: str, *, faint: bool = False) -> None:
     """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost.
 
     If faint, its letter and colour have half the opacity.

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.dashboard.figures.appearance import Look
+from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice
@@ -19,13 +19,13 @@ from attention_sieve.dashboard.figures.heads import head_choice
 if TYPE_CHECKING:
     import altair as alt
 
-FUNCTIONS: Final[dict[str, Look]] = {
+FUNCTIONS: Final[dict[str, RoleLook]] = {
     look.name: look
     for look in (
-        Look("positional", "P", "#7D55B5", "#FFFFFF", "positional"),
-        Look("syntactic", "S", "#1B7A4B", "#FFFFFF", "syntactic"),
-        Look("argmax", "D", "#1F66A8", "#FFFFFF", "syntactic by argmax"),
-        Look("rare", "R", "#E69F00", "#000000", "rare tokens"),
+        RoleLook("positional", "P", "#7D55B5", "#FFFFFF", "positional"),
+        RoleLook("syntactic", "S", "#1B7A4B", "#FFFFFF", "syntactic"),
+        RoleLook("argmax", "D", "#1F66A8", "#FFFFFF", "syntactic by argmax"),
+        RoleLook("rare", "R", "#E69F00", "#000000", "rare tokens"),
     )
 }
 """Colours as in the paper's figure; orange also differs from the others in lightness."""

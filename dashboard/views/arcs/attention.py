@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
 from attention_sieve.core.passes.texts import PassText, TextAttention
-from attention_sieve.core.roles.measures import Direction
+from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.roles.roles import DIRECTIONS
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.text import Text
@@ -40,7 +40,9 @@ from attention_sieve.dashboard.views.word_links.choice import take_token
 
 CROSS: Final = ("target", "source")
 """Names of queries and keys in cross-attention."""
-_sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[Direction, tuple[str, ...]], Sieves]]] = WeakKeyDictionary()
+_sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, tuple[str, ...]], Sieves]]] = (
+    WeakKeyDictionary()
+)
 """Sieves by attention, and by direction and roles."""
 
 

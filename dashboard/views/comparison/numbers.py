@@ -54,7 +54,7 @@ class Scored:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Compared:
+class ComparedCheckpoint:
     """A checkpoint and the reference on the same texts, with the tests of their roles."""
 
     scored: Scored
@@ -183,10 +183,10 @@ def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
     )
 
 
-def tested(comparison: Scored, choice: Choice) -> Compared:
+def tested(comparison: Scored, choice: Choice) -> ComparedCheckpoint:
     """The roles of both checkpoints, each by its own test."""
     a, b = (_tests(comparison, side, choice) for side in (0, 1))
-    return Compared(scored=comparison, tests=(a, b))
+    return ComparedCheckpoint(scored=comparison, tests=(a, b))
 
 
 def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
@@ -198,7 +198,7 @@ def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
     )
 
 
-def paired(pair: Compared, choice: Choice) -> PairedTests:
+def paired(pair: ComparedCheckpoint, choice: Choice) -> PairedTests:
     """The tests of the differences."""
     criterion = choice.criterion
     return memory().get_or_put(
@@ -215,13 +215,13 @@ def paired(pair: Compared, choice: Choice) -> PairedTests:
     )
 
 
-def shift(pair: Compared, choice: Choice, role: str) -> LayerShift:
+def shift(pair: ComparedCheckpoint, choice: Choice, role: str) -> LayerShift:
     """Change of the score of one role by layer."""
     alpha, rounding = choice.criterion.alpha, ROUNDING[choice.dtype]
     return layer_shift(*pair.scored.scores, pair.roles, role, alpha=alpha, rounding=rounding)
 
 
-def divergence_of_heads(pair: Compared) -> Float[np.ndarray, "layer head"] | None:
+def divergence_of_heads(pair: ComparedCheckpoint) -> Float[np.ndarray, "layer head"] | None:
     """Mean divergence over the texts that have one; None if no text has."""
     divergence = pair.scored.divergence
     if divergence is None:
@@ -230,7 +230,7 @@ def divergence_of_heads(pair: Compared) -> Float[np.ndarray, "layer head"] | Non
     return divergence[has_divergence].mean(axis=0) if has_divergence.any() else None
 
 
-def n_other_tokens(pair: Compared) -> int:
+def n_other_tokens(pair: ComparedCheckpoint) -> int:
     """Number of texts whose tokens differ between both."""
     divergence = pair.scored.divergence
     return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
@@ -251,8 +251,8 @@ class Focus:
     """The selected compared checkpoint, among all that were chosen."""
 
     chosen: Choice
-    pair: Compared
-    pairs: Sequence[Compared]
+    pair: ComparedCheckpoint
+    pairs: Sequence[ComparedCheckpoint]
     """All pairs with the same shape; maps share a scale over them."""
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""

@@ -28,7 +28,7 @@ from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.comparison import results, wording
 from attention_sieve.dashboard.views.comparison.both_texts import same_head_in_both
 from attention_sieve.dashboard.views.comparison.numbers import (
-    Compared,
+    ComparedCheckpoint,
     Focus,
     Scored,
     Training,
@@ -162,7 +162,7 @@ def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:
 
 def _pairs(
     inference: Inference, choice: Choice, reference: Engine, others: Sequence[Engine], texts: tuple[Text, ...]
-) -> list[Compared]:
+) -> list[ComparedCheckpoint]:
     """Each checkpoint against the reference on the same texts; an error in one does not affect the others."""
     scores: list[Scored] = []
     for engine in others:
@@ -206,7 +206,7 @@ def _sentences(
 def _draw(
     inference: Inference,
     choice: Choice,
-    pairs: Sequence[Compared],
+    pairs: Sequence[ComparedCheckpoint],
     runs: Sequence[SavedRun],
     text: Text | None,
     texts: tuple[Text, ...],
@@ -242,7 +242,7 @@ def _draw(
         unlike_shapes(focus)
 
 
-def _selected_pair(pairs: Sequence[Compared]) -> Compared:
+def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:
     """The comparison selected with a slider, for example along a training run."""
     names = [pair.name for pair in pairs]
     if st.session_state.get("focus", names[-1]) not in names:

@@ -12,7 +12,13 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Compared, Focus, divergence_of_heads, paired, shift
+from attention_sieve.dashboard.views.comparison.numbers import (
+    ComparedCheckpoint,
+    Focus,
+    divergence_of_heads,
+    paired,
+    shift,
+)
 
 
 def how_sure(focus: Focus) -> None:
@@ -51,7 +57,7 @@ def _sentences(focus: Focus) -> Iterator[str]:
 
 def _is_stable(focus: Focus, side: int) -> Bool[np.ndarray, "role layer head"]:
     """Whether each label of one checkpoint stays the same in nearly all resamples of the texts."""
-    pair: Compared = focus.pair
+    pair: ComparedCheckpoint = focus.pair
     scores = pair.scored.sides[side]
     return memory().get_or_put(
         "stable in a comparison",

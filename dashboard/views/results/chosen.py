@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, highest_head
-from attention_sieve.core.corpus.results import Part, Results
+from attention_sieve.core.corpus.results import CorpusPart, Results
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
@@ -28,7 +28,7 @@ class Opened:
 
     chosen: Choice
     results: Results
-    part: Part
+    part: CorpusPart
     facts: dict[str, str]
 
     @property
@@ -82,13 +82,13 @@ def busiest(tests: HeadTests) -> Head:
     return highest_head(tests.holds.sum(axis=0))
 
 
-def part_of(results: Results, stratum: Stratum) -> Part:
+def part_of(results: Results, stratum: Stratum) -> CorpusPart:
     """The statistics of a part, read once per version of its file."""
     return _cached_part(results.file.path.stat().st_mtime_ns, str(results.folder), stratum, results)
 
 
 @st.cache_resource(max_entries=MAX_CACHED, show_spinner=False)
-def _cached_part(modified: int, folder: str, stratum: Stratum, _results: Results) -> Part:
+def _cached_part(modified: int, folder: str, stratum: Stratum, _results: Results) -> CorpusPart:
     return _results.part(stratum)
 
 

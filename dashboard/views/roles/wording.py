@@ -7,7 +7,7 @@ from attention_sieve.core.descriptions.best_relations import LEAST_CASES
 from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
-from attention_sieve.core.roles.measures import USUAL_TAU, Direction
+from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
 from attention_sieve.core.roles.roles import LOCAL_RADIUS
 from attention_sieve.core.roles.uncertainty import intervals, stability
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
@@ -70,7 +70,7 @@ def untested(reasons: dict[str, str]) -> str:
     )
 
 
-def looks_back(direction: Direction) -> str:
+def looks_back(direction: SyntacticDirection) -> str:
     """Which relations the syntactic roles of a decoder leave out."""
     relations = {
         "dependent-to-head": "only those whose head stands before its dependent",

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, highest_head
-from attention_sieve.core.corpus.results import Part
+from attention_sieve.core.corpus.results import CorpusPart
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
@@ -128,7 +128,7 @@ def _parts(opened: Opened, heads: list[Head]) -> None:
     table_downloads("parts", table, opened.facts)
 
 
-def _row(part: Part, head: Head, alpha: float) -> dict[str, object]:
+def _row(part: CorpusPart, head: Head, alpha: float) -> dict[str, object]:
     statistics = part.surface(alpha)
     means = {surface_wording.STATISTICS[name]: float(statistics.of(name)[head]) for name in statistics.names}
     return {"texts of": part.stratum.title, "n": part.n_texts, **means}

@@ -28,7 +28,7 @@ from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.asker import Work
 from attention_sieve.dashboard.views.importance.curves.step_curves import (
-    Stage,
+    CurveStep,
     StepCurves,
     collected,
     kept_curves,
@@ -120,7 +120,7 @@ def _order(importance: Importance) -> str:
 
 
 def _computed(
-    stages: Sequence[Stage], run: SavedRun, order: str, count: int, cached: StepCurves, slot: DeltaGenerator
+    stages: Sequence[CurveStep], run: SavedRun, order: str, count: int, cached: StepCurves, slot: DeltaGenerator
 ) -> StepCurves:
     """All curves once the reader has started the work; the cached ones before that, and after a stop."""
     first_stage = stages[0]
@@ -152,12 +152,12 @@ def _computed(
     return with_progress(("curves over training", key), work, wording.DOING) or cached
 
 
-def _figure(stages: Sequence[Stage], curves: Sequence[StepCurve], count: int) -> Figure:
+def _figure(stages: Sequence[CurveStep], curves: Sequence[StepCurve], count: int) -> Figure:
     pruning = stages[0].pruning
     return score_over_steps(curves, pruning.n_heads, page_wording.SCORE_NAMES[pruning.score.name], count)
 
 
-def _draw(stages: Sequence[Stage], run: SavedRun, order: str, count: int, curves: Sequence[StepCurve]) -> None:
+def _draw(stages: Sequence[CurveStep], run: SavedRun, order: str, count: int, curves: Sequence[StepCurve]) -> None:
     """Draw the score over training, and the relative score by share removed where all heads on score above 0."""
     facts = _facts(stages, run, order)
     left, right = halves()
@@ -171,7 +171,9 @@ def _draw(stages: Sequence[Stage], run: SavedRun, order: str, count: int, curves
             chart("relative score by share removed", figure, facts, wording.MICHEL_5)
 
 
-def _results(stages: Sequence[Stage], run: SavedRun, order: str, curves: Sequence[StepCurve], within: float) -> None:
+def _results(
+    stages: Sequence[CurveStep], run: SavedRun, order: str, curves: Sequence[StepCurve], within: float
+) -> None:
     """Show how many heads can go at each step: a sentence about the first and last step, and a table."""
     pruning, facts = stages[0].pruning, _facts(stages, run, order)
     results = [(curve.step, _removable(stages[0], curve, within)) for curve in curves]
@@ -198,12 +200,12 @@ def _results(stages: Sequence[Stage], run: SavedRun, order: str, curves: Sequenc
         table_downloads("points of the curves over training", points, facts)
 
 
-def _removable(stage: Stage, of_step: StepCurve, within: float) -> Removable:
+def _removable(stage: CurveStep, of_step: StepCurve, within: float) -> Removable:
     score = stage.pruning.score
     return removable([of_step.curve], score.sign, allowed_loss(score, float(of_step.curve.score[0]), within))[0]
 
 
-def _facts(stages: Sequence[Stage], run: SavedRun, order: str) -> dict[str, str]:
+def _facts(stages: Sequence[CurveStep], run: SavedRun, order: str) -> dict[str, str]:
     """Provenance of the curves; the fingerprint is that of the last step."""
     last = stages[-1]
     return last.importance.facts | {

@@ -44,7 +44,7 @@ BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class CurveStep:
     """A saved step, with the inputs of the page for it."""
 
     step: int
@@ -69,7 +69,7 @@ class StepCurves:
     """Whether nothing is missing."""
 
 
-def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[list[Stage], str]:
+def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[list[CurveStep], str]:
     """The saved steps of a run in order, and why step 0 is left out (empty if it is not).
 
     Raises: AnalysisError for a run without saved steps or in progress, and for steps with other heads or classes than
@@ -84,15 +84,15 @@ def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[lis
     return [initial, *stages], ""
 
 
-def _stage(importance: Importance, step: SavedStep, at_least: int) -> Stage:
+def _stage(importance: Importance, step: SavedStep, at_least: int) -> CurveStep:
     material = importance.material
     engine = controls.other_engine(material.visit.chosen, step.checkpoint)
     check_alike(engine.files, material.visit.engine.files, material.metric.metric)
     at_step = replace(importance, material=replace(material, visit=replace(material.visit, engine=engine)))
-    return Stage(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))
+    return CurveStep(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))
 
 
-def n_passes(stages: Sequence[Stage], order: str) -> int:
+def n_passes(stages: Sequence[CurveStep], order: str) -> int:
     """Approximate number of forward passes of single texts for the curves."""
     pruning = stages[0].pruning
     to_order = pruning.n_heads if order in BY_ABLATION else 3
@@ -100,7 +100,7 @@ def n_passes(stages: Sequence[Stage], order: str) -> int:
     return len(stages) * len(pruning.documents) * of_text
 
 
-def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
+def kept_curves(stages: Sequence[CurveStep], order: str) -> StepCurves:
     """Curves that need no pass, cached between clicks."""
     first_stage = stages[0]
     material, positions = first_stage.importance.material, first_stage.importance.found.positions
@@ -113,7 +113,9 @@ def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
     return cached
 
 
-def collected(stages: Sequence[Stage], order: str, work: Work, show: Callable[[list[StepCurve]], None]) -> StepCurves:
+def collected(
+    stages: Sequence[CurveStep], order: str, work: Work, show: Callable[[list[StepCurve]], None]
+) -> StepCurves:
     """Compute the curves one step after the other, as far as their answers are available.
 
     Args:
@@ -143,7 +145,7 @@ def collected(stages: Sequence[Stage], order: str, work: Work, show: Callable[[l
     return StepCurves(curves=curves, left_out=left_out, is_whole=is_whole)
 
 
-def _curve(stage: Stage, order: str, asker: Asker) -> Curve:
+def _curve(stage: CurveStep, order: str, asker: Asker) -> Curve:
     """The curve of a step; for random orders their mean curve.
 
     Raises: NotYet for an answer that is not available now.
@@ -159,7 +161,7 @@ def _curve(stage: Stage, order: str, asker: Asker) -> Curve:
     return mean_curve(curves)
 
 
-def _order(stage: Stage, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
+def _order(stage: CurveStep, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
     """Outcomes of each text with all heads on, and the order of removal."""
     pruning = stage.pruning
     if order in BY_ABLATION:
@@ -180,7 +182,7 @@ def _measure(name: str, asker: Asker) -> Measure:
     return next(measure for measure in asker.ways_to_measures()[KINDS[name]]() if measure.name == name)
 
 
-def _ablated(stage: Stage, asker: Asker) -> Sequence[TextOutcomes]:
+def _ablated(stage: CurveStep, asker: Asker) -> Sequence[TextOutcomes]:
     material = stage.importance.material
     texts = [item.text for item in stage.importance.read]
     means = mean_outputs(asker.about_texts(HEAD_OUTPUTS, texts)) if material.settings.replace == "mean" else None
@@ -191,7 +193,7 @@ def _ablated(stage: Stage, asker: Asker) -> Sequence[TextOutcomes]:
     return outcomes
 
 
-def _with_all_heads(stage: Stage, asker: Asker) -> Float[np.ndarray, "text part"]:
+def _with_all_heads(stage: CurveStep, asker: Asker) -> Float[np.ndarray, "text part"]:
     """Outcomes of each text with all heads on, without a sweep of ablations; a change of the output is 0."""
     if stage.pruning.metric == "output":
         return np.zeros((len(stage.pruning.documents), 1))
@@ -202,5 +204,5 @@ def _with_all_heads(stage: Stage, asker: Asker) -> Float[np.ndarray, "text part"
     return np.stack([of_text[0] for of_text in outcomes])
 
 
-def _all_texts(stage: Stage) -> np.ndarray:
+def _all_texts(stage: CurveStep) -> np.ndarray:
     return np.arange(len(stage.pruning.documents))

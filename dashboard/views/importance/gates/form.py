@@ -13,7 +13,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.finetune.folders import keep_data
 from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance.gates import runs, wording
-from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep
+from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep
 from attention_sieve.dashboard.views.importance.material import Material
 from attention_sieve.dashboard.views.pickers import toggle
 
@@ -47,7 +47,7 @@ def form(material: Material, table: Labelled) -> None:
         begin(_new_sweep(material, table, settings, penalties))
 
 
-def begin(sweep: Sweep) -> None:
+def begin(sweep: PenaltySweep) -> None:
     """Start or continue a sweep and redraw the page; show an error if that fails."""
     try:
         runs.start(sweep, state.choice().device)
@@ -97,10 +97,12 @@ def _number(cell: DeltaGenerator, name: str) -> Any:
     )
 
 
-def _new_sweep(material: Material, table: Labelled, settings: GateSettings, penalties: tuple[float, ...]) -> Sweep:
+def _new_sweep(
+    material: Material, table: Labelled, settings: GateSettings, penalties: tuple[float, ...]
+) -> PenaltySweep:
     data, files = table.data, material.visit.engine.files
     path: Path = keep_data(data.name, table.content())
-    return Sweep(
+    return PenaltySweep(
         checkpoint=files.name,
         fingerprint=files.fingerprint,
         data=path,

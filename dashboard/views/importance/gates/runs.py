@@ -15,7 +15,7 @@ from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
 from attention_sieve.dashboard.views.importance.gates import wording
-from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep, all_sweeps, joined, keep
+from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, all_sweeps, joined, keep
 
 SETTINGS: Final = tuple(
     field.name for field in fields(GateSettings) if field.name not in ("penalty", "kind", "with_weights")
@@ -40,7 +40,7 @@ class Now:
     """Why the sweep failed."""
 
 
-def start(sweep: Sweep, device: str = "auto") -> Sweep:
+def start(sweep: PenaltySweep, device: str = "auto") -> PenaltySweep:
     """Train the runs of a sweep that are not finished, and resume those that have started.
 
     Returns: the sweep, with earlier penalties of the same sweep added.
@@ -59,7 +59,7 @@ def start(sweep: Sweep, device: str = "auto") -> Sweep:
         return merged
 
 
-def stop(sweep: Sweep) -> None:
+def stop(sweep: PenaltySweep) -> None:
     """Stop a sweep after its current step, which is saved; one that has not trained yet ends at once."""
     penalty = look(sweep).penalty
     try:
@@ -71,17 +71,17 @@ def stop(sweep: Sweep) -> None:
             _programs[sweep.folder].process.terminate()
 
 
-def is_stopping(sweep: Sweep) -> bool:
+def is_stopping(sweep: PenaltySweep) -> bool:
     """Whether a sweep was asked to stop."""
     return any((sweep.run_folder(penalty) / STOP).exists() for penalty in sweep.penalties)
 
 
-def running() -> Sweep | None:
+def running() -> PenaltySweep | None:
     """The sweep that is running, whichever program started it."""
     return next((sweep for sweep in all_sweeps() if look(sweep).state == "running"), None)
 
 
-def look(sweep: Sweep) -> Now:
+def look(sweep: PenaltySweep) -> Now:
     """Progress of a sweep, from its folders and, if this program started it, from its process."""
     started = {penalty: run for penalty in sweep.penalties if (run := sweep.progress(penalty)) is not None}
     unfinished = {penalty: run for penalty, run in started.items() if run.state != "finished"}
@@ -102,14 +102,14 @@ def look(sweep: Sweep) -> Now:
     return status
 
 
-def _state(sweep: Sweep, progress: Progress | None, n_finished: int) -> State:
+def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> State:
     if n_finished == len(sweep.penalties):
         return "finished"
     # A process that ended between two runs leaves one run finished and the next not started.
     return "left" if progress is None or progress.state == "finished" else progress.state
 
 
-def _options(sweep: Sweep, device: str) -> list[str]:
+def _options(sweep: PenaltySweep, device: str) -> list[str]:
     """Options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be read as an
     option."""
     settings = sweep.settings

@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.views.asking import ask
 from attention_sieve.dashboard.views.finetune.labelled import Labelled
-from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep
+from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep
 from attention_sieve.dashboard.views.importance.material import Material
 
 
@@ -31,7 +31,7 @@ class Judged:
     """Indices of the scored texts among those of the page."""
 
 
-def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | None:
+def gates_after(sweep: PenaltySweep, penalty: float, engine: Engine) -> TrainedGates | None:
     """The gates at the end of a run; None if they were not saved."""
     from attention_sieve.core.importance.gates.hard_concrete import gates_of
 
@@ -39,7 +39,7 @@ def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | 
     return None if history is None else gates_of(history.log_alpha[-1])
 
 
-def judged(material: Material, sweep: Sweep) -> Judged | None:
+def judged(material: Material, sweep: PenaltySweep) -> Judged | None:
     """Scores of the finished runs of a sweep; None where the reader has to do something first, or none is finished.
 
     The gates are applied to the original weights; if the weights were trained too, the run's own checkpoint is used,
@@ -71,7 +71,7 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
     return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
 
 
-def held_out_indices(material: Material, table: Labelled, sweep: Sweep) -> Int[np.ndarray, " text"]:
+def held_out_indices(material: Material, table: Labelled, sweep: PenaltySweep) -> Int[np.ndarray, " text"]:
     """Indices of the texts that a sweep does not train on; the run uses the same rule for the split."""
     labels = tuple(item.label for item in material.inputs if item.label is not None)
     data = replace(table.data, labels=labels, task="classes" if material.metric.n_classes else "regression")
@@ -79,7 +79,7 @@ def held_out_indices(material: Material, table: Labelled, sweep: Sweep) -> Int[n
 
 
 def _checkpoint_and_gates(
-    sweep: Sweep, penalty: float, gates: TrainedGates
+    sweep: PenaltySweep, penalty: float, gates: TrainedGates
 ) -> tuple[str | None, Float[np.ndarray, "layer head"]]:
     """The checkpoint (None for the original one) and the gates to apply to it."""
     if sweep.settings.with_weights:

@@ -27,7 +27,7 @@ KEY_CHARACTERS: Final = 12
 
 
 @dataclass(frozen=True)
-class Sweep:
+class PenaltySweep:
     """Gates to be trained with several penalties."""
 
     checkpoint: str
@@ -82,14 +82,14 @@ def sweeps_folder() -> Path:
     return program_folder() / "gates"
 
 
-def joined(sweep: Sweep) -> Sweep:
+def joined(sweep: PenaltySweep) -> PenaltySweep:
     """The same sweep, with the penalties of the one in its folder, if any, added."""
     saved = _read(sweep.folder)
     penalties = {*sweep.penalties, *(saved.penalties if saved else ())}
     return replace(sweep, penalties=tuple(sorted(penalties)))
 
 
-def keep(sweep: Sweep) -> None:
+def keep(sweep: PenaltySweep) -> None:
     """Save the settings of a sweep, so that it can be resumed.
 
     Raises: AnalysisError if they cannot be written.
@@ -104,7 +104,7 @@ def keep(sweep: Sweep) -> None:
         raise AnalysisError(wording.not_written(str(sweep.folder), error.strerror or str(error))) from None
 
 
-def delete(sweep: Sweep) -> None:
+def delete(sweep: PenaltySweep) -> None:
     """Delete a sweep with all its runs.
 
     Raises: AnalysisError if a file cannot be removed.
@@ -115,7 +115,7 @@ def delete(sweep: Sweep) -> None:
         raise AnalysisError(wording.not_deleted(str(sweep.folder), error.strerror or str(error))) from None
 
 
-def all_sweeps() -> Iterator[Sweep]:
+def all_sweeps() -> Iterator[PenaltySweep]:
     """All saved sweeps, in the order of their folders' names."""
     for folder in sorted(sweeps_folder().glob("*")):
         sweep = _read(folder)
@@ -123,7 +123,7 @@ def all_sweeps() -> Iterator[Sweep]:
             yield sweep
 
 
-def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[Sweep]:
+def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[PenaltySweep]:
     """Sweeps of a checkpoint over a table, the latest first.
 
     Args:
@@ -141,10 +141,10 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
     return sorted(matching, key=lambda sweep: -(sweep.folder / RECORD).stat().st_mtime_ns)
 
 
-def _read(folder: Path) -> Sweep | None:
+def _read(folder: Path) -> PenaltySweep | None:
     """The sweep saved in a folder; None if the record is damaged or from another version."""
     try:
-        sweep = typed_json((folder / RECORD).read_bytes(), Sweep)
+        sweep = typed_json((folder / RECORD).read_bytes(), PenaltySweep)
     except (OSError, ValueError, AnalysisError):
         return None
     return sweep if sweep.folder == folder else None

@@ -28,7 +28,7 @@ from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_
 from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.form import begin, form
 from attention_sieve.dashboard.views.importance.gates.scores import Judged, judged
-from attention_sieve.dashboard.views.importance.gates.sweeps import Sweep, delete, sweeps_of
+from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
@@ -64,12 +64,12 @@ def train_gates(importance: Importance) -> None:
         st.markdown(wording.NOTHING_YET)
 
 
-def _choose_sweep(sweeps: list[Sweep]) -> Sweep:
+def _choose_sweep(sweeps: list[PenaltySweep]) -> PenaltySweep:
     options = {wording.settings(sweep.settings, sweep.penalties): sweep for sweep in sweeps}
     return sweeps[0] if len(options) == 1 else from_list(wording.WHICH, options, key="sweep", start=next(iter(options)))
 
 
-def _running_panel(importance: Importance, sweep: Sweep) -> None:
+def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
     """The running sweep, refreshed at intervals; the whole page is redrawn once a penalty is finished."""
     first_penalty = runs.look(sweep).penalty
 
@@ -102,7 +102,7 @@ def _running_panel(importance: Importance, sweep: Sweep) -> None:
         panel()
 
 
-def _live_map(importance: Importance, sweep: Sweep, status: runs.Now) -> None:
+def _live_map(importance: Importance, sweep: PenaltySweep, status: runs.Now) -> None:
     """Draw the gates after the latest report; nothing before the first."""
     if status.penalty is None or status.progress is None:
         return
@@ -113,12 +113,12 @@ def _live_map(importance: Importance, sweep: Sweep, status: runs.Now) -> None:
         head_map(replace(picture, title=wording.P_OPEN), Selection("live gates", []))
 
 
-def _removed(importance: Importance, sweep: Sweep) -> tuple[Head, ...]:
+def _removed(importance: Importance, sweep: PenaltySweep) -> tuple[Head, ...]:
     files = importance.material.visit.engine.files
     return tuple(files.removed_of(sweep.settings.kind)) if files.fingerprint == sweep.fingerprint else ()
 
 
-def _sweep(importance: Importance, sweep: Sweep) -> None:
+def _sweep(importance: Importance, sweep: PenaltySweep) -> None:
     """Show the state and the results of a sweep, with buttons to resume and delete it."""
     status = runs.look(sweep)
     if status.state == "failed":
@@ -137,7 +137,7 @@ def _sweep(importance: Importance, sweep: Sweep) -> None:
         _on_disk(sweep)
 
 
-def _results(importance: Importance, sweep: Sweep, started: list[float]) -> None:
+def _results(importance: Importance, sweep: PenaltySweep, started: list[float]) -> None:
     """Draw the scores next to the map of the gates, then densities next to the tables."""
     left, right = halves()
     with left:
@@ -166,12 +166,12 @@ def _results(importance: Importance, sweep: Sweep, started: list[float]) -> None
                 table("gates", gates_table(gates[0]), gates[1], {})
 
 
-def _start(sweep: Sweep, started: list[float]) -> float:
+def _start(sweep: PenaltySweep, started: list[float]) -> float:
     """The default penalty: the largest of the finished ones."""
     return max(sweep.finished, default=started[0])
 
 
-def _scores(importance: Importance, sweep: Sweep, scores: Judged) -> None:
+def _scores(importance: Importance, sweep: PenaltySweep, scores: Judged) -> None:
     curve, name = scores.curve, importance.ablation.score.name
     score_name = page_wording.SCORE_NAMES[name]
     most = int(curve.n_removed[1:].argmax()) + 1
@@ -211,7 +211,7 @@ def scores_table(scores: Judged) -> pd.DataFrame:
     )
 
 
-def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
+def _gates(importance: Importance, sweep: PenaltySweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
     """Draw the map at the chosen step; return the gates at that step and their provenance."""
     from attention_sieve.core.importance.gates.hard_concrete import gates_of
 
@@ -230,7 +230,7 @@ def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[Traine
     return gates_of(history.log_alpha[index]), facts
 
 
-def _step(sweep: Sweep, penalty: float, history: GateHistory) -> int:
+def _step(sweep: PenaltySweep, penalty: float, history: GateHistory) -> int:
     """Let the reader choose a step; the default is the last one."""
     if len(history.steps) < 2:
         return history.steps[-1]
@@ -283,7 +283,7 @@ def gates_table(gates: TrainedGates) -> pd.DataFrame:
     return gate_table(gates)
 
 
-def _facts(importance: Importance, sweep: Sweep) -> dict[str, str]:
+def _facts(importance: Importance, sweep: PenaltySweep) -> dict[str, str]:
     settings: GateSettings = sweep.settings
     return importance.facts | {
         "gates": "with the weights" if settings.with_weights else "alone",
@@ -293,7 +293,7 @@ def _facts(importance: Importance, sweep: Sweep) -> dict[str, str]:
     }
 
 
-def _on_disk(sweep: Sweep) -> None:
+def _on_disk(sweep: PenaltySweep) -> None:
     """Show where the runs are stored, and a button to delete them that asks for confirmation."""
     n_bytes = sweep.n_bytes
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -22,7 +22,7 @@ from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording as curves_wording
 from attention_sieve.dashboard.views.importance.gates import runs, view, wording
 from attention_sieve.dashboard.views.importance.gates.form import penalties_of
-from attention_sieve.dashboard.views.importance.gates.sweeps import RECORD, Sweep, all_sweeps, keep, sweeps_of
+from attention_sieve.dashboard.views.importance.gates.sweeps import RECORD, PenaltySweep, all_sweeps, keep, sweeps_of
 
 POLLS, POLL_SECONDS = 1_200, 0.05
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(40))
@@ -41,7 +41,7 @@ def sweep_of(classifier, store):
 
     def of(settings=QUICK, penalties=(0.1, 5.0)):
         files, data = find_checkpoint(classifier), keep_data("animals.csv", TABLE.encode())
-        return Sweep(files.name, files.fingerprint, data, ("sentence",), "label", "classes", settings, penalties)
+        return PenaltySweep(files.name, files.fingerprint, data, ("sentence",), "label", "classes", settings, penalties)
 
     return of
 
