@@ -18,7 +18,6 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import ask_which_token, token_to_predict
 from attention_sieve.dashboard.views.inspect import wording
-from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
@@ -31,9 +30,7 @@ ASKED: Final = "asked token"
 
 
 def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
-    """Draw the section; nothing for a checkpoint that is no causal language model."""
-    if not screen.now.looked.causal or visit.settings.kind == "cross":
-        return
+    """Draw the section for a text that is read causally; nothing for a checkpoint that predicts no next token."""
     section = st.container()
     position, asked, error = token_to_predict(screen), st.session_state.get(ASKED, ""), None
     try:
@@ -44,17 +41,12 @@ def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
         return
     with section:
         st.subheader(wording.NEXT_TOKEN)
-        left, right = halves()
-        with left:
-            ask_which_token(screen, tokens.position)
-            _table(visit, screen, tokens)
-            st.text_input(
-                wording.ASKED, key=ASKED, help=wording.ASKED_HELP, bind="query-params", persist_state="session"
-            )
-            if error is not None:
-                show_error(error)
-        with right:
-            _attribution(visit, screen, tokens, heads)
+        ask_which_token(screen, tokens.position)
+        _table(visit, screen, tokens)
+        st.text_input(wording.ASKED, key=ASKED, help=wording.ASKED_HELP, bind="query-params", persist_state="session")
+        if error is not None:
+            show_error(error)
+        _attribution(visit, screen, tokens, heads)
 
 
 def _next_tokens(visit: Visit, screen: OnScreen, position: int | None, asked: str) -> "NextTokens | None":

@@ -116,6 +116,9 @@ def _inspect() -> None:
         drawn = arcs()
     if not first_screen_is_drawn():
         return
+    if screen.now.looked.causal:
+        with right:
+            _next_token(visit, screen, heads)
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None and choice.corpus != controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
@@ -180,6 +183,14 @@ def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
         switch_buttons(visit.chosen, [head for head in heads if head not in visit.removed])
 
 
+def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
+    from attention_sieve.dashboard.views.inspect.next_token import (
+        next_token,  # imports pandas, for which the first grid does not wait
+    )
+
+    next_token(visit, screen, [head for head in heads if head not in visit.removed])
+
+
 def _about(
     visit: Visit,
     screen: OnScreen,
@@ -192,7 +203,6 @@ def _about(
     # These import pandas and SciPy, half a second for which the first grid does not wait.
     from attention_sieve.dashboard.views.heads_off import what_changes
     from attention_sieve.dashboard.views.inspect.head_card import head_views
-    from attention_sieve.dashboard.views.inspect.next_token import next_token
     from attention_sieve.dashboard.views.word_links.on_text import linking_heads
 
     present = [head for head in heads if head not in visit.removed]
@@ -208,7 +218,6 @@ def _about(
                 words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, present),
             },
         )
-    next_token(visit, screen, present)
     what_changes(visit, screen)
 
 
