@@ -192,6 +192,18 @@ def encoder_decoder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def decoder(tmp_path_factory):
+    """Folder of a small random GPT-2 with its language-model head."""
+    from small_checkpoints import config, gpt2_tokenizer
+    from transformers import AutoModelForCausalLM
+
+    folder, tokenizer = tmp_path_factory.mktemp("checkpoint") / "small-gpt2", gpt2_tokenizer()
+    AutoModelForCausalLM.from_config(config("gpt2", len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def long_checkpoint(tmp_path_factory):
     """Folder of a small random Llama of 4 layers and 8 heads that takes 8,192 tokens."""
     from small_checkpoints import save

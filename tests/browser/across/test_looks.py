@@ -131,6 +131,13 @@ def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(
         expect_accessible(page)
 
 
+def test_the_next_token_of_a_decoder_is_accessible_and_fits(visit, decoder):
+    page = visit(f"/?checkpoint={decoder}&text=the+cat+sat+on+the&off=0-1&asked+token=z")
+    drawn(page)
+    expect(page.get_by_role("heading", name="The next token")).to_be_visible()
+    expect_looks_right(page)
+
+
 def test_the_layout_check_finds_what_is_wrong(visit):
     page = visit("/")
     drawn(page)
