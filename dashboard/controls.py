@@ -147,7 +147,14 @@ def _offer_decoder() -> None:
     if public.is_public() or is_made():
         return
     fetching = st.empty()
-    if fetching.button(wording.GET_DECODER, icon=":material/download:", help=wording.GET_DECODER_HELP, type="tertiary"):
+    is_wanted = fetching.button(
+        wording.GET_DECODER,
+        key="get decoder",
+        icon=":material/download:",
+        help=wording.GET_DECODER_HELP,
+        type="tertiary",
+    )
+    if is_wanted:
         try:
             with fetching, st.spinner(wording.GETTING_DECODER, show_time=True):
                 let_leave(make_sample_decoder)

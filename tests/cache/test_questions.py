@@ -11,7 +11,6 @@ from passing import look_at
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.serving import batch as batch_module
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -225,24 +224,18 @@ def test_an_attention_that_a_question_makes_no_sense_for_is_refused_before_anyth
     assert not inference.is_loaded(engine)
 
 
-def test_questions_are_not_passed_together(inference, engine, monkeypatch):
-    """Two sessions that ask different questions of one text: each batch answers one of them."""
-    batches = []
-    real = batch_module._question_results
-
-    def noted(checkpoint, batch):
-        batches.append({item.item_request.question for item in batch})
-        return real(checkpoint, batch)
-
-    monkeypatch.setattr(batch_module, "_question_results", noted)
-    questions = [first_key([]), first_key([], name="another")]
+def test_questions_are_not_passed_together(inference, engine):
+    """Two sessions that ask different questions of the same texts: each computes its own."""
+    computed = [], []
+    questions = [first_key(computed[0]), first_key(computed[1], name="another")]
     threads = [threading.Thread(target=inference.ask, args=(engine, each, items(*TEXTS))) for each in questions]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(len(of_batch) == 1 for of_batch in batches)
-    assert {question for of_batch in batches for question in of_batch} == set(questions)
+    for texts in computed:
+        assert len(texts) == len(TEXTS)
+        assert set(texts) == {item.text for item in items(*TEXTS)}
 
 
 def test_other_work_runs_on_the_loaded_checkpoint(inference, engine):

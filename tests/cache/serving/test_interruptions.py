@@ -12,6 +12,7 @@ from small_checkpoints import save
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
+from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.urgent import UrgentWork
@@ -102,7 +103,7 @@ def test_the_change_of_the_output_of_a_typed_text_interrupts_a_sweep(inference, 
     sweep = threads.submit(inference.ask, engine, SWEEP, CORPUS)
     assert pauses.begun.wait(SECONDS)
     off = PassSettings(off=((0, 1),))
-    change = threads.submit(inference.output_change, engine, TYPED, off, report=waiting(has_come))
+    change = threads.submit(inference.on_screen, engine, changed, TYPED, off, report=waiting(has_come))
     assert change.result(SECONDS) is not None
     assert not sweep.done()
     is_answered.set()

@@ -69,7 +69,7 @@ def test_a_new_visitor_meets_the_riddle_alone_and_its_answer_is_not_on_the_page(
         "One of these 72 squares knows whom :blue-background[his] means in “My brother broke his new phone.” Find it."
     )
     assert [each.value for each in at.title] == [TITLE]
-    assert [each.label for each in at.button] == ["Skip: straight to the tool"]
+    assert [each.label for each in at.main.button] == ["Skip: straight to the tool"]
     grid = sent(at, "Heads of bundled")
     assert (grid["layers"], grid["heads"], grid["chosen"], grid["patterns"]["queries"]) == (6, 12, [], 9)
     assert not any(sign in " ".join(texts(at)) for sign in ("L2 H4", "%"))
