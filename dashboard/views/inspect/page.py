@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import streamlit as st
@@ -49,6 +49,9 @@ from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap
+
+if TYPE_CHECKING:
+    from attention_sieve.dashboard.views.lessons.computation import Beside
 
 GRID: Final = "inspect grid"
 """Key of the grid of roles."""
@@ -99,11 +102,24 @@ def _inspect() -> None:
     if choice.corpus == controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
     decoder_notes(choice)
+    is_tested = _draw(visit, screen, beside)
+    if is_tested is None:
+        return
+    if not texts and problem is None and choice.corpus != controls.RESULTS:
+        frame.ask_for_texts(choice, corpus_texts)
+    _compute_the_rest(visit, is_tested=is_tested, waits=waits)
+
+
+def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | None:
+    """Draw the grid and the arcs, and what there is to say about them outside of a lesson.
+
+    Returns: whether the corpus is tested; None in a lesson, and while what is below the first screen waits.
+    """
     left, right, below = first_screen()
     with left:
         grid_shows = _grid_controls()
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
-        tested = kept_corpus(visit) if texts and needs_tests else None
+        tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
     arcs = partial(where_heads_look, visit, screen, heads, GRID)
     if beside is not None:
@@ -111,18 +127,16 @@ def _inspect() -> None:
             (beside.instead or partial(arcs, beside.asked))()
         if first_screen_is_drawn() and shows("inspect", "switches"):
             _switches(visit, heads, below)
-        return
+        return None
     with right:
         drawn = arcs()
     if not first_screen_is_drawn():
-        return
+        return None
     if screen.now.looked.causal:
         with right:
             _next_token(visit, screen, heads)
     _about(visit, screen, drawn, tested, heads, below)
-    if not texts and problem is None and choice.corpus != controls.RESULTS:
-        frame.ask_for_texts(choice, corpus_texts)
-    _compute_the_rest(visit, is_tested=tested is not None, waits=waits)
+    return tested is not None
 
 
 def _compute_the_rest(visit: Visit, *, is_tested: bool, waits: bool) -> None:
