@@ -79,15 +79,18 @@ def _thresholds() -> None:
 
 def _scale() -> Scale:
     """The scale of scores; the usual one follows the checkpoint and its texts until the reader or a link chooses."""
-    usual = list(SCALES.values()).index(state.usual_scale())
+    names = list(SCALES)
+    usual = names[list(SCALES.values()).index(state.usual_scale())]
     if "scale" in st.query_params:
         st.session_state[state.SCALE_CHOSEN] = True
-    elif "scale" in st.session_state and not st.session_state.get(state.SCALE_CHOSEN):
-        st.session_state["scale"] = list(SCALES)[usual]
+    # Only where it changes: a value that a program sets makes Streamlit write the address anew, without what another
+    # widget has just put there.
+    elif not st.session_state.get(state.SCALE_CHOSEN) and st.session_state.get("scale") not in (None, usual):
+        st.session_state["scale"] = usual
     name = st.selectbox(
         wording.SCALE,
-        tuple(SCALES),
-        index=usual,
+        names,
+        index=names.index(usual),
         key="scale",
         help=wording.SCALE_HELP,
         bind="query-params",

@@ -101,7 +101,6 @@ def _inspect() -> None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:
         frame.ask_for_texts(choice, corpus_texts)
-    decoder_notes(choice)
     is_tested = _draw(visit, screen, beside)
     if is_tested is None:
         return
@@ -118,6 +117,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
     left, right, below = first_screen()
     with left:
         grid_shows = _grid_controls()
+        decoder_notes(visit.chosen)
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)

@@ -127,7 +127,6 @@ def _roles() -> None:
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
         ask_about_long_texts(tested.found.too_long)
-        decoder_notes(visit.chosen)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
             _summary(shown)
@@ -136,6 +135,7 @@ def _roles() -> None:
         shown = replace(shown, controls=controls, matched=kept_matches(visit), finer=finer)
         if controls:
             chance.counts(tested, controls, shown.grid_roles, shown.facts)
+        decoder_notes(visit.chosen)
     left, right = halves()
     with left:
         grid_and_notes = st.container(key="roles left")
