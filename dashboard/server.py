@@ -28,6 +28,7 @@ from attention_sieve.cache.serving.memory import few_arenas
 from attention_sieve.dashboard.pages import offered_pages
 from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
 from attention_sieve.dashboard.web.addresses import KnownAddresses
+from attention_sieve.dashboard.web.departures import Departures
 from attention_sieve.dashboard.web.few_uploads import FewUploads
 from attention_sieve.dashboard.web.first_page import first_page
 from attention_sieve.dashboard.web.own_site import OwnSiteOnly
@@ -77,7 +78,12 @@ first, *others = offered_pages()
 routes = [Route(f"/{address}", _send) for address in ("", *(page.address for page in others))]
 routes.append(Route(f"/{first.address}", _send_on))
 names = {name: page.address for page in offered_pages() for name in (page.address, page.title)}
-middleware = [Middleware(OwnSiteOnly), Middleware(Scripts), Middleware(KnownAddresses, pages=names)]
+middleware = [
+    Middleware(Departures),
+    Middleware(OwnSiteOnly),
+    Middleware(Scripts),
+    Middleware(KnownAddresses, pages=names),
+]
 if is_public():
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)

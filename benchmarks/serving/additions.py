@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks.serving.browser_speed import ARGUMENTS, CHROMIUM, GRID, visit
 from benchmarks.shared.server import DASHBOARD, ROOT, prepare, serve
 
-ROUNDS: Final = 1
+ROUNDS: Final = 9
 WITHOUT: Final = {
     "names of the scripts of the first widgets": "first_page.FIRST_WIDGETS = ()",
     "scripts without a thread for each step": "scripts.FOLDER = Path('/nowhere')",
