@@ -140,6 +140,8 @@ def next_tokens(
 
 def _token_id(checkpoint: Checkpoint, asked: str) -> int:
     ids = checkpoint.tokenizer(asked, add_special_tokens=False)["input_ids"]
+    if not ids:
+        raise AnalysisError(f"“{asked}” is no token of this model. Type another one.")
     if len(ids) != 1:
         parts = ", ".join(f"“{checkpoint.tokenizer.decode([token])}”" for token in ids)
         raise AnalysisError(f"“{asked}” is {len(ids)} tokens of this model: {parts}. Type one of these.")

@@ -1,7 +1,11 @@
+from copy import deepcopy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from small_checkpoints import TOKENIZERS, config, save
+from tokenizers import normalizers
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -302,3 +306,12 @@ def test_what_is_no_single_token_is_named(with_head):
     checkpoint, settings = with_head("gpt2", "AutoModelForCausalLM"), PassSettings("self")
     with pytest.raises(AnalysisError, match="is 4 tokens of this model"):
         next_tokens(checkpoint, prepare(checkpoint, TEXT, settings), settings, asked="z z ")
+
+
+def test_what_a_tokenizer_reads_as_nothing_is_no_token(with_head):
+    checkpoint, settings = with_head("gpt2", "AutoModelForCausalLM"), PassSettings("self")
+    tokenizer = deepcopy(checkpoint.tokenizer)
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("~", "")
+    text = prepare(checkpoint, TEXT, settings)
+    with pytest.raises(AnalysisError, match="“~” is no token of this model"):
+        next_tokens(replace(checkpoint, tokenizer=tokenizer), text, settings, asked="~")
