@@ -18,7 +18,7 @@ import transformers
 from jaxtyping import Float
 
 from attention_sieve.core.analysis import results
-from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observed import Pass, observe
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
@@ -124,7 +124,7 @@ def _loss(logits_of: Callable[[torch.Tensor], torch.Tensor], text: Text) -> Floa
 def _gated(checkpoint: Checkpoint, heads: Sequence[Head], ids: torch.Tensor) -> torch.Tensor:
     settings, calls = PassSettings("self", tuple(heads)), checkpoint.attentions["self"].calls
     inputs = {"input_ids": ids}
-    return observe(checkpoint.full_model, inputs, [], calls=calls, gates=gates(checkpoint, settings)).logits[0]
+    return observe(checkpoint.full_model, inputs, Pass(calls=calls, gates=gates(checkpoint, settings))).logits[0]
 
 
 @contextmanager
