@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 from uuid import uuid4
 
 import pandas as pd
-from tqdm import tqdm
 
 from attention_sieve.core.answering import Analysis, Finding, Input, Reading, Settings, find_in
 from attention_sieve.core.attention.settings import PassSettings, head_names
@@ -21,6 +20,7 @@ from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.passes.prepare import check_settings, prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256
 from attention_sieve.core.texts.tokens import TooLong
 
@@ -192,8 +192,8 @@ def _is_cut(text: PassText) -> bool:
 
 
 def progress_bar(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None) -> Iterable[Done]:
-    """The results of all batches, one by one, under a progress bar; no bar if standard error is not a terminal."""
-    with tqdm(desc=doing, total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+    """The results of all batches, one by one, while the progress is shown."""
+    with ProgressBar(desc=doing, total=n_texts, unit="text") as bar:
         for batch in work:
             yield from batch
             bar.update(len(batch))

@@ -24,7 +24,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, score_path
 from attention_sieve.core.corpus.parsing import parse_corpus
 from attention_sieve.core.corpus.plan import plan
-from attention_sieve.core.corpus.run import Progress, run
+from attention_sieve.core.corpus.run import ShardsDone, run
 from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
 from attention_sieve.core.corpus.settings import CorpusSettings
 from attention_sieve.core.corpus.shard import score_and_write
@@ -198,7 +198,7 @@ def print_two_processes(folder: Path) -> None:
         print(f"{name:<20}{rates[name]:>16.0f}{rates[name] / rates['1 process']:>8.2f}{each:>28.2f}", flush=True)
 
 
-def note(moments: list[Moment], progress: Progress) -> None:
+def note(moments: list[Moment], progress: ShardsDone) -> None:
     moments.append(Moment(progress.n_done, time.perf_counter(), processor_of_all()))
 
 

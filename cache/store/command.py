@@ -9,12 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tqdm import tqdm
-
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.connection import connect, files_set_aside, set_aside
 from attention_sieve.cache.store.store import limit_from_environment, results_path
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.progress import ProgressBar
 
 FIRST_DATED: Final = 10**15
 """Uses below this were counted from 1, before they were dated in microseconds since 1970."""
@@ -113,7 +112,7 @@ def verify(_: argparse.Namespace, path: Path) -> int:
 
 def _verify_rows(connection: sqlite3.Connection) -> int:
     (total,) = connection.execute("SELECT count(*) FROM results").fetchone()
-    rows = tqdm(results_file.every_row(connection), total=total, unit="result", disable=not sys.stderr.isatty())
+    rows = ProgressBar(results_file.every_row(connection), total=total, unit="result")
     n_sound, damaged = 0, []
     for row_id, key, checksum, value in rows:
         if results_file.unpack(key, checksum, value) is None:

@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
 import pandas as pd
-from tqdm import tqdm
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
@@ -25,7 +23,7 @@ from attention_sieve.core.corpus.paired import read_differences, write_differenc
 from attention_sieve.core.corpus.parsing import parse_corpus
 from attention_sieve.core.corpus.recent import remember_results
 from attention_sieve.core.corpus.results import CorpusPart, open_results
-from attention_sieve.core.corpus.run import Progress, alone, check, merge, named, run
+from attention_sieve.core.corpus.run import ShardsDone, alone, check, merge, named, run
 from attention_sieve.core.corpus.settings import CorpusSettings
 from attention_sieve.core.corpus.shard import REDUCTIONS, reductions
 from attention_sieve.core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
@@ -44,6 +42,7 @@ from attention_sieve.core.options import (
     add_too_long_option,
     settings_of,
 )
+from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.reduction import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_option, score_settings
@@ -55,8 +54,6 @@ from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.texts.text import STREAMED
 
-EVERY: Final = 30.0
-"""Seconds from one line about progress to the next, where standard error is a file."""
 RESULTS_FOLDER: Final = "folder of the results"
 READING_STOPPED: Final = "The texts were still being read, so the same command starts from the beginning."
 SHOWN_COLUMNS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
@@ -174,39 +171,28 @@ def parse(arguments: argparse.Namespace) -> None:
 
 @dataclass
 class _Shown:
-    """Progress on standard error: a bar in a terminal, or occasional lines if it is a file."""
+    """Progress on standard error, and what is done when it ends early."""
 
-    bar: Any
-    """Of tqdm."""
+    bar: ProgressBar
     stopped: str
     """What to say after Ctrl+C."""
-    next_line: float = 0.0
-    """Earliest time of the next line, where lines are printed."""
 
     def read(self, n_texts: int) -> None:
         """Show how many texts were read for a plan."""
-        self.bar.set_description("reading")
-        self._show(n_texts, f"{n_texts:,} texts read.")
+        self.bar.set_description("reading", refresh=False)
+        self.bar.reach(n_texts)
 
     def parsed(self, n_parsed: int, n_texts: int) -> None:
         """Show how many texts are parsed."""
-        self.bar.total = n_texts
-        self._show_done(n_parsed, f"{n_parsed:,} of {n_texts:,} texts are parsed")
+        self.stopped = f"{n_parsed:,} of {n_texts:,} texts are parsed; run the same command again to continue."
+        self.bar.reach(n_parsed, n_texts)
 
-    def scored(self, progress: Progress) -> None:
+    def scored(self, done: ShardsDone) -> None:
         """Show how many shards are done."""
-        self.bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
-        self._show_done(progress.n_texts, f"{progress.n_done:,} of {progress.n_shards:,} shards are done")
-
-    def _show_done(self, n_texts: int, done: str) -> None:
-        self.stopped = f"{done}; run the same command again to continue."
-        self._show(n_texts, f"{done}.")
-
-    def _show(self, n_texts: int, line: str) -> None:
-        self.bar.update(n_texts - self.bar.n)
-        if self.bar.disable and monotonic() >= self.next_line:
-            print(line, file=sys.stderr, flush=True)
-            self.next_line = monotonic() + EVERY
+        shards = f"{done.n_done:,} of {done.n_shards:,} shards"
+        self.stopped = f"{shards} are done; run the same command again to continue."
+        self.bar.set_description(shards, refresh=False)
+        self.bar.reach(done.n_texts)
 
 
 @contextmanager
@@ -217,7 +203,7 @@ def _progress(stopped: str, n_texts: int | None = None) -> Iterator[_Shown]:
         stopped: what to print after Ctrl+C if nothing is done yet.
         n_texts: total number of texts, if known.
     """
-    with tqdm(total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+    with ProgressBar(total=n_texts, unit="text") as bar:
         shown = _Shown(bar, stopped)
         try:
             yield shown

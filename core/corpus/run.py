@@ -24,8 +24,8 @@ LOCK: Final = "run.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
-    """Progress of a run."""
+class ShardsDone:
+    """How far a run is."""
 
     n_done: int
     """Finished shards, including those of earlier runs."""
@@ -68,7 +68,7 @@ def run(
     manifest: Manifest,
     engine: Executor,
     notify: Callable[[str], None] = lambda _: None,
-    report: Callable[[Progress], None] = lambda _: None,
+    report: Callable[[ShardsDone], None] = lambda _: None,
 ) -> None:
     """Score the shards that are not done, then merge the statistics of all.
 
@@ -89,12 +89,12 @@ def run(
             notify(f"{named(names)}: {description}, computed again.")
     missing = [shard for shard in manifest.shards if states[shard.name] != "done"]
     n_done, n_texts = len(manifest.shards) - len(missing), 0
-    report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
+    report(ShardsDone(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
     for outcome in engine(partial(scorer, folder, manifest), missing):
         if outcome.result is None:
             raise AnalysisError(outcome.why)
         n_done, n_texts = n_done + 1, n_texts + missing[outcome.index].n_texts
-        report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
+        report(ShardsDone(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
     merge(folder, manifest)
 
 

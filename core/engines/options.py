@@ -2,17 +2,15 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
-
-from tqdm import tqdm
 
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
 from attention_sieve.core.engines.work import Do, Executor, Outcome
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.progress import ProgressBar
 
 ENGINES: Final = ("local", "ray")
 MOST_WORKERS: Final = 10_000
@@ -47,14 +45,14 @@ def check_engine(arguments: argparse.Namespace) -> None:
 
 
 def counted(engine: Executor, unit: str) -> Executor:
-    """The engine with a progress bar that also counts failures; no bar if standard error is not a terminal."""
+    """The engine with its progress on standard error, which also counts failures."""
 
     def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[Outcome[Any]]:
         n_failed = 0
-        with tqdm(total=len(pieces), unit=unit, disable=not sys.stderr.isatty()) as bar:
+        with ProgressBar(total=len(pieces), unit=unit) as bar:
             for outcome in engine(begin, pieces):
                 n_failed += outcome.result is None
-                bar.set_postfix_str(f"{n_failed} failed" if n_failed else "")
+                bar.set_postfix_str(f"{n_failed} failed" if n_failed else "", refresh=False)
                 bar.update()
                 yield outcome
 

@@ -3,13 +3,11 @@ checkpoint."""
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
-
-from tqdm import tqdm
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
@@ -27,6 +25,7 @@ from attention_sieve.core.options import (
     add_labelled_options,
     add_output_option,
 )
+from attention_sieve.core.progress import ProgressBar
 
 SETTINGS: Final = tuple(field.name for field in fields(TrainingSettings))
 BY_NUMBER: Final = ("epochs", "batch_size", "held_out")
@@ -115,8 +114,8 @@ def _train(
 ) -> None:
     from attention_sieve.core.finetuning.finetune import finetune as train
 
-    with tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar:
-        progress = train(files, data, settings, journal, held_out=held_out, device=device, on_step=_shown_in(bar))
+    with ProgressBar(unit="step", initial=journal.step) as bar:
+        progress = train(files, data, settings, journal, held_out=held_out, device=device, on_step=bar.reach)
     for note in progress.notes:
         print(note, file=sys.stderr)
     if progress.state == "finished":
@@ -134,14 +133,6 @@ def _reported(journal: Journal) -> Iterator[Journal]:
     except KeyboardInterrupt:
         print(f"\nInterrupted. {_saved(journal.folder)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-
-
-def _shown_in(bar: tqdm) -> Callable[[int, int], None]:
-    def show(step: int, steps: int) -> None:
-        bar.total = steps
-        bar.update(step - bar.n)
-
-    return show
 
 
 def _saved(folder: Path) -> str:

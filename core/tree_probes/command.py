@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
@@ -30,6 +29,7 @@ from attention_sieve.core.commands import (
 from attention_sieve.core.options import add_checkpoint_options, add_output_option, add_texts_options
 from attention_sieve.core.passes.prepare import check_settings, queries_text
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
 from attention_sieve.core.tree_probes.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore
@@ -248,12 +248,11 @@ def _trained(
     from attention_sieve.core.tree_probes.training import predicted_heads
     from attention_sieve.core.tree_probes.training import train as trained
 
-    with tqdm(unit="text", disable=not sys.stderr.isatty()) as bar:
+    with ProgressBar(unit="text") as bar:
         for training in trained(train, vectors.table, settings):
             epochs = len(training.epochs) - (training.done == training.n_texts)
-            bar.total = training.n_texts * settings.epochs
             bar.set_description(f"held-out UAS {training.epochs[-1].held_out_score:.3f}", refresh=False)
-            bar.update(epochs * training.n_texts + training.done - bar.n)
+            bar.reach(epochs * training.n_texts + training.done, training.n_texts * settings.epochs)
     return _Trained(training=training, score=uas(predicted_heads(training.probe, test, vectors.table), test))
 
 

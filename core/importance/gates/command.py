@@ -1,15 +1,12 @@
 """The command `python -m attention_sieve gates`: train a gate for every head, so that needless heads close."""
 
 import argparse
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
@@ -26,6 +23,7 @@ from attention_sieve.core.options import (
     add_labelled_options,
     add_output_option,
 )
+from attention_sieve.core.progress import ProgressBar
 
 GATE_OPTIONS = (
     ("epochs", float, "number of epochs"),
@@ -136,23 +134,15 @@ def _train(
     else:
         with (
             open_run(folder, plan, resume=progress is not None) as journal,
-            tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar,
+            ProgressBar(unit="step", initial=journal.step) as bar,
         ):
-            progress = train_gates(files, data, settings, journal, device=arguments.device, on_step=_update(bar))
+            progress = train_gates(files, data, settings, journal, device=arguments.device, on_step=bar.reach)
     if progress.state != "finished":
         print(f"Stopped after step {progress.step:,} of {progress.steps:,}. To continue, add --resume to the command.")
         return None
     trained = trained_gates(saved_checkpoints(folder)[-1], files.removed_of(settings.kind))
     print(_result(settings.penalty, progress, trained))
     return trained
-
-
-def _update(bar: tqdm) -> Callable[[int, int], None]:
-    def show(step: int, steps: int) -> None:
-        bar.total = steps
-        bar.update(step - bar.n)
-
-    return show
 
 
 def _result(penalty: float, progress: Progress, trained: TrainedGates) -> str:

@@ -31,6 +31,9 @@ from attention_sieve.core.texts.text import Text
 
 SWEEP_TOKENS: Final = {"cpu": BATCH_TOKENS["cpu"], "mps": BATCH_TOKENS["mps"], "cuda": 4 * BATCH_TOKENS["cuda"]}
 """Tokens of all copies in one forward pass, padding included, by device."""
+MOST_WEIGHTS: Final = 10**9
+"""Weights that each of these tokens may meet during the sweep; a batch of larger models has fewer tokens, so that the
+first answers come, and others get their turn, after some ten seconds of a processor."""
 TOLERANCE: Final = {"float64": 1e-9, "float32": 1e-4, "float16": 3e-2, "bfloat16": 1e-1}
 """Allowed difference between passes with and without reused layers, relative to the largest outcome (at least 1)."""
 
@@ -85,13 +88,17 @@ def sweep(
     """
     check_metric(checkpoint, ablation.metric, settings.kind)
     passes = _Passes(checkpoint, settings, ablation)
-    removed = checkpoint.attentions[settings.kind].removed
-    budget = SWEEP_TOKENS[checkpoint.device] // checkpoint.attentions[settings.kind].n_heads
+    attention = checkpoint.attentions[settings.kind]
+    n_weights = checkpoint.model.num_parameters() * attention.n_layers // 2
+    budget = SWEEP_TOKENS[checkpoint.device] * min(MOST_WEIGHTS, n_weights) // n_weights // attention.n_heads
     for number, batch in enumerate(plan_batches([text.n_tokens for text in texts], budget)):
         batch_texts = [texts[index] for index in batch.positions]
         full, without = passes.outcomes(batch_texts, batch.width, is_checked=number == 0)
         yield [
-            (index, TextOutcomes(full=full[row].numpy(), without=with_holes(without[:, :, row].numpy(), removed)))
+            (
+                index,
+                TextOutcomes(full=full[row].numpy(), without=with_holes(without[:, :, row].numpy(), attention.removed)),
+            )
             for row, index in enumerate(batch.positions)
         ]
 
