@@ -9,9 +9,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Final
 
+from attention_sieve.cache.kept_answers import keeping
 from attention_sieve.cache.store import command as store
+from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints import sample_decoder
 from attention_sieve.core.comparison import command as comparison
 from attention_sieve.core.coreference import command as coreference
@@ -45,10 +48,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns 0, 1 for damage in the store, or 2 with a message on standard error for bad input."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options) or 0
+        return _run_keeping(options) if hasattr(options, "resume_answers") else options.run(options) or 0
     except AnalysisError as error:
         print(f"{error}{_option_for(error)}", file=sys.stderr)
         return 2
+
+
+def _run_keeping(options: argparse.Namespace) -> int:
+    """Run a command that keeps what it computes; raises KeyboardInterrupt with what to do after one."""
+    with closing(Store()) as results:
+        options.answer = keeping(results, resumes=options.resume_answers)
+        try:
+            code: int = options.run(options) or 0
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(str(interrupt) or "Stopped. To go on from here, add --resume.") from None
+        if results.warning:
+            print(results.warning, file=sys.stderr)
+    return code
 
 
 class _Terminated(BaseException):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import prepare_all, queries_text
-from attention_sieve.core.passes.question import Item, Question, Result, answer
+from attention_sieve.core.passes.question import AnswerQuestion, Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import Dependencies, dependencies
@@ -120,6 +120,7 @@ class Reading(Generic[Input]):
     inputs: Sequence[Input]
     prepared: Mapping[int, PassText]
     """Tokens of each input that is not left out, by its index."""
+    answer: AnswerQuestion = answer
 
 
 @runtime_checkable
@@ -181,7 +182,7 @@ def find_in(
 
     def ask(question: Question[Any, Result], about: Sequence[Any], doing: str | None = None) -> tuple[Result, ...]:
         prepared = {row: by_text[question.text_of(item)] for row, item in enumerate(about)}
-        work = answer(reading.checkpoint, question, about, prepared, reading.of_pass)
+        work = reading.answer(reading.checkpoint, question, about, prepared, reading.of_pass)
         results = dict(watch(work, len(about), doing))
         return tuple(results[row] for row in range(len(about)))
 

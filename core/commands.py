@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import pandas as pd
@@ -18,7 +18,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.passes.prepare import check_settings, prepare_all
-from attention_sieve.core.passes.question import Item, Question, Result, answer
+from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256
@@ -87,23 +87,20 @@ def prepared_texts(
 
 
 def answers(
-    checkpoint: Checkpoint,
-    question: Question[Item, Result],
-    items: Sequence[Item],
-    prepared: Mapping[int, PassText],
-    settings: PassSettings,
-    doing: str | None = None,
+    reading: Reading[Any], question: Question[Item, Result], items: Sequence[Item], doing: str | None = None
 ) -> dict[int, Result]:
-    """A question's results in the order of the items, computed under a progress bar; as
-    `attention_sieve.core.passes.question.answer`.
+    """A question's results in the order of the items, computed while the progress is shown.
 
     Args:
-        doing: label of the progress bar.
+        reading: the checkpoint, and the tokens of the items.
+        question: asked about each item whose text is prepared.
+        items: one for each input of the reading.
+        doing: what is done, for the progress.
 
     Returns: result by the item's index.
     """
-    work = answer(checkpoint, question, items, prepared, settings)
-    return dict(sorted(progress_bar(work, len(prepared), doing), key=lambda indexed: indexed[0]))
+    work = reading.answer(reading.checkpoint, question, items, reading.prepared, reading.of_pass)
+    return dict(sorted(progress_bar(work, len(reading.prepared), doing), key=lambda indexed: indexed[0]))
 
 
 def write_finding(
@@ -125,16 +122,16 @@ def write_finding(
     check_output(options.output, TABLES, [options.texts])
     checkpoint, of_pass = loaded(options)
     analysis.question(settings).check(of_pass.kind)
-    reading = reading_of(checkpoint, texts, of_pass, options.too_long)
+    reading = reading_of(checkpoint, texts, of_pass, options)
     return write_reading(options.output, analysis, reading, settings, {"texts sha256": texts_sha256(texts)})
 
 
 def reading_of(
-    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
+    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, options: argparse.Namespace
 ) -> Reading[Text]:
     """Texts as a checkpoint reads them; prints and raises as `prepared_texts`."""
-    prepared = prepared_texts(checkpoint, texts, settings, too_long)
-    return Reading(checkpoint=checkpoint, of_pass=settings, inputs=texts, prepared=prepared)
+    prepared = prepared_texts(checkpoint, texts, settings, options.too_long)
+    return Reading(checkpoint=checkpoint, of_pass=settings, inputs=texts, prepared=prepared, answer=options.answer)
 
 
 def write_reading(

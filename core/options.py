@@ -69,6 +69,7 @@ def add_analysis_command(
     add_checkpoint_options(parser, required=required)
     add_random_weights_option(parser)
     add_output_option(parser)
+    add_resume_option(parser)
     add_settings_options(parser, analysis.settings)
     parser.set_defaults(run=run)
     return parser
@@ -234,6 +235,16 @@ def add_output_option(
 ) -> None:
     """Add the option that names the file, or folder, to write."""
     parser.add_argument("--output", required=True, type=Path, help=description)
+
+
+def add_resume_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes answers from the store of results, where those of every run are kept."""
+    parser.add_argument(
+        "--resume",
+        dest="resume_answers",
+        action="store_true",
+        help="take what an earlier run, or the dashboard, has computed for the same texts and settings",
+    )
 
 
 def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP, *, required: bool = True) -> None:

@@ -57,7 +57,9 @@ def coreference(arguments: argparse.Namespace) -> None:
     COREFERENCE_ANALYSIS.question(settings).check(of_pass.kind)
     cut = windows(checkpoint, texts, arguments.window, partial(_watched, "cutting"))
     prepared = prepared_texts(checkpoint, [text.text for text in cut.texts], of_pass, "truncate")
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=cut.texts, prepared=prepared)
+    reading = Reading(
+        checkpoint=checkpoint, of_pass=of_pass, inputs=cut.texts, prepared=prepared, answer=arguments.answer
+    )
     of_texts = {"texts sha256": hashlib.sha256(content).hexdigest(), "window": str(arguments.window)}
     finding = write_reading(arguments.output, COREFERENCE_ANALYSIS, reading, settings, of_texts)
     print(_summary(finding.scores, cut.n_apart), documents_note(finding.n_documents), file=sys.stderr)

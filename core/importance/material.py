@@ -66,7 +66,9 @@ def read_material(arguments: argparse.Namespace) -> Material:
     prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
     inputs = [LabelledText(text, label) for text, label in zip(texts, labels, strict=True)]
     material = Material(
-        reading=Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared),
+        reading=Reading(
+            checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared, answer=arguments.answer
+        ),
         metric=metric,
         of_texts={"texts sha256": texts_sha256(texts), "labels": arguments.label_column or ""},
     )

@@ -6,7 +6,7 @@ below), pages for the corpus (`attention_sieve.cache.inference`), and the cache 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -51,6 +51,20 @@ class Question(Generic[Item, Result]):
         """Raise AnalysisError for a kind of attention that the question does not support."""
         if kind not in self.kinds:
             raise AnalysisError(self.why_not)
+
+
+class AnswerQuestion(Protocol):
+    """`answer`, or the same with what the cache keeps."""
+
+    def __call__(
+        self,
+        checkpoint: Checkpoint,
+        question: Question[Item, Result],
+        items: Sequence[Item],
+        prepared: Mapping[int, PassText],
+        settings: PassSettings,
+    ) -> Iterator[list[tuple[int, Result]]]:
+        """As `answer`."""
 
 
 def answer(

@@ -35,6 +35,7 @@ from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
+    add_resume_option,
     add_settings_options,
     add_texts_options,
     column_list,
@@ -120,6 +121,7 @@ def _add_command(
     parser: argparse.ArgumentParser = commands.add_parser(run.__name__, help=sentence, description=description)
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
+    add_resume_option(parser)
     add_texts_options(parser)
     add_roles_option(parser)
     parser.set_defaults(run=run)
@@ -162,7 +164,7 @@ def score(arguments: argparse.Namespace) -> None:
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, (PARQUET,), [arguments.texts])
     checkpoint, of_pass = loaded(arguments)
-    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
+    reading = reading_of(checkpoint, texts, of_pass, arguments)
     by_text = replace(
         ROLE_ANALYSIS,
         table=lambda finding: score_table(finding.scored, reading.prepared),
@@ -234,10 +236,10 @@ def controls(arguments: argparse.Namespace) -> None:
         if missing := [role for role in SYNTACTIC if role not in arguments.roles]:
             raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
     checkpoint, of_pass = loaded(arguments)
-    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
+    reading = reading_of(checkpoint, texts, of_pass, arguments)
     tests, positional = find_in(ROLE_ANALYSIS, reading, settings, progress_bar).tests, None
     if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(arguments.roles):
-        pairs = answers(checkpoint, MATCHED_PAIRS, texts, reading.prepared, of_pass, "pairs of words")
+        pairs = answers(reading, MATCHED_PAIRS, texts, "pairs of words")
         matched = matched_tests(list(pairs.values()), settings.scores.direction, settings.criterion)
         positional = matched.positional(tests).sum(axis=(1, 2))
         if arguments.pairs is not None:

@@ -56,7 +56,7 @@ def surface(arguments: argparse.Namespace) -> None:
     checkpoint, of_pass = loaded(arguments)
     if arguments.gradients:
         check_gradients(checkpoint)
-    reading = reading_of(checkpoint, texts, of_pass, arguments.too_long)
+    reading = reading_of(checkpoint, texts, of_pass, arguments)
     of_texts = {"texts sha256": texts_sha256(texts)}
     write_reading(arguments.output, SURFACE_ANALYSIS, reading, settings, of_texts)
     if arguments.gradients:

@@ -60,6 +60,7 @@ from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
     add_random_weights_option,
+    add_resume_option,
     add_settings_options,
     settings_of,
 )
@@ -78,6 +79,7 @@ def add_command(commands: Any) -> None:
     )
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
+    add_resume_option(parser)
     add_labelled_texts_options(parser)
     add_settings_options(parser, MetricSettings())
     parser.add_argument(
@@ -334,7 +336,7 @@ def make_ask(material: Material, doing: str) -> AskOutcomes:
         prepared = {all_indices[index]: reading.prepared[all_indices[index]] for index in indices.tolist()}
         of_pass = replace(reading.of_pass, off=tuple(sorted({*reading.of_pass.off, *off})))
         texts = [item.text for item in reading.inputs]
-        return list(answers(reading.checkpoint, question, texts, prepared, of_pass, doing).values())
+        return list(answers(replace(reading, prepared=prepared, of_pass=of_pass), question, texts, doing).values())
 
     return ask
 
