@@ -16,6 +16,7 @@ from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
+from attention_sieve.core.passes.question import answer
 from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong
 
@@ -238,13 +239,15 @@ def add_output_option(
 
 
 def add_resume_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that takes answers from the store of results, where those of every run are kept."""
+    """Add the option that takes answers from the store of results, where `attention_sieve.__main__` keeps them; a
+    program without a store computes all of them."""
     parser.add_argument(
         "--resume",
         dest="resume_answers",
         action="store_true",
         help="take what an earlier run, or the dashboard, has computed for the same texts and settings",
     )
+    parser.set_defaults(answer=answer)
 
 
 def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_HELP, *, required: bool = True) -> None:

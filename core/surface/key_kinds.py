@@ -17,7 +17,7 @@ PUNCTUATION: Final = (".", ",")
 """Tokens that count as punctuation by default. Source: Clark et al. 2019, section 3.2."""
 NEIGHBOURS: Final = {"previous": -1, "self": 0, "next": 1}
 """Offsets of neighbouring keys relative to the query."""
-COLUMNS: Final = (*NEIGHBOURS, *KEY_KINDS, "entropy", "confidence", "distance")
+COLUMNS: Final = (*NEIGHBOURS, "first", *KEY_KINDS, "entropy", "confidence", "distance")
 """Quantities computed for each row of attention."""
 MEASURES: Final = (*SHARES, *SPREAD)
 """Statistics of a text: weighted sums of COLUMNS over its queries."""
@@ -74,6 +74,7 @@ def row_weights(
         ("self", "self"): all_queries & same_text,
         ("previous", "previous"): (position > 0) & same_text,
         ("next", "next"): (position < n_queries - 1) & same_text & (not causal),
+        ("first", "first"): (position > 0) & same_text & ~kinds[0, KEY_KINDS.index("cls")],
         **{(kind, kind): all_queries & has[kind] for kind in KEY_KINDS},
         ("sep from sep", "sep"): queries.is_sep if has["sep"] else no_queries,
         ("sep from others", "sep"): ~queries.is_sep if has["sep"] else no_queries,

@@ -52,9 +52,9 @@ class SurfaceObserver:
     """Accumulates every statistic of attention_sieve.core.surface.per_text.TextSurface during the pass.
 
     Shares are means over the queries for which they are defined, of rows normalised to sum to 1: `self` over all
-    queries, `previous` and `next` over those with such a key, the kinds of keys over all, `sep from sep` over the
-    separators and `sep from others` over the rest. Statistics that need queries and keys of one text are NaN in
-    cross-attention.
+    queries, `previous`, `next` and `first` over those with such a key that is another token, the kinds of keys over
+    all, `sep from sep` over the separators and `sep from others` over the rest. Statistics that need queries and keys
+    of one text are NaN in cross-attention.
     Rows are computed in the number format of the pass and summed in float64 (not on MPS, which lacks it). The error of
     a float32 pass is below 1e-6 for the same maps in float64; maps computed in another way in float32 differ
     themselves, and their statistics by up to 4e-6.
@@ -131,6 +131,7 @@ class SurfaceObserver:
         confidence, top = self._most_attended(tile, attention)
         columns = [
             *(self._neighbour(attention, tile.queries.start + offset) for offset in NEIGHBOURS.values()),
+            attention[..., 0],
             *kinds.unbind(-1),
             self._entropy(tile, attention),
             confidence,

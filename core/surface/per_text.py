@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-SHARES: Final = ("self", "previous", "next", "cls", "sep", "punctuation", "other", "sep from sep", "sep from others")
-"""Shares of a row of attention; KEY_KINDS partition the keys."""
+SHARES: Final = (
+    "self", "previous", "next", "cls", "sep", "punctuation", "other", "sep from sep", "sep from others", "first",
+)  # fmt: skip
+"""Shares of a row of attention. KEY_KINDS partition the keys; "first" is the first token, where that is no [CLS]."""
 KEY_KINDS: Final = ("cls", "sep", "punctuation", "other")
 """The partition; "other" includes other special tokens."""
 SPREAD: Final = ("entropy", "cls entropy", "confidence", "distance")

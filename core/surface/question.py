@@ -41,6 +41,7 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
         compute=compute,
         pack=_pack_surface,
         unpack=_unpack_surface,
+        version=5,
     )
 
 

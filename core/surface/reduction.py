@@ -18,7 +18,8 @@ from attention_sieve.core.surface.statistics import text_values
 from attention_sieve.core.texts.text import Text
 
 SURFACE: Final = "surface"
-SURFACE_NAMES: Final = (*SHARES, *SPREAD, *NEAR.values(), *RARE)
+SURFACE_NAMES: Final = (*(share for share in SHARES if share != "first"), *SPREAD, *NEAR.values(), *RARE)
+"""Without the share on the first token, which folders of corpora hold as the role `sink`."""
 SURFACE_LAYERS: Final = "surface layers"
 LAYER_NAMES: Final = ("agreement", "output agreement", "uniform entropy", "cls uniform entropy")
 OFFSETS_AT: Final = "surface offsets"

@@ -1,8 +1,10 @@
 """Shares of every head's attention by kind of key and layer, in three panels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+
+import numpy as np
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.statistics import HeadStatistics
@@ -11,6 +13,7 @@ from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.surface.head_dots import Series, head_dots
 
 LABELS: Final = {
+    "first": "first token",
     "cls": "[CLS]",
     "sep": "[SEP]",
     "punctuation": "punctuation",
@@ -35,10 +38,23 @@ class Panel:
 
 
 PANELS: Final = {
-    "special tokens": Panel("To special tokens and punctuation", ("cls", "sep", "punctuation"), True),
+    "special tokens": Panel("To special tokens and punctuation", ("first", "cls", "sep", "punctuation"), True),
     "separator": Panel("To [SEP], by who attends", ("sep from others", "sep from sep"), True),
     "neighbours": Panel("To neighbours", ("next", "previous", "self"), False),
 }
+
+
+def panels_of(statistics: HeadStatistics) -> dict[str, Panel]:
+    """PANELS with the shares that apply to some head, and without those that have none."""
+    applicable = {name for name in statistics.names if np.isfinite(statistics.of(name)).any()}
+    shown = {
+        name: replace(panel, shares=tuple(share for share in panel.shares if share in applicable))
+        for name, panel in PANELS.items()
+    }
+    if not applicable & {"cls", "sep"}:
+        title = "To the first token and punctuation" if "first" in applicable else "To punctuation"
+        shown["special tokens"] = replace(shown["special tokens"], title=title)
+    return {name: panel for name, panel in shown.items() if panel.shares}
 
 
 def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Head] = ()) -> Figure:
@@ -46,7 +62,7 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
 
     Args:
         statistics: of the heads; contains the panel's shares.
-        panel: one of PANELS.
+        panel: from `panels_of`.
         chosen: heads that are ringed.
 
     Source: Clark et al. 2019, Figure 2. The labels of its third panel are swapped in the authors' code; here "next" is

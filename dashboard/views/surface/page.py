@@ -13,23 +13,23 @@ from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
-from attention_sieve.dashboard.figures.surface.scatter import PANELS, share_scatter
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.layout import halves, thirds
+from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.surface import results, wording
 from attention_sieve.dashboard.views.surface.focus import Surface
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
 from attention_sieve.dashboard.views.surface.gradients import gradients
+from attention_sieve.dashboard.views.surface.shares import share_panels
 from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
-MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
+MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
 """Shares that the headline counts, with their names in it."""
 
 
@@ -81,26 +81,23 @@ def _surface() -> None:
 
 def _headline(surface: Surface) -> None:
     finding = surface.finding
-    shares = {MOSTLY[name]: finding.heads.of(name) for name in MOSTLY}
-    finite_shares = {name: share for name, share in shares.items() if np.isfinite(share).any()}
+    shares = {name: share for key, name in MOSTLY.items() if np.isfinite(share := finding.heads.of(key)).any()}
     has_offsets = np.isfinite(finding.heads.of("distance")).any()
     positional = finding.labels.positional
     offsets = Counter(positional.offset[positional.holds].tolist())
     summary = wording.summary(
         finding.n_texts,
         positional.holds.size - len(surface.visit.removed),
-        {name: int((share > wording.MOST).sum()) for name, share in finite_shares.items()},
+        {name: int((share > wording.MOST).sum()) for name, share in shares.items()},
         dict(sorted(offsets.items())) if has_offsets else None,
         int(finding.labels.rare.sum()) if finding.rare.n_texts else None,
     )
     st.markdown(summary if finding.n_texts >= wording.FEW_TEXTS else f"{summary} {wording.FEW}")
-    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in finite_shares.items()}
+    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in shares.items()}
     if any(layers.values()):
         st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
     if not has_offsets:
         st.info(wording.NO_NEIGHBOURS)
-    elif len(finite_shares) < len(shares):
-        st.info(plain(wording.without_specials([name for name in shares if name not in finite_shares])))
 
 
 def _details(surface: Surface) -> None:
@@ -119,10 +116,7 @@ def _details(surface: Surface) -> None:
 
 
 def _shares(surface: Surface) -> None:
-    for column, (name, panel) in zip(thirds("top"), PANELS.items()):
-        with column:
-            figure = share_scatter(surface.finding.heads, panel, surface.heads)
-            chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
+    share_panels(surface.finding.heads, surface.heads, surface.facts)
     say_denominators(surface)
 
 
@@ -131,7 +125,7 @@ def _entropy(surface: Surface) -> None:
     finding = surface.finding
     values = [*(finding.heads.of(name) for name in TITLES), *finding.uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
-    for column, name in zip(halves(), TITLES):
+    for column, name in zip(halves(), (name for name in TITLES if np.isfinite(finding.heads.of(name)).any())):
         with column:
             figure = entropy_panel(finding.heads, name, finding.uniform[name], most, surface.heads)
             chart(name, figure, surface.facts, wording.CLARK_4, selects=True)

@@ -20,8 +20,8 @@ from attention_sieve.dashboard.views.pickers import from_list, some_of, toggle
 from attention_sieve.dashboard.views.surface import wording
 from attention_sieve.dashboard.views.surface.focus import Surface
 
-DEFAULT_STATISTIC: Final = "sep"
-"""Default statistic of the grid, if it applies to the texts."""
+DEFAULT_STATISTICS: Final = ("sep", "first")
+"""Default statistic of the grid: the first one of these that applies to the texts."""
 OF_PAPER: Final = {
     **dict.fromkeys(LABELS, wording.DOTS_2),
     **dict.fromkeys(TITLES, wording.DOTS_4),
@@ -35,10 +35,8 @@ def head_grid(surface: Surface) -> None:
     statistics = surface.finding.heads
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
     applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
-    default = wording.STATISTICS[DEFAULT_STATISTIC]
-    name = from_list(
-        wording.STATISTIC, labels, key="statistic", start=default if default in applicable else applicable[0]
-    )
+    defaults = [label for name in DEFAULT_STATISTICS if (label := wording.STATISTICS[name]) in applicable]
+    name = from_list(wording.STATISTIC, labels, key="statistic", start=[*defaults, *applicable][0])
     label, index = wording.STATISTICS[name], statistics.names.index(name)
     values = statistics.mean[index]
     if not np.isfinite(values).any():

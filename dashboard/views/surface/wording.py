@@ -75,6 +75,7 @@ STATISTICS: Final = {
     "self": "attention to the token itself",
     "previous": "attention to the previous token",
     "next": "attention to the next token",
+    "first": "attention to the first token",
     "cls": "attention to [CLS]",
     "sep": "attention to [SEP]",
     "punctuation": "attention to punctuation",
@@ -221,14 +222,6 @@ def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
         f"to {name} in {'layer' if len(layers[name]) == 1 else 'layers'} {layer_lists[name]}" for name in layer_lists
     ]
     return f"Over half of a layer's attention goes {' and '.join(phrases)}."
-
-
-def without_specials(names: Sequence[str]) -> str:
-    """Special tokens that a checkpoint's texts do not have."""
-    return (
-        f"The texts of this checkpoint have no {' and no '.join(names)}, so statistics about them do not apply. All "
-        "others do."
-    )
 
 
 def by_sieve(n_pooled: int, n_single: int) -> str:

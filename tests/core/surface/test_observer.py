@@ -120,6 +120,7 @@ def naive(attention, tokenizer, text, causal=False):
         "other": on(other, every),
         "sep from sep": on(sep, query_sep),
         "sep from others": on(sep, [i for i in every if i not in query_sep]),
+        "first": on([0], every[1:]) if same and 0 not in cls else blank,
     }
     return {
         "shares": np.stack([shares[name] for name in SHARES]),

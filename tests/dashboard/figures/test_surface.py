@@ -7,7 +7,7 @@ from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.surface.entropy_panels import entropy_panel
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from attention_sieve.dashboard.figures.surface.head_dots import MANY, NOTHING
-from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, share_scatter
+from attention_sieve.dashboard.figures.surface.scatter import LABELS, PANELS, panels_of, share_scatter
 
 
 @pytest.mark.parametrize("name", PANELS)
@@ -40,8 +40,21 @@ def test_chosen_heads_are_ringed_in_every_series():
 def test_a_share_that_does_not_apply_is_said_and_leaves_the_others():
     figure = share_scatter(some_statistics(("cls", "sep")), PANELS["special tokens"])
     assert "[CLS]: not applicable." in figure.description
-    assert set(rows(figure, "dot")["label"]) == {"punctuation"}
+    assert set(rows(figure, "dot")["label"]) == {"first token", "punctuation"}
     assert not len(rows(figure, "note"))
+
+
+def test_panels_hold_only_what_the_texts_have():
+    decoder = panels_of(some_statistics(("cls", "sep", "sep from sep", "sep from others", "next")))
+    assert {name: panel.shares for name, panel in decoder.items()} == {
+        "special tokens": ("first", "punctuation"),
+        "neighbours": ("previous", "self"),
+    }
+    assert decoder["special tokens"].title == "To the first token and punctuation"
+    encoder = panels_of(some_statistics(("first",)))
+    assert encoder["special tokens"].shares == ("cls", "sep", "punctuation")
+    assert encoder["special tokens"].title == "To special tokens and punctuation"
+    assert list(encoder) == list(PANELS)
 
 
 def test_the_description_names_the_highest_head():
