@@ -1,0 +1,1 @@
+"""Text that a causal language model writes, token by token, with the attention of every head at each token."""
