@@ -12,6 +12,7 @@ from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     from attention_sieve.core.comparison.swap_output import SwapOutput
+    from attention_sieve.core.generation.continuation import Continuation
     from attention_sieve.core.passes.outputs import NextTokens, OutputChange, Prediction
 
 
@@ -63,3 +64,19 @@ def swapped(checkpoint: Checkpoint, text: Text, other: Text, settings: PassSetti
 
     a, b = (prepare(checkpoint, each, settings) for each in (text, other))
     return swap_output(checkpoint, (text, other), a, b, settings)
+
+
+def continued(checkpoint: Checkpoint, prompt: Text, settings: PassSettings, ids: tuple[int, ...]) -> "Continuation":
+    """A prompt with the tokens that were written after it; as `continuation`."""
+    from attention_sieve.core.generation.continuation import continuation
+
+    return continuation(checkpoint, prompt, settings, ids)
+
+
+def looked_from(
+    checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int
+) -> Float[np.ndarray, "layer head key"]:
+    """Attention of one token of a text, which is truncated if too long, to every key."""
+    from attention_sieve.core.passes.whole_maps import attention_of_token
+
+    return attention_of_token(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position)

@@ -51,7 +51,7 @@ def prepare(
     def tokens(segment: Text, spare: int = 0) -> TokenizedText:
         limit = checkpoint.max_tokens - spare
         if segment.given is not None:
-            _check_ids(checkpoint, segment.given.ids)
+            check_ids(checkpoint, segment.given.ids)
         return tokenize(segment, checkpoint.tokenizer, limit, position=position, truncate=truncate)
 
     if settings.kind == "self":
@@ -86,13 +86,13 @@ def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
             )
 
 
-def _check_ids(checkpoint: Checkpoint, ids: tuple[int, ...]) -> None:
+def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:
     """Raise if the checkpoint's vocabulary lacks an id.
 
     Raises: TextError.
     """
     n_known = checkpoint.model.get_input_embeddings().num_embeddings
-    if max(ids) >= n_known:
+    if max(ids, default=0) >= n_known:
         raise TextError(
             f"The texts hold the id {max(ids):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "
             f"{n_known - 1:,}. Choose texts whose ids were made for this checkpoint."

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_checkpoints import CAUSAL_FALLBACK, N_POSITIONS, TOKENIZERS, config
+from small_checkpoints import CAUSAL_FALLBACK, N_POSITIONS
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.generation.settings import HOTTEST, MOST_TOKENS, WritingSettings
 from attention_sieve.core.generation.writer import Writer, end_ids, prompt_ids, write_on
@@ -18,35 +17,10 @@ from attention_sieve.core.texts.text import Text, text_of_ids
 
 PROMPT = Text(("the dog sat on the red",))
 FAMILIES = ("gpt2", "llama", "qwen3", "mistral", "gemma2", "gemma3", "gpt_oss", *CAUSAL_FALLBACK)
-DTYPES = {"gpt_oss": "float32"}
-"""Experts of GPT-OSS do not compute in float64."""
 ROUNDING = {"float64": 1e-6, "float32": 5e-6}
 """Of attention in passes that add in another order."""
 N_WRITTEN = 12
 """More than the window of sliding attention."""
-
-
-@pytest.fixture(scope="module")
-def decoder(tmp_path_factory):
-    """decoder(family, **changed) -> a small random causal language model, in float64 where it can be, loaded once."""
-    made = {}
-
-    def of(family, **changed):
-        key = (family, repr(changed))
-        if key not in made:
-            folder, tokenizer = tmp_path_factory.mktemp(family), TOKENIZERS[family]()
-            torch.manual_seed(3)
-            # No token ends a text, so that all texts have the same length.
-            sizes = {"eos_token_id": None} | changed
-            model = transformers.AutoModelForCausalLM.from_config(config(family, len(tokenizer), **sizes))
-            dtype = DTYPES.get(family, "float64")
-            model.to(getattr(torch, dtype)).save_pretrained(folder)
-            tokenizer.eos_token = None
-            tokenizer.save_pretrained(folder)
-            made[key] = load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype=dtype)
-        return made[key]
-
-    return of
 
 
 def eager(checkpoint):

@@ -1,0 +1,61 @@
+"""A text with what a checkpoint has written after it, as it is read and passed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.generation.writer import End, end_ids, prompt_ids
+from attention_sieve.core.passes.prepare import check_ids
+from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.text import Text, text_of_ids
+
+HALF: Final = "\N{REPLACEMENT CHARACTER}"
+"""What a tokenizer decodes part of a character to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Continuation:
+    """What follows a prompt, token by token."""
+
+    whole: Text
+    """Prompt and what follows it, by the ids of their tokens."""
+    n_prompt: int
+    """Tokens of the prompt."""
+    pieces: tuple[str, ...]
+    """What each token after the prompt stands for."""
+    written: str
+    """What they stand for together."""
+    end: End | None
+    """Why the model would write no more: it has ended the text, or the text has its maximum length."""
+
+    @property
+    def ends_inside_a_character(self) -> bool:
+        """Whether the last tokens are part of a character, which one more token may complete."""
+        return self.written.endswith(HALF)
+
+
+def continuation(checkpoint: Checkpoint, prompt: Text, of_pass: PassSettings, ids: Sequence[int]) -> Continuation:
+    """A prompt with the tokens that follow it.
+
+    Args:
+        checkpoint: loaded, a causal language model.
+        prompt: one segment, or ids.
+        of_pass: the kind of attention.
+        ids: of the tokens that were written.
+
+    Raises: AnalysisError for ids that are not in the vocabulary, or more than fit; else as `prompt_ids`.
+    """
+    before = prompt_ids(checkpoint, prompt, of_pass)
+    check_ids(checkpoint, ids)
+    tokenizer, whole = checkpoint.tokenizer, (*before, *ids)
+    given = GivenTokens(whole) if prompt.given is None else replace(prompt.given, ids=whole)
+    end: End | None = "full" if len(whole) >= checkpoint.max_tokens else None
+    return Continuation(
+        whole=text_of_ids(given),
+        n_prompt=len(before),
+        pieces=tuple(tokenizer.decode([token]) for token in ids),
+        written=tokenizer.decode(whole).removeprefix(tokenizer.decode(before)),
+        end="ended" if ids and ids[-1] in end_ids(checkpoint) else end,
+    )
