@@ -22,6 +22,7 @@ PAGES_OWN: Final = frozenset(
         "window",
         "number",
         "guess",
+        "written",
         "region",
         "transition",
         "lesson",

@@ -62,10 +62,12 @@ class NextTokens:
     """Index of that token."""
     ids: tuple[int, ...]
     """Of the likeliest next tokens with all heads on, of those without the heads that are off, and of the one asked
-    for, which comes first where it is none of them."""
+    for and the one that follows in the text, which come first where they are none of them."""
     names: tuple[str, ...]
     log_probabilities: Float[np.ndarray, "2 token"]
     """Natural logarithms, with all heads on and without those that are off; equal where none is off."""
+    follows: int | None
+    """Id of the token that follows in the text, one of `ids`; None after the last one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,18 +125,22 @@ def next_tokens(
     """
     if checkpoint.head != "next token" or text.kind == "encoder":
         return None
-    first = () if not asked else (_token_id(checkpoint, asked),)
+    asked_for = None if not asked else _token_id(checkpoint, asked)
     position = _last_own_token(text) if position is None else position
+    rest = text.queries.ids[position + 1 :]
+    follows = int(rest[0]) if len(rest) else None
     passes = [PassSettings(settings.kind)] * 2 if not settings.off else [PassSettings(settings.kind), settings]
     rows = {one: _logits(checkpoint, text, one, position).log_softmax(-1) for one in dict.fromkeys(passes)}
     before, after = (rows[one] for one in passes)
     likely = [int(i) for row in (before, after) for i in row.topk(min(MOST_LIKELY, len(row))).indices]
-    ids = tuple(dict.fromkeys((*(token for token in first if token not in likely), *likely)))
+    first = [token for token in (asked_for, follows) if token is not None and token not in likely]
+    ids = tuple(dict.fromkeys((*first, *likely)))
     return NextTokens(
         position=position,
         ids=ids,
         names=tuple(checkpoint.tokenizer.decode([token]) for token in ids),
         log_probabilities=torch.stack([before, after])[:, list(ids)].numpy(),
+        follows=follows,
     )
 
 
@@ -273,7 +279,9 @@ def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], se
 
 
 def _last_own_token(text: PassText) -> int:
-    """Index of the last token that was not added by the tokenizer."""
+    """Index of the last token that was not added by the tokenizer; of the last one where ids were given."""
+    if text.queries.given is not None:
+        return len(text.queries.ids) - 1
     own = np.flatnonzero(text.queries.segments != SPECIAL)
     return int(own[-1]) if len(own) else len(text.queries.ids) - 1
 

@@ -105,10 +105,12 @@ def _of_ids(
 
 
 def _decoded(token_id: int, tokenizer: Any) -> str:
-    """A token as it is shown: what it stands for, or its name where that is nothing, or half a character."""
+    """A token as it is shown: what it stands for, without spaces around it; its name where that is nothing, or half a
+    character."""
     piece = tokenizer.backend_tokenizer.id_to_token(token_id)
-    shown = tokenizer.backend_tokenizer.decode([token_id], skip_special_tokens=False).strip()
-    return shown if shown and "\N{REPLACEMENT CHARACTER}" not in shown else piece or str(token_id)
+    shown = tokenizer.backend_tokenizer.decode([token_id], skip_special_tokens=False)
+    is_readable = shown and "\N{REPLACEMENT CHARACTER}" not in shown
+    return shown.strip() or shown if is_readable else piece or str(token_id)
 
 
 def unknown_parts(text: Text, tokenized: TokenizedText) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from attention_sieve.dashboard import link, state, wording
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.state import GUESS, Choice
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import halves
@@ -28,8 +28,6 @@ from attention_sieve.dashboard.views.text.on_screen import OnScreen, PassedText,
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import HeadOutput
 
-GUESS: Final = "guess"
-"""Key, and query parameter, of the position of the token that a language model has to predict."""
 MOST_CHANGES: Final = 12
 """Number of role changes that are listed; the file has all."""
 
@@ -107,8 +105,9 @@ def token_to_predict(screen: OnScreen) -> int | None:
 
 
 def _own_tokens(screen: OnScreen) -> list[int]:
-    """Positions of the tokens that the tokenizer did not add."""
-    return [int(position) for position in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
+    """Positions of the tokens that the tokenizer did not add; of all of them where ids were given."""
+    queries = screen.now.looked.text.queries
+    return [int(position) for position in np.flatnonzero((queries.segments != SPECIAL) | (queries.given is not None))]
 
 
 def ask_which_token(screen: OnScreen, guessed: int) -> None:

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
+from jaxtyping import Float
 
-from attention_sieve.cache.on_screen import added_by_heads, expected_next
+from attention_sieve.cache.on_screen import added_by_heads, expected_next, looked_from
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.generation.fetching import fetching, fetching_table
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 ASKED: Final = "asked token"
 """Key, and query parameter, of a token whose probability the reader asks for."""
+TABLE_HEIGHT: Final = 320
+"""Of the ranking of heads, in pixels; it scrolls."""
 
 
 def next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
@@ -59,29 +63,51 @@ def _next_tokens(visit: Visit, screen: OnScreen, position: int | None, asked: st
 def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
     before, after = np.exp(tokens.log_probabilities)
     table = pd.DataFrame({"token": list(map(visible, tokens.names)), "probability": before})
+    if tokens.follows is not None:
+        table = table.assign(follows=[token == tokens.follows for token in tokens.ids])
     if visit.chosen.off:
         change = tokens.log_probabilities[1] - tokens.log_probabilities[0]
         table = table.rename(columns={"probability": "all heads on"}).assign(without=after, change=change)
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     columns = dict.fromkeys(("probability", "all heads on", "without"), bar)
     nats = st.column_config.NumberColumn(format="%+.2f", help=wording.CHANGE_HELP)
-    st.dataframe(table, hide_index=True, column_config={**columns, "change": nats})
+    follows = st.column_config.CheckboxColumn(help=wording.FOLLOWS_HELP)
+    st.dataframe(table, hide_index=True, column_config={**columns, "change": nats, "follows": follows})
     facts = provenance.text_facts(visit.chosen, visit.engine, screen.text)
     table_downloads("next token", table, facts | {"after token": str(tokens.position)})
 
 
 def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: list[Head]) -> None:
-    """A map of what each head adds to the logit of one of the tokens."""
+    """A map of what each head adds to the logit of one of the tokens, and a ranking with where each looked."""
     names = {f"“{plain(visible(name))}”": token for name, token in zip(tokens.names, tokens.ids)}
-    token = from_list(wording.SPEAK_FOR, names, key="speak for")
+    start = next((name for name, token in names.items() if token == tokens.follows), None)
+    token = from_list(wording.SPEAK_FOR, names, key="speak for", start=start)
+    added = _added(visit, screen, tokens, token)
+    _fetching(visit, screen, tokens, token, added)
+    if added is not None:
+        _added_map(visit, screen, tokens, token, added, heads)
+
+
+def _added(visit: Visit, screen: OnScreen, tokens: "NextTokens", token: int) -> Float[np.ndarray, "layer head"] | None:
+    """What each head adds to the logit of a token; None, with a sentence, where that is not known."""
     try:
         with waiting() as report:
-            added = visit.inference.on_screen(
+            return visit.inference.on_screen(
                 visit.engine, added_by_heads, screen.text, visit.settings, tokens.position, token, report=report
             )
     except AnalysisError as error:
-        st.info(str(error))
-        return
+        st.info(plain(str(error)))
+        return None
+
+
+def _added_map(
+    visit: Visit,
+    screen: OnScreen,
+    tokens: "NextTokens",
+    token: int,
+    added: Float[np.ndarray, "layer head"],
+    heads: list[Head],
+) -> None:
     name = visible(tokens.names[tokens.ids.index(token)])
     picture = HeadMap(
         title=wording.added(name),
@@ -100,3 +126,31 @@ def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: li
         facts=provenance.text_facts(visit.chosen, visit.engine, screen.text) | {"next token": name},
     )
     st.caption(wording.ADDED_NOTE)
+
+
+def _fetching(
+    visit: Visit,
+    screen: OnScreen,
+    tokens: "NextTokens",
+    token: int,
+    added: Float[np.ndarray, "layer head"] | None,
+) -> None:
+    """A ranking of heads: what each says for the token, and where it looked from the token before."""
+    looked, position = screen.now.looked.text, tokens.position
+    with waiting() as report:
+        row = visit.inference.on_screen(visit.engine, looked_from, screen.text, visit.settings, position, report=report)
+    found = fetching(row, looked.queries.ids[: position + 1], token)
+    table = fetching_table(found, added, looked.keys.tokens)
+    st.markdown(wording.fetched(visible(tokens.names[tokens.ids.index(token)])))
+    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    columns = {
+        "adds": st.column_config.NumberColumn(format="%+.2f", help=wording.ADDED_NOTE),
+        "looks at": st.column_config.TextColumn(help=wording.LOOKS_AT_HELP),
+        "attention": share,
+        "on copies": st.column_config.ProgressColumn(
+            format="percent", min_value=0, max_value=1, help=wording.on_copies_help(found.by_chance)
+        ),
+    }
+    shown = table.assign(**{"looks at": list(map(visible, table["looks at"]))})
+    st.dataframe(shown, hide_index=True, column_config=columns, height=TABLE_HEIGHT)
+    table_downloads("heads of the next token", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))

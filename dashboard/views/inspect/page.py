@@ -49,8 +49,10 @@ from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap
+from attention_sieve.dashboard.views.writing import button as writing
 
 if TYPE_CHECKING:
+    from attention_sieve.core.generation.continuation import Continuation
     from attention_sieve.dashboard.views.lessons.computation import Beside
 
 GRID: Final = "inspect grid"
@@ -84,11 +86,16 @@ def _inspect() -> None:
         at_first = write_typed([controls.probe_text(choice)])
     typed, text = _typed(at_first)
     controls.heads_off(choice)
+    slot = st.empty()
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
     texts = frame.readable(choice, engine, corpus_texts)
     visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
-    screen = on_screen(visit, text)
+    found = writing.text_so_far(visit, text, slot)
+    screen = on_screen(visit, text if found is None else found.whole)
+    if found is not None and screen is not None:
+        with slot.container():
+            _written(visit, screen, text, found)
     beside = None
     if lesson is not None:
         beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
@@ -96,7 +103,7 @@ def _inspect() -> None:
         return
     state.remember_off(choice)
     _notes_on_text(screen)
-    waits = lesson is None and _answer(visit, screen, typed)
+    waits = lesson is None and found is None and _answer(visit, screen, typed)
     if problem is not None:
         show_error(problem)
     if choice.corpus == controls.RESULTS:
@@ -182,9 +189,19 @@ def _typed(at_first: str) -> tuple[str, Text]:
         keep_button()
         word_swap.change_a_word()
         pair_fields()
+        writing.write_button()
     text = text_on_screen(read_typed(typed))
     say_what_was_kept(text)
     return typed, text
+
+
+def _written(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
+    from attention_sieve.dashboard.views.writing.panel import (
+        panel,  # imports pandas, for which the first grid does not wait
+    )
+
+    panel(visit, screen, prompt, found)
+    writing.show_step(screen)
 
 
 def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:

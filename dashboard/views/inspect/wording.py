@@ -9,6 +9,7 @@ from attention_sieve.core.roles.roles import BY_NAME, Keys
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.plain import plain
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
@@ -138,3 +139,18 @@ ADDED_NOTE: Final = (
 def added(name: str) -> str:
     """Title of the map of what heads add to the logit of a token."""
     return f"Direct effect on the logit of “{name}”"
+
+
+FOLLOWS_HELP: Final = "Marks the token that follows in the text."
+LOOKS_AT_HELP: Final = "The token with most of this head's attention, from the token after which this one is predicted."
+
+
+def fetched(name: str) -> str:
+    """Title of the ranking of heads by what they say for a token; the name is escaped here."""
+    return f"**Which heads fetched “{plain(name)}”**: what each adds, and where it looked"
+
+
+def on_copies_help(by_chance: float) -> str:
+    """What the column of attention on copies holds, with what evenly spread attention has."""
+    even = f"Evenly spread attention would have {percent(by_chance, 1)} there." if by_chance else "There is none here."
+    return f"Attention on earlier copies of this token in the text, as heads have that copy it. {even}"

@@ -1,0 +1,144 @@
+"""The button that lets a decoder write on, and the writing."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_sieve.cache.on_screen import continued
+from attention_sieve.cache.serving.model_time import STEP_SECONDS
+from attention_sieve.core.attention.settings import ONE_STACK
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.generation.settings import HOTTEST, WritingSettings
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard import link, state
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.arcs.attention import pin_word
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
+from attention_sieve.dashboard.views.writing import wording
+from attention_sieve.dashboard.views.writing.choice import STEP, Written, go, put, put_in_link, remember, written
+
+if TYPE_CHECKING:
+    from attention_sieve.core.generation.continuation import Continuation
+    from attention_sieve.core.generation.writer import Writer
+
+WISH: Final = "wish to write"
+"""Key of what the reader has asked for: to write "on", or "again" from the prompt."""
+MOST_PER_CLICK: Final = 200
+TOKENS, TEMPERATURE, SEED = "tokens to write", "temperature", "writing seed"
+USUAL: Final = WritingSettings()
+
+
+def write_button() -> None:
+    """Draw the button and its settings, for a checkpoint that writes the next token."""
+    if not st.session_state.get(state.WRITES) or st.session_state.get("kinds", ONE_STACK) != ONE_STACK:
+        return
+    st.button(
+        wording.WRITE,
+        key="write on",
+        icon=":material/edit_note:",
+        help=wording.WRITE_HELP,
+        on_click=wish_to_write,
+        args=("on",),
+    )
+    with st.popover(wording.HOW, icon=":material/tune:", key="how it writes"):
+        bound = {"bind": "query-params", "persist_state": "session"}
+        st.number_input(wording.TOKENS, 1, MOST_PER_CLICK, USUAL.tokens, key=TOKENS, **bound)
+        st.number_input(
+            wording.TEMPERATURE, 0.0, HOTTEST, USUAL.temperature, 0.1,
+            format="%.1f", key=TEMPERATURE, help=wording.TEMPERATURE_HELP, **bound,
+        )  # fmt: skip
+        st.number_input(wording.SEED, 0, 10**9, USUAL.seed, key=SEED, help=wording.SEED_HELP, **bound)
+
+
+def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuation | None":
+    """The text with what was written after it, for which the reader may have asked just now.
+
+    Args:
+        visit: what the page works with.
+        prompt: the text that the reader has typed.
+        slot: an empty place, in which the text grows.
+
+    Returns: None where nothing is written.
+    """
+    now = written(visit, prompt)
+    if (wish := st.session_state.pop(WISH, None)) is not None:
+        try:
+            _write(visit, prompt, slot, () if wish == "again" or now is None else now.ids)
+        except AnalysisError as error:
+            show_error(error)
+        now = written(visit, prompt)
+    try:
+        found = None if now is None else continuation_of(visit, prompt, now.ids)
+    except AnalysisError as error:  # tokens of a link that are not in the vocabulary
+        link.say(plain(str(error)))
+        put(visit, prompt, None)
+        found = now = None
+    put_in_link(now)
+    return found
+
+
+def continuation_of(visit: Visit, prompt: Text, ids: tuple[int, ...]) -> "Continuation":
+    """The text with these tokens after it.
+
+    Raises: AnalysisError for ids that are not in the vocabulary.
+    """
+    with waiting() as report:
+        return visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
+
+
+def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...]) -> None:
+    """Have the model write, a part of a second at a time, between which the work of other readers has its turn.
+
+    All that is written so far is kept at each turn: a click on anything else ends the writing, and nothing is lost.
+    """
+    from attention_sieve.core.generation.writer import Writer  # imports torch
+
+    values = st.session_state
+    settings = WritingSettings(int(values[TOKENS]), float(values[TEMPERATURE]), int(values[SEED]))
+    if not ids:
+        remember(visit, prompt, written(visit, prompt))
+    with slot.container(key="writing"):
+        is_loaded = visit.inference.is_loaded(visit.engine)
+        with waiting("" if is_loaded else shared_wording.loading(plain(visit.engine.files.name))) as report:
+            before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
+            go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
+            writer = Writer(before.whole, visit.settings, settings)
+            line = st.empty()
+            st.button(wording.STOP, key="stop writing", icon=":material/stop:")
+            while writer.end is None:
+                turn = partial(_turn, writer, before.n_prompt)
+                new, text = visit.inference.run(visit.engine, turn, report)
+                ids = (*ids, *new)
+                put(visit, prompt, Written(ids, visit.chosen.off, settings))
+                line.markdown(plain(text))
+
+
+def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tuple[int, ...], str]:
+    """Write for a step; returns the new ids, and all that was written as it is read."""
+    new = tuple(each.token for each in writer.write(checkpoint, STEP_SECONDS))
+    return new, checkpoint.tokenizer.decode(writer.ids[n_prompt:])
+
+
+def show_step(screen: OnScreen) -> None:
+    """Pin the token of the step that the reader has gone to. Call it before the arcs are drawn."""
+    position = st.session_state.get(STEP)
+    looked = screen.now.looked
+    if position is None or position >= len(looked.text.queries.ids):
+        return
+    first, last = looked.window.queries
+    if not first <= position < last:
+        start = max(0, position + 1 - (last - first))
+        state.move_window(screen.text, (start, start))
+        st.rerun()
+    del st.session_state[STEP]
+    pin_word(looked, position)
+
+
+def wish_to_write(what: str) -> None:
+    """Ask to write "on", or "again" from the prompt; a callback."""
+    st.session_state[WISH] = what

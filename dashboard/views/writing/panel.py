@@ -1,0 +1,139 @@
+"""What a decoder has written, the steps through it, and what can be done with it."""
+
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.heads_off import token_to_predict
+from attention_sieve.dashboard.views.text.on_screen import OnScreen
+from attention_sieve.dashboard.views.writing import wording
+from attention_sieve.dashboard.views.writing.button import continuation_of, wish_to_write
+from attention_sieve.dashboard.views.writing.choice import (
+    Written,
+    first_difference,
+    go,
+    put,
+    remember,
+    written,
+    written_before,
+)
+
+if TYPE_CHECKING:
+    from attention_sieve.core.generation.continuation import Continuation
+
+MOST_SHOWN: Final = 120
+"""Tokens that are drawn as buttons; of more, those around the chosen one."""
+
+
+def panel(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
+    """What was written, each token a button that leads to its step, and what can be done with it."""
+    now, n_tokens = written(visit, prompt), len(found.pieces)
+    if now is None:
+        return
+    position = token_to_predict(screen)
+    step = None if position is None else position - found.n_prompt + 1
+    step = step if step is not None and 0 <= step < n_tokens else None
+    with st.container(border=True, key="written text", gap="small"):
+        _tokens(found, step)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            _buttons(visit, prompt, found, now, step)
+        for sentence in _sentences(visit, screen, found, now):
+            st.caption(sentence)
+        _before(visit, prompt, now)
+
+
+def _tokens(found: "Continuation", step: int | None) -> None:
+    n_tokens, key = len(found.pieces), "written token"
+    first = max(0, min((step or 0) - MOST_SHOWN // 2, n_tokens - MOST_SHOWN))
+    shown = range(first, min(first + MOST_SHOWN, n_tokens))
+    st.session_state[key] = step
+    st.pills(
+        wording.TITLE if len(shown) == n_tokens else wording.part(first + 1, shown.stop, n_tokens),
+        shown,
+        format_func=lambda index: plain(visible(found.pieces[index])),
+        key=key,
+        on_change=_choose,
+        args=(key, found.n_prompt),
+    )
+
+
+def _choose(key: str, n_prompt: int) -> None:
+    if (step := st.session_state[key]) is not None:
+        go(n_prompt - 1 + step)
+
+
+def _buttons(visit: Visit, prompt: Text, found: "Continuation", now: Written, step: int | None) -> None:
+    n_tokens, first = len(found.pieces), found.n_prompt - 1
+    for label, icon, to in (
+        (wording.EARLIER, "chevron_left", -1 if step is None else step - 1),
+        (wording.LATER, "chevron_right", 0 if step is None else step + 1),
+    ):
+        st.button(
+            label,
+            key=label,
+            icon=f":material/{icon}:",
+            disabled=not 0 <= to < n_tokens,
+            on_click=go,
+            args=(first + to,),
+        )
+    st.button(
+        wording.CUT,
+        key="cut written",
+        icon=":material/content_cut:",
+        help=wording.CUT_HELP,
+        disabled=step is None or step == n_tokens - 1,
+        on_click=put,
+        args=(visit, prompt, Written(now.ids[: (step or 0) + 1], now.off, now.settings)),
+    )
+    st.button(
+        wording.AGAIN,
+        key="write again",
+        icon=":material/replay:",
+        help=wording.AGAIN_HELP,
+        on_click=wish_to_write,
+        args=("again",),
+    )
+    st.button(wording.REMOVE, key="remove written", icon=":material/close:", on_click=put, args=(visit, prompt, None))
+
+
+def _sentences(visit: Visit, screen: OnScreen, found: "Continuation", now: Written) -> list[str]:
+    sentences = []
+    if found.end == "full":
+        sentences.append(wording.full(len(screen.now.looked.text.queries.ids)))
+    elif found.end == "ended":
+        sentences.append(wording.ENDED)
+    if found.ends_inside_a_character:
+        sentences.append(wording.INSIDE)
+    if now.off is not None and now.off != visit.chosen.off:
+        sentences.append(wording.other_heads(visit.chosen.off, now.off))
+    return sentences
+
+
+def _before(visit: Visit, prompt: Text, now: Written) -> None:
+    """What stood there before it was written again, with a button that puts it back."""
+    before = written_before(visit, prompt)
+    if before is None or before.ids == now.ids:
+        return
+    how = "" if before.off is None else wording.with_heads(before.off)
+    if before.settings is not None:
+        how += wording.chosen(before.settings.temperature, before.settings.seed)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        text = continuation_of(visit, prompt, before.ids).written
+        st.caption(wording.before(how, plain(text), first_difference(now.ids, before.ids)), width="stretch")
+        st.button(
+            wording.BACK,
+            key="put back",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=_put_back,
+            args=(visit, prompt, before, now),
+        )
+
+
+def _put_back(visit: Visit, prompt: Text, before: Written, now: Written) -> None:
+    put(visit, prompt, before)
+    remember(visit, prompt, now)

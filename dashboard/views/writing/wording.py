@@ -1,0 +1,71 @@
+"""Sentences about what a decoder writes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.dashboard.figures.figure import counted
+
+WRITE: Final = "Write on"
+WRITE_HELP: Final = (
+    "Lets the model write on after your text, or after what it has written, token by token. Heads that are switched "
+    "off stay off."
+)
+HOW: Final = "How it writes"
+TOKENS: Final = "Tokens"
+TEMPERATURE: Final = "Temperature"
+TEMPERATURE_HELP: Final = (
+    "0 always takes the likeliest token. Above 0, each token is drawn: at 1 with the model's own probabilities, above "
+    "that with more even ones."
+)
+SEED: Final = "Seed"
+SEED_HELP: Final = "Decides what is drawn. The same seed writes the same text again."
+STOP: Final = "Stop"
+EARLIER: Final = "Earlier token"
+LATER: Final = "Later token"
+CUT: Final = "Cut after it"
+CUT_HELP: Final = "Removes what was written after the chosen token, so that you can write on from there."
+AGAIN: Final = "Write again"
+AGAIN_HELP: Final = "Writes from your text on anew, with the heads and settings of now. What stands here is kept."
+REMOVE: Final = "Remove"
+BACK: Final = "Put it back"
+TITLE: Final = "The model wrote"
+INSIDE: Final = (
+    "It ends inside a character, of which the last token is only a part, as � shows. Write on to complete it."
+)
+ENDED: Final = "Here the model has ended the text."
+
+
+def part(first: int, last: int, n_tokens: int) -> str:
+    return f"Tokens {first:,} to {last:,} of {n_tokens:,}"
+
+
+def full(n_tokens: int) -> str:
+    return f"The text has {n_tokens:,} tokens, the most that this model reads, so nothing more can be written."
+
+
+def no_ids(value: str) -> str:
+    return f"“{value}” is no list of tokens that were written, so the text stands alone."
+
+
+def other_heads(now: Sequence[Head], then: Sequence[Head]) -> str:
+    """What was off when it was written, where other heads are off now."""
+    return f"It was written {with_heads(then)}. Write again to see what it writes {with_heads(now)}."
+
+
+def with_heads(off: Sequence[Head]) -> str:
+    return f"without {head_names(off)}" if off else "with all heads on"
+
+
+def before(how: str, text: str, differs_at: int | None) -> str:
+    """What stood there before; the text must already be escaped."""
+    where = "" if differs_at is None else f" The two differ from token {differs_at + 1:,} on."
+    return f"Before, {how}: “{text}”.{where}"
+
+
+def chosen(temperature: float, seed: int) -> str:
+    return f", temperature {temperature:g} and seed {seed}" if temperature else ""
+
+
+def n_written(n_tokens: int) -> str:
+    return counted(n_tokens, "token")
