@@ -73,6 +73,21 @@ def continued(checkpoint: Checkpoint, prompt: Text, settings: PassSettings, ids:
     return continuation(checkpoint, prompt, settings, ids)
 
 
+def chat(checkpoint: Checkpoint, text: Text, typed: str) -> Text:
+    """Turns of a chat, typed as lines, as the checkpoint reads them.
+
+    Args:
+        checkpoint: loaded, with a chat template.
+        text: as long as what was typed, so that it is known whether the work is short.
+        typed: the lines.
+
+    Raises: AnalysisError for turns that the template does not take, or a checkpoint that has none.
+    """
+    from attention_sieve.core.generation.chat import chat_text, read_turns
+
+    return chat_text(checkpoint, read_turns(typed))
+
+
 def looked_from(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int
 ) -> Float[np.ndarray, "layer head key"]:

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import astuple
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -69,5 +69,12 @@ def _unpacked_tokens(side: str, stored: Arrays) -> TokenizedText:
     tokens = json.loads(array_to_text(stored[f"{side} tokens"]))
     given = None
     if f"{side} given" in stored:
-        given = GivenTokens(*(part and tuple(part) for part in json.loads(array_to_text(stored[f"{side} given"]))))
+        given = _given(json.loads(array_to_text(stored[f"{side} given"])))
     return TokenizedText(given=given, tokens=tuple(tokens), n_cut=int(stored[f"{side} n_cut"]), **arrays)
+
+
+def _given(fields: list[Any]) -> GivenTokens:
+    """Given tokens from their fields in order; those stored before there were chats have no turns."""
+    ids, needle, answer, *turns = fields
+    spans = None if turns in ([], [None]) else tuple(map(tuple, turns[0]))
+    return GivenTokens(tuple(ids), needle and tuple(needle), answer and tuple(answer), spans)

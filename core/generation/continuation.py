@@ -50,12 +50,22 @@ def continuation(checkpoint: Checkpoint, prompt: Text, of_pass: PassSettings, id
     before = prompt_ids(checkpoint, prompt, of_pass)
     check_ids(checkpoint, ids)
     tokenizer, whole = checkpoint.tokenizer, (*before, *ids)
-    given = GivenTokens(whole) if prompt.given is None else replace(prompt.given, ids=whole)
-    end: End | None = "full" if len(whole) >= checkpoint.max_tokens else None
+    is_ended = bool(ids) and ids[-1] in end_ids(checkpoint)
+    full: End | None = "full" if len(whole) >= checkpoint.max_tokens else None
     return Continuation(
-        whole=text_of_ids(given),
+        whole=text_of_ids(_given(prompt, whole, (len(before), len(whole) - is_ended))),
         n_prompt=len(before),
         pieces=tuple(tokenizer.decode([token]) for token in ids),
         written=tokenizer.decode(whole).removeprefix(tokenizer.decode(before)),
-        end="ended" if ids and ids[-1] in end_ids(checkpoint) else end,
+        end="ended" if is_ended else full,
     )
+
+
+def _given(prompt: Text, ids: tuple[int, ...], written: tuple[int, int]) -> GivenTokens:
+    """All tokens, with what is marked in the prompt; in a chat, what was written is a turn, but for what ends it."""
+    if prompt.given is None:
+        return GivenTokens(ids)
+    turns = prompt.given.turns
+    if turns is not None and written[0] < written[1]:
+        turns = (*turns, written)
+    return replace(prompt.given, ids=ids, turns=turns)

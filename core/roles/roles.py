@@ -127,6 +127,14 @@ def is_first(text: TokenizedText) -> Bool[np.ndarray, " key"]:
     return np.arange(len(text.ids)) == 0
 
 
+def of_template(text: TokenizedText) -> Bool[np.ndarray, " key"]:
+    """The tokens that a chat template put around the turns of a chat; none in any other text."""
+    is_own = np.full(len(text.ids), text.given is None or text.given.turns is None)
+    for first, end in (text.given and text.given.turns) or ():
+        is_own[first:end] = True
+    return ~is_own
+
+
 def query_sides(text: TokenizedText) -> Int[np.ndarray, " query"]:
     """Segment that is each query's block sieve: 0 up to the last token of the first segment, then 1.
 
@@ -203,6 +211,11 @@ def within_pairs(text: PassText, causal: bool) -> bool:
 def in_causal_models(text: PassText, causal: bool) -> bool:
     """Texts of models in which tokens cannot attend to later ones."""
     return causal
+
+
+def in_chats(text: PassText, causal: bool) -> bool:
+    """Texts in which a chat template put tokens around turns."""
+    return bool(of_template(text.keys).any())
 
 
 RELATION_WORDS: Final = {"nsubj": "subjects", "dobj": "objects", "amod": "adjectives", "advmod": "adverbs"}
@@ -299,6 +312,16 @@ RECORDS: Final = (
         sieve=Pairs(copied_from_needle),
         applies=in_causal_models,
         lacks="it needs texts in which a needle and its answer are marked, such as the probe texts with needles",
+        is_usual=False,
+    ),
+    Role(
+        name="template",
+        expects="the tokens of the chat template",
+        meaning="Looks at the tokens that the chat template puts around the turns of a chat, such as the names of who "
+        "speaks.",
+        sieve=Keys((of_template,)),
+        applies=in_chats,
+        lacks="it needs a chat, around whose turns a template puts tokens of its own",
         is_usual=False,
     ),
 )

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from attention_sieve.core.errors import TextError
@@ -36,6 +36,15 @@ class GivenTokens:
     """First and one-past-last token of what the answer copies; None if nothing is marked."""
     answer: tuple[int, int] | None = None
     """First and one-past-last token of the copy, which comes after the needle."""
+    turns: tuple[tuple[int, int], ...] | None = None
+    """First and one-past-last token of what is said in each turn of a chat, in order; all other tokens are those of the
+    chat template. None if it is no chat."""
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Its fields for JSON; the turns only of a chat, so that the keys of other results stay as they were."""
+        fields = asdict(self)
+        return fields if self.turns is not None else {name: fields[name] for name in fields if name != "turns"}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError
@@ -13,6 +14,8 @@ TREE: Final = ("heads", "relns")
 """Optional keys of an object with words; both or neither."""
 SPANS: Final = ("needle", "answer")
 """Optional keys of an object with ids; both or neither."""
+TURNS: Final = "turns"
+"""Optional key of an object with ids, of a chat."""
 LARGEST_ID: Final = 2**31 - 1
 CLS: Final = "[CLS]"
 SEP: Final = "[SEP]"
@@ -136,23 +139,35 @@ def _given(item: dict[str, Any], where: str) -> GivenTokens:
         raise TextError(f"{where} has no token. Give it at least one id.")
     if outside := [number for number in ids if not 0 <= number <= LARGEST_ID]:
         raise TextError(f"{where} has the id {outside[0]:g}. {howto}")
+    turns = None
+    if TURNS in item:
+        spans_of_turns = item[TURNS] if isinstance(item[TURNS], list) else [item[TURNS]]
+        turns = tuple(_span(span, TURNS, len(ids), where) for span in spans_of_turns)
+        if any(later < end for (_, end), (later, _) in pairwise(turns)):
+            raise TextError(
+                f"{where}: two turns overlap, or do not stand in their order. Put each after the one before."
+            )
     if (has_span := [key in item for key in SPANS]) == [False, False]:
-        return GivenTokens(ids)
+        return GivenTokens(ids, turns=turns)
     if not all(has_span):
         raise TextError(
             f'{where} has no "{SPANS[has_span.index(False)]}". Give both "needle" and "answer", or neither.'
         )
-    howto = "Write two numbers: the position of its first token, counted from 0, and the position after its last."
-    spans = [_whole_numbers(item[key], key, f'{where}: "{key}": number', howto) for key in SPANS]
-    for key, span in zip(SPANS, spans, strict=True):
-        if len(span) != 2 or not 0 <= span[0] < span[1] <= len(ids):
-            raise TextError(f'{where}: "{key}" is {list(span)}, in a text of {len(ids):,} tokens. {howto}')
-    (needle, end), (answer, answer_end) = spans
+    (needle, end), (answer, answer_end) = (_span(item[key], key, len(ids), where) for key in SPANS)
     if answer < end:
         raise TextError(
             f"{where}: the answer begins at {answer:,}, before the needle ends at {end:,}. Put it after it."
         )
-    return GivenTokens(ids, (needle, end), (answer, answer_end))
+    return GivenTokens(ids, (needle, end), (answer, answer_end), turns)
+
+
+def _span(value: Any, key: str, n_tokens: int, where: str) -> tuple[int, int]:
+    """First and one-past-last token of a part of a text of ids."""
+    howto = "Write two numbers: the position of its first token, counted from 0, and the position after its last."
+    span = _whole_numbers(value, key, f'{where}: "{key}": number', howto)
+    if len(span) != 2 or not 0 <= span[0] < span[1] <= n_tokens:
+        raise TextError(f'{where}: "{key}" is {list(span)}, in a text of {n_tokens:,} tokens. {howto}')
+    return span[0], span[1]
 
 
 def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:

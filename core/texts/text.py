@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, islice
 from pathlib import PurePath
@@ -239,7 +239,7 @@ def typed_lines(lines: Iterable[str]) -> Iterator[Text]:
 
 def _typed_line(position: int, text: Text) -> str:
     if text.given is not None:
-        return json.dumps({key: value for key, value in asdict(text.given).items() if value is not None})
+        return json.dumps({key: value for key, value in text.given.fields.items() if value is not None})
     for segment in text.segments:
         if not segment or segment != _one_line(segment) or _BETWEEN_SEGMENTS.search(segment):
             raise TextError(
@@ -344,7 +344,7 @@ def texts_sha256(texts: Iterable[Text]) -> str:
 
 def _tree_of(text: Text) -> list[object]:
     tree: list[object] = [] if text.heads is None else [text.heads, text.relations]
-    return tree if text.given is None else [*tree, asdict(text.given)]
+    return tree if text.given is None else [*tree, text.given.fields]
 
 
 def text_fields(text: Text) -> dict[str, object]:
@@ -358,7 +358,7 @@ def text_fields(text: Text) -> dict[str, object]:
     if text.spans is not None:
         fields["spans"] = text.spans
     if text.given is not None:
-        fields["given"] = asdict(text.given)
+        fields["given"] = text.given.fields
     return fields
 
 

@@ -44,6 +44,7 @@ HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
 HOURGLASS: Final = "M-.9,-1L.9,-1L.2,0L.9,1L-.9,1L-.2,0Z"
 HOUSE: Final = "M0,-1L1,-.1L.65,-.1L.65,1L-.65,1L-.65,-.1L-1,-.1Z"
 BOW_TIE: Final = "M-1,-.9L0,-.2L1,-.9L1,.9L0,.2L-1,.9Z"
+CROSSING: Final = "M-.9,-1L0,-.25L.9,-1L1,-.9L.25,0L1,.9L.9,1L0,.25L-.9,1L-1,.9L-.25,0L-1,-.9Z"
 FLAG: Final = "M-.8,-1L.9,-.45L-.4,.1L-.4,1L-.8,1Z"
 
 LOOKS: Final[dict[str, RoleLook]] = {
@@ -66,6 +67,7 @@ LOOKS: Final[dict[str, RoleLook]] = {
         RoleLook("induction", "I", "#F0E442", _BLACK, "induction", BOW_TIE),
         RoleLook("duplicate", "U", "#D55E00", _BLACK, "duplicate token", HOUSE),
         RoleLook("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
+        RoleLook("template", "T", "#5F5F5F", _WHITE, "chat template", CROSSING),
     )
 }
 SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}

@@ -22,7 +22,10 @@ VOCABULARIES: Final = tuple(name for name in TOKENIZER_FILES if name.startswith(
 WEIGHT_FILES: Final = "model*.safetensors"
 INDEX: Final = "model.safetensors.index.json"
 HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZER_FILES)
-"""Files from which a checkpoint is loaded; all are part of its fingerprint, and no others are read."""
+"""Files from which a checkpoint is loaded; all are part of its fingerprint."""
+WRITING_FILES: Final = ("chat_template.jinja", "generation_config.json")
+"""Files that say how turns of a chat are written for a model, and with which tokens it ends a text. No result that is
+kept depends on them, so they are no part of its fingerprint; no others are read."""
 MAX_JSON_BYTES: Final = 20_000_000
 """Maximum size of a configuration or an index of weights; real ones are far smaller."""
 MAX_TOKENIZER_BYTES: Final = 60_000_000

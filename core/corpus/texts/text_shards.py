@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final, TypeVar
@@ -115,7 +114,7 @@ def _row(corpus_text: CorpusText) -> tuple[str | None, ...]:
 def _words(text: Text) -> str | None:
     """Words, heads, relations, and what else there is of `_Words`."""
     if text.given is not None:
-        return json.dumps([text.words, text.heads, text.relations, None, asdict(text.given)])
+        return json.dumps([text.words, text.heads, text.relations, None, text.given.fields])
     if text.words is None and text.spans is None:
         return None
     spans = [] if text.spans is None else [[list(chain.from_iterable(side)) for side in text.spans]]

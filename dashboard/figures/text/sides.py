@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int
 
+from attention_sieve.core.roles.roles import of_template
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 
@@ -16,7 +17,7 @@ class Side:
     tokens: Sequence[str]
     """Tokens as shown; may contain any text."""
     special: Bool[np.ndarray, " token"]
-    """True for tokens that the tokenizer added."""
+    """True for tokens that the tokenizer, or a chat template, added."""
     segments: Int[np.ndarray, " token"]
     """0 or 1; -1 for special tokens."""
     words: Int[np.ndarray, " token"]
@@ -41,7 +42,7 @@ class Side:
     @classmethod
     def of(cls, text: TokenizedText, name: str = "") -> "Side":
         """All tokens of a text."""
-        special = text.segments == SPECIAL
+        special = (text.segments == SPECIAL) | of_template(text)
         return cls(tokens=text.tokens, special=special, segments=text.segments, words=text.words, name=name)
 
     @property

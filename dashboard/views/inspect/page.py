@@ -12,9 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import ONE_STACK, Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.roles import known_roles, shown_roles
 from attention_sieve.core.roles.telling import telling_head
-from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.core.texts.text import Text, read_typed, text_of, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -91,8 +91,10 @@ def _inspect() -> None:
     corpus_texts, problem = _corpus_texts(choice)
     texts = frame.readable(choice, engine, corpus_texts)
     visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
+    if writing.is_chat():
+        text = writing.chat_of(visit, typed)
     found = writing.text_so_far(visit, text, slot)
-    screen = on_screen(visit, text if found is None else found.whole)
+    screen = on_screen(_with_template(visit, text), text if found is None else found.whole)
     if found is not None and screen is not None:
         with slot.container():
             _written(visit, screen, text, found)
@@ -128,7 +130,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
-    arcs = partial(where_heads_look, visit, screen, heads, GRID)
+    arcs = partial(where_heads_look, _with_template(visit, screen.text), screen, heads, GRID)
     if beside is not None:
         with right:
             (beside.instead or partial(arcs, beside.asked))()
@@ -190,9 +192,18 @@ def _typed(at_first: str) -> tuple[str, Text]:
         word_swap.change_a_word()
         pair_fields()
         writing.write_button()
-    text = text_on_screen(read_typed(typed))
+    text = text_on_screen((text_of([typed], "The chat"),) if writing.is_chat() else read_typed(typed))
     say_what_was_kept(text)
     return typed, text
+
+
+def _with_template(visit: Visit, text: Text) -> Visit:
+    """The same with the role of a chat's template, which no text of a corpus has, for a text that is a chat."""
+    if text.given is None or text.given.turns is None:
+        return visit
+    scores = visit.chosen.score_settings
+    roles = known_roles((*scores.roles, "template"))
+    return replace(visit, chosen=replace(visit.chosen, score_settings=replace(scores, roles=roles)))
 
 
 def _written(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
@@ -325,7 +336,7 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(choice, screen.now.looked),
+        sieves=sieves_on(_with_template(visit, screen.text).chosen, screen.now.looked),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if grid_shows.patterns else None,
     )

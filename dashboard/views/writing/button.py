@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.cache.on_screen import continued
+from attention_sieve.cache.on_screen import chat, continued
 from attention_sieve.cache.serving.model_time import STEP_SECONDS
 from attention_sieve.core.attention.settings import ONE_STACK
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
@@ -18,6 +18,7 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import pin_word
 from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
 from attention_sieve.dashboard.views.writing import wording
 from attention_sieve.dashboard.views.writing.choice import STEP, Written, go, put, put_in_link, remember, written
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 WISH: Final = "wish to write"
 """Key of what the reader has asked for: to write "on", or "again" from the prompt."""
+CHAT: Final = "chat"
+"""Key, and query parameter, of whether the typed lines are turns of a chat."""
 MOST_PER_CLICK: Final = 200
 TOKENS, TEMPERATURE, SEED = "tokens to write", "temperature", "writing seed"
 USUAL: Final = WritingSettings()
@@ -35,7 +38,7 @@ USUAL: Final = WritingSettings()
 
 def write_button() -> None:
     """Draw the button and its settings, for a checkpoint that writes the next token."""
-    if not st.session_state.get(state.WRITES) or st.session_state.get("kinds", ONE_STACK) != ONE_STACK:
+    if not _can_write():
         return
     st.button(
         wording.WRITE,
@@ -45,6 +48,7 @@ def write_button() -> None:
         on_click=wish_to_write,
         args=("on",),
     )
+    toggle(wording.CHAT, key=CHAT, help=wording.CHAT_HELP)
     with st.popover(wording.HOW, icon=":material/tune:", key="how it writes"):
         bound = {"bind": "query-params", "persist_state": "session"}
         st.number_input(wording.TOKENS, 1, MOST_PER_CLICK, USUAL.tokens, key=TOKENS, **bound)
@@ -53,6 +57,28 @@ def write_button() -> None:
             format="%.1f", key=TEMPERATURE, help=wording.TEMPERATURE_HELP, **bound,
         )  # fmt: skip
         st.number_input(wording.SEED, 0, 10**9, USUAL.seed, key=SEED, help=wording.SEED_HELP, **bound)
+
+
+def _can_write() -> bool:
+    return bool(st.session_state.get(state.WRITES)) and st.session_state.get("kinds", ONE_STACK) == ONE_STACK
+
+
+def is_chat() -> bool:
+    """Whether the typed lines are turns of a chat."""
+    return _can_write() and bool(st.session_state.get(CHAT))
+
+
+def chat_of(visit: Visit, typed: str) -> Text:
+    """The typed turns as the checkpoint reads them.
+
+    Raises: AnalysisError.
+    """
+    with waiting("" if visit.inference.is_loaded(visit.engine) else _loading(visit)) as report:
+        return visit.inference.on_screen(visit.engine, chat, Text((typed,)), typed, report=report)
+
+
+def _loading(visit: Visit) -> str:
+    return shared_wording.loading(plain(visit.engine.files.name))
 
 
 def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuation | None":
@@ -102,20 +128,20 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
     settings = WritingSettings(int(values[TOKENS]), float(values[TEMPERATURE]), int(values[SEED]))
     if not ids:
         remember(visit, prompt, written(visit, prompt))
-    with slot.container(key="writing"):
-        is_loaded = visit.inference.is_loaded(visit.engine)
-        with waiting("" if is_loaded else shared_wording.loading(plain(visit.engine.files.name))) as report:
-            before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
-            go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
-            writer = Writer(before.whole, visit.settings, settings)
-            line = st.empty()
-            st.button(wording.STOP, key="stop writing", icon=":material/stop:")
-            while writer.end is None:
-                turn = partial(_turn, writer, before.n_prompt)
-                new, text = visit.inference.run(visit.engine, turn, report)
-                ids = (*ids, *new)
-                put(visit, prompt, Written(ids, visit.chosen.off, settings))
-                line.markdown(plain(text))
+    with (
+        slot.container(key="writing"),
+        waiting("" if visit.inference.is_loaded(visit.engine) else _loading(visit)) as report,
+    ):
+        before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
+        go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
+        writer = Writer(before.whole, visit.settings, settings)
+        line = st.empty()
+        st.button(wording.STOP, key="stop writing", icon=":material/stop:")
+        while writer.end is None:
+            new, text = visit.inference.run(visit.engine, partial(_turn, writer, before.n_prompt), report)
+            ids = (*ids, *new)
+            put(visit, prompt, Written(ids, visit.chosen.off, settings))
+            line.markdown(plain(text))
 
 
 def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tuple[int, ...], str]:

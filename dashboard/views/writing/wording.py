@@ -20,6 +20,13 @@ TEMPERATURE_HELP: Final = (
 )
 SEED: Final = "Seed"
 SEED_HELP: Final = "Decides what is drawn. The same seed writes the same text again."
+CHAT: Final = "Chat"
+CHAT_HELP: Final = (
+    "Reads each line as a turn of a chat, such as “user: Who wrote Hamlet?”; turns begin with user:, assistant: or "
+    "system:, and a line that begins with none of these goes on with the turn above. The model's own chat template "
+    "puts its tokens around the turns: they are marked as special, and a head that looks at them has the role *chat "
+    "template*."
+)
 STOP: Final = "Stop"
 EARLIER: Final = "Earlier token"
 LATER: Final = "Later token"

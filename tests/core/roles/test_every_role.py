@@ -15,7 +15,9 @@ from attention_sieve.core.texts.relations import RELATIONS
 
 PAIR = replace(text(3, 2), ids=np.array([90, 1, 2, 1, 91, 2, 1, 91]))  # [CLS] a a a [SEP] b b [SEP]
 SINGLE = replace(
-    text(5), ids=np.array([90, 1, 2, 1, 1, 2, 91]), given=GivenTokens((90, 1, 2, 1, 1, 2, 91), (1, 3), (3, 6))
+    text(5),
+    ids=np.array([90, 1, 2, 1, 1, 2, 91]),
+    given=GivenTokens((90, 1, 2, 1, 1, 2, 91), (1, 3), (3, 6), ((1, 3), (4, 6))),
 )
 UNMARKED = text(2, 2, marks=False)
 RELATED = {"nsubj": [((1, 2), (3,))], "dobj": [((3,), (2,))], "amod": [((2,), (1,)), ((3,), (1, 2))]}
@@ -49,6 +51,11 @@ def copied_from_needle(source, query):
     return [key for key in range(*source.given.needle) if source.ids[key] == source.ids[query + 1]]
 
 
+def of_template(source, query):
+    turns = source.given.turns if source.given else ()
+    return [key for key in range(len(source.ids)) if turns and not any(key in range(*turn) for turn in turns)]
+
+
 KEYS = {
     "local": lambda source, query: range(query - 2, query + 3),
     "delimiter": lambda source, query: np.flatnonzero(source.is_cls | source.is_sep),
@@ -62,6 +69,7 @@ KEYS = {
     "duplicate": earlier_copies,
     "induction": after_earlier_copies,
     "retrieval": copied_from_needle,
+    "template": of_template,
 }
 """Keys at which a head with the role looks from a query, as far as the query sees them."""
 CAUSAL_ONLY = ("sink", "induction", "retrieval")

@@ -1,0 +1,125 @@
+"""Turns of a chat, typed as lines, rendered by the chat template of a tokenizer, with its own tokens marked.
+
+Source: transformers, `apply_chat_template`; the template decides which tokens a chat model reads.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError, first_line, panics_caught, quoted
+from attention_sieve.core.texts.conllu import GivenTokens
+from attention_sieve.core.texts.text import Text, text_of_ids
+
+ROLES: Final = ("system", "user", "assistant")
+_TURN: Final = re.compile(rf"\s*({'|'.join(ROLES)})\s*:\s?(.*)", re.IGNORECASE | re.DOTALL)
+_STAND_IN: Final = "\ue000{}\ue001"
+"""What stands for the text of a turn, to see what the template puts around it: characters that mean nothing."""
+Turn = Mapping[str, str]
+"""Of one chat: `role`, and `content`, as templates take them."""
+
+
+def read_turns(typed: str) -> tuple[Turn, ...]:
+    """Turns typed as lines: each begins with user:, assistant: or system:; other lines go on with the turn above.
+
+    A first line that names none is the user's. A last turn of the assistant that is empty is left out: it is what the
+    model is to write.
+
+    Raises: AnalysisError for no turns, and for an empty one.
+    """
+    turns: list[dict[str, str]] = []
+    for line in typed.splitlines():
+        if match := _TURN.fullmatch(line):
+            turns.append({"role": match[1].lower(), "content": match[2]})
+        elif turns:
+            turns[-1]["content"] += f"\n{line}"
+        elif line.strip():
+            turns.append({"role": "user", "content": line})
+    turns = [{**turn, "content": turn["content"].strip()} for turn in turns]
+    if turns and turns[-1] == {"role": "assistant", "content": ""}:
+        del turns[-1]
+    if not turns:
+        raise AnalysisError("There is no turn yet. Type one, such as “user: Who wrote Hamlet?”.")
+    if empty := [number for number, turn in enumerate(turns, start=1) if not turn["content"]]:
+        raise AnalysisError(f"Turn {empty[0]:,} ({turns[empty[0] - 1]['role']}) is empty. Fill it in or remove it.")
+    return tuple(turns)
+
+
+def chat_text(checkpoint: Checkpoint, turns: Sequence[Turn]) -> Text:
+    """A chat as the checkpoint reads it: by the ids of its tokens, up to where the model is to write.
+
+    After a turn of the user, that is the beginning of a turn of the assistant; a last turn of the assistant is left
+    open, so that the model goes on with it.
+
+    Args:
+        checkpoint: loaded; its tokenizer has a chat template.
+        turns: one or more, from `read_turns`.
+
+    Returns: a text of ids, with the tokens of each turn in `given.turns`.
+
+    Raises: AnalysisError for a tokenizer without a template, a template that fails or changes what was typed, and for
+        turns that hold a special token.
+    """
+    _check_plain(checkpoint, turns)
+    rendered, spans = _rendered(checkpoint, turns)
+    with panics_caught():
+        encoded = checkpoint.tokenizer(rendered, add_special_tokens=False, return_offsets_mapping=True)
+    starts, ends = np.array(encoded["offset_mapping"]).T
+    tokens = [np.flatnonzero((starts < end) & (ends > start)) for start, end in spans]
+    ids = tuple(map(int, encoded["input_ids"]))
+    return text_of_ids(GivenTokens(ids, turns=tuple((int(of[0]), int(of[-1]) + 1) for of in tokens)))
+
+
+def _check_plain(checkpoint: Checkpoint, turns: Sequence[Turn]) -> None:
+    """Raise for a turn that the tokenizer would read as the end of a turn, or another special token."""
+    special = sorted(filter(None, checkpoint.tokenizer.all_special_tokens), key=len, reverse=True)
+    for number, turn in enumerate(turns, start=1):
+        if found := next((name for name in special if name in turn["content"]), None):
+            raise AnalysisError(
+                f"Turn {number:,} ({turn['role']}) holds {quoted(found)}, which the tokenizer of "
+                f"{checkpoint.files.name} reads as a special token. Remove it from what you typed."
+            )
+
+
+def _rendered(checkpoint: Checkpoint, turns: Sequence[Turn]) -> tuple[str, list[tuple[int, int]]]:
+    """The chat as the template writes it, and first and one-past-last character of what each turn holds."""
+    stand_ins = [_STAND_IN.format(number) for number in range(len(turns))]
+    around = _apply(checkpoint, [{**turn, "content": name} for turn, name in zip(turns, stand_ins, strict=True)])
+    rendered, spans, before = "", list[tuple[int, int]](), around
+    for turn, name in zip(turns, stand_ins, strict=True):
+        piece, found, before = before.partition(name)
+        rendered += piece
+        if found:
+            spans.append((len(rendered), len(rendered) + len(turn["content"])))
+            rendered += turn["content"]
+    rendered += before
+    if len(spans) < len(turns) or rendered != _apply(checkpoint, turns):
+        raise AnalysisError(
+            f"The chat template of {checkpoint.files.name} leaves out or changes what was typed, so its own tokens "
+            "cannot be told from yours. Type other turns, or switch the chat off."
+        )
+    return rendered, spans
+
+
+def _apply(checkpoint: Checkpoint, turns: Sequence[Turn]) -> str:
+    """The chat as the template writes it, open at its end."""
+    tokenizer: Any = checkpoint.tokenizer
+    if not tokenizer.chat_template:
+        raise AnalysisError(
+            f"The tokenizer of {checkpoint.files.name} has no chat template, so turns cannot be written for it. Switch "
+            "the chat off, or choose a model that was tuned on chats."
+        )
+    goes_on = turns[-1]["role"] == "assistant"
+    try:
+        text: str = tokenizer.apply_chat_template(
+            list(turns), tokenize=False, add_generation_prompt=not goes_on, continue_final_message=goes_on
+        )
+    except Exception as error:  # what the code of a template raises is open-ended
+        raise AnalysisError(
+            f"The chat template of {checkpoint.files.name} fails on these turns ({first_line(error)}). Type other "
+            "turns, or switch the chat off."
+        ) from error
+    return text
