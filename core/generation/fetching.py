@@ -56,12 +56,14 @@ def fetching_table(
             token decides the order.
         tokens: as shown, by position.
 
-    Returns: columns head, adds (logits; not if `added` is None), looks at (a token), position (of it), attention (to
-        it), on copies (of the token that follows).
+    Returns: columns name, layer, head, adds (logits; not if `added` is None), looks at (a token), position (of it),
+        attention (to it), on copies (of the token that follows).
     """
     rows = [
         {
-            "head": head_name(layer, head),
+            "name": head_name(layer, head),
+            "layer": layer,
+            "head": head,
             **({} if added is None else {"adds": float(added[layer, head])}),
             "looks at": tokens[found.most[layer, head]],
             "position": int(found.most[layer, head]),

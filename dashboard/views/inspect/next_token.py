@@ -1,5 +1,6 @@
 """What a causal language model expects next, with and without the heads that are off, and which heads speak for it."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -151,6 +152,21 @@ def _fetching(
             format="percent", min_value=0, max_value=1, help=wording.on_copies_help(found.by_chance)
         ),
     }
-    shown = table.assign(**{"looks at": list(map(visible, table["looks at"]))})
-    st.dataframe(shown, hide_index=True, column_config=columns, height=TABLE_HEIGHT)
+    shown = table.assign(**{"looks at": list(map(visible, table["looks at"]))}).drop(columns=["layer", "head"])
+    key = f"heads of token {position} {token}"
+    st.dataframe(
+        shown.rename(columns={"name": "head"}),
+        hide_index=True,
+        column_config=columns,
+        height=TABLE_HEIGHT,
+        key=key,
+        on_select=partial(_choose_row, key, list(zip(table["layer"].tolist(), table["head"].tolist()))),
+        selection_mode="single-row",
+    )
     table_downloads("heads of the next token", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
+
+
+def _choose_row(key: str, heads: list[Head]) -> None:
+    """Choose the head of the selected row, so that its arcs are drawn."""
+    if rows := st.session_state[key].selection.rows:
+        state.push_heads([heads[rows[0]]])

@@ -147,7 +147,10 @@ LOOKS_AT_HELP: Final = "The token with most of this head's attention, from the t
 
 def fetched(name: str) -> str:
     """Title of the ranking of heads by what they say for a token; the name is escaped here."""
-    return f"**Which heads fetched “{plain(name)}”**: what each adds, and where it looked"
+    return (
+        f"**Which heads fetched “{plain(name)}”?** What each adds to its logit, and where it looked. A head that adds "
+        "much and looks at a copy is likely to have copied it. Select a row to see the head's arcs."
+    )
 
 
 def on_copies_help(by_chance: float) -> str:

@@ -1,12 +1,14 @@
 """What a decoder has written, the steps through it, and what can be done with it."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
-from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.plain import WORD_JOINER, plain
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.heads_off import token_to_predict
 from attention_sieve.dashboard.views.text.on_screen import OnScreen
@@ -50,15 +52,25 @@ def _tokens(found: "Continuation", step: int | None) -> None:
     n_tokens, key = len(found.pieces), "written token"
     first = max(0, min((step or 0) - MOST_SHOWN // 2, n_tokens - MOST_SHOWN))
     shown = range(first, min(first + MOST_SHOWN, n_tokens))
+    labels = _labels(found.pieces)
     st.session_state[key] = step
     st.pills(
         wording.TITLE if len(shown) == n_tokens else wording.part(first + 1, shown.stop, n_tokens),
         shown,
-        format_func=lambda index: plain(visible(found.pieces[index])),
+        format_func=labels.__getitem__,
         key=key,
         on_change=_choose,
         args=(key, found.n_prompt),
     )
+
+
+def _labels(pieces: Sequence[str]) -> list[str]:
+    """Labels of the tokens, of which no two are equal, by characters of no width: Streamlit tells options by them."""
+    n_same, labels = Counter[str](), []
+    for piece in pieces:
+        labels.append(plain(visible(piece)) + WORD_JOINER * n_same[piece])
+        n_same[piece] += 1
+    return labels
 
 
 def _choose(key: str, n_prompt: int) -> None:
