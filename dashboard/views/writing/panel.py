@@ -135,7 +135,7 @@ def _before(visit: Visit, prompt: Text, now: Written) -> None:
         how += wording.chosen(before.settings.temperature, before.settings.seed)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         text = continuation_of(visit, prompt, before.ids).written
-        st.caption(wording.before(how, plain(text), first_difference(now.ids, before.ids)), width="stretch")
+        st.caption(wording.before(how, plain(text.strip()), first_difference(now.ids, before.ids)), width="stretch")
         st.button(
             wording.BACK,
             key="put back",

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head, head_names
-from attention_sieve.dashboard.figures.figure import counted
 
 WRITE: Final = "Write on"
 WRITE_HELP: Final = (
@@ -27,7 +26,7 @@ CHAT_HELP: Final = (
     "puts its tokens around the turns: they are marked as special, and a head that looks at them has the role *chat "
     "template*."
 )
-STOP: Final = "Stop"
+STOP: Final = "Stop here"
 EARLIER: Final = "Earlier token"
 LATER: Final = "Later token"
 CUT: Final = "Cut after it"
@@ -67,12 +66,8 @@ def with_heads(off: Sequence[Head]) -> str:
 def before(how: str, text: str, differs_at: int | None) -> str:
     """What stood there before; the text must already be escaped."""
     where = "" if differs_at is None else f" The two differ from token {differs_at + 1:,} on."
-    return f"Before, {how}: “{text}”.{where}"
+    return f"Before{f', {how}' if how else ''}: “{text}”.{where}"
 
 
 def chosen(temperature: float, seed: int) -> str:
     return f", temperature {temperature:g} and seed {seed}" if temperature else ""
-
-
-def n_written(n_tokens: int) -> str:
-    return counted(n_tokens, "token")
