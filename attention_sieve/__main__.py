@@ -29,6 +29,7 @@ from attention_sieve.core.knowledge import command as knowledge
 from attention_sieve.core.knowledge import tasks_command as making_tasks
 from attention_sieve.core.knowledge.erasure import command as erasure
 from attention_sieve.core.knowledge.trials import command as trials
+from attention_sieve.core.laboratory import command as laboratory
 from attention_sieve.core.maps import command as maps
 from attention_sieve.core.options import Parser
 from attention_sieve.core.probe_texts import command as probe_texts
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         gates,
         probe_texts,
         sample_decoder,
+        laboratory,
     ):
         module.add_command(commands)
     importance.add_commands(commands)

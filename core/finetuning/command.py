@@ -77,7 +77,7 @@ def finetune(options: argparse.Namespace) -> None:
     given = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     settings = replace(default_settings(len(data.texts)), **given)
     files = find_checkpoint(options.checkpoint)
-    with _reported(open_run(options.output, plan_of(files, data, None, settings), resume=options.resume)) as journal:
+    with reported(open_run(options.output, plan_of(files, data, None, settings), resume=options.resume)) as journal:
         _train(journal, files, data, None, settings, options.device)
 
 
@@ -92,7 +92,7 @@ def sample_checkpoint(options: argparse.Namespace) -> None:
         print(f"The sample checkpoint already exists, under the name {SAMPLE}: {_result(progress)}. It is in {folder}")
         return
     step = saved_step(folder, resume=progress is not None)
-    with _reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
+    with reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
         paths = movie_reviews(program_folder() / "downloads")
         data, held_out = (read_training_data(path.name, read_bytes(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
         files = find_checkpoint(BUNDLED)
@@ -121,21 +121,22 @@ def _train(
     if progress.state == "finished":
         print(f"Finished after {progress.steps:,} steps: {_result(progress)}. The checkpoint is in {journal.folder}")
     else:
-        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {_saved(journal.folder)}")
+        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {saved_so_far(journal.folder)}")
 
 
 @contextmanager
-def _reported(journal: Journal) -> Iterator[Journal]:
+def reported(journal: Journal) -> Iterator[Journal]:
     """Context of a run that reports an interruption in its folder and on standard error."""
     try:
         with journal:
             yield journal
     except KeyboardInterrupt:
-        print(f"\nInterrupted. {_saved(journal.folder)}", file=sys.stderr)
+        print(f"\nInterrupted. {saved_so_far(journal.folder)}", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
 
 
-def _saved(folder: Path) -> str:
+def saved_so_far(folder: Path) -> str:
+    """What is saved of a run that was stopped, and how to continue."""
     progress = read_progress(folder)
     if progress is None or not progress.saved:
         return "No step was saved; the same command starts again."

@@ -29,7 +29,7 @@ from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
 from attention_sieve.core.checkpoints.fingerprints import held_still
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.memory import is_out_of_memory
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, read_progress, saved_checkpoints
+from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, saved_checkpoints
 from attention_sieve.core.checkpoints.slicing import class_without_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
@@ -93,7 +93,7 @@ def finetune(
         loop.train(saved)
     if loop.state.global_step < loop.state.max_steps:
         journal.end("stopped")
-        return _progress(journal)
+        return journal.progress()
     loop.finish()
     wrong = _most_wrong(model, batches, [position for batch in order for position in batch], held_out)
     facts = {"texts": len(training), "texts_held_out": len(validation), "max_tokens": max_tokens, "device": device}
@@ -114,16 +114,9 @@ def _enough_memory(device: str, batch_size: int, max_tokens: int) -> Iterator[No
 
 
 def _finished(journal: Journal, **facts: object) -> Progress:
-    record_result(journal.folder, **asdict(_progress(journal).held_out[-1]), **facts)
+    record_result(journal.folder, **asdict(journal.progress().held_out[-1]), **facts)
     journal.end("finished")
-    return _progress(journal)
-
-
-def _progress(journal: Journal) -> Progress:
-    progress = read_progress(journal.folder)
-    if progress is None:
-        raise AnalysisError(f"The reports in {journal.folder} were deleted. Start again in another folder.")
-    return progress
+    return journal.progress()
 
 
 def _examples(

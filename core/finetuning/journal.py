@@ -10,14 +10,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import psutil
 from safetensors import SafetensorError
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
-from attention_sieve.core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, Validation, read_progress
-from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.checkpoints.saved_runs import (
+    PROGRESS,
+    STOP,
+    HeldOut,
+    Progress,
+    State,
+    Validation,
+    read_progress,
+)
+from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.finetuning.data import TrainingData
 from attention_sieve.core.finetuning.settings import TrainingSettings
 from attention_sieve.core.json_values import parse_json
@@ -35,9 +43,23 @@ MUST_AGREE: Final = {
 """Fields of a plan that must be unchanged when a run is resumed -> description; names of files may change."""
 
 
+class AnyPlan(Protocol):
+    """Plan of a run of any kind: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def checkpoint(self) -> str:
+        """Name of the checkpoint that the run begins with; empty if it begins with random weights."""
+
+    @property
+    def settings(self) -> Any:
+        """Settings of the run, a dataclass."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a run."""
+    """Plan of a fine-tuning run."""
 
     checkpoint: str
     """Name of the checkpoint that is fine-tuned."""
@@ -136,7 +158,9 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / STOP).unlink(missing_ok=True)
         except OSError as error:
-            raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Choose another folder.") from None
+            raise AnalysisError(
+                f"{shortened(str(folder))} cannot be written ({error.strerror}). Choose another folder."
+            ) from None
         process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
         self._write("start", step=step, steps=0, checkpoint=checkpoint, message=message, **process)
 
@@ -181,6 +205,16 @@ class Journal:
         """Report the end of the run."""
         self._write("end", state=state, message=message, seconds_left=None)
 
+    def progress(self) -> Progress:
+        """What was reported so far.
+
+        Raises: AnalysisError if the reports were deleted.
+        """
+        progress = read_progress(self.folder)
+        if progress is None:
+            raise AnalysisError(f"The reports in {self.folder} were deleted. Start again in another folder.")
+        return progress
+
     def stop_asked(self) -> bool:
         """Whether a stop was requested; resets the request."""
         is_requested = (self.folder / STOP).exists()
@@ -192,7 +226,7 @@ class Journal:
             append_line(self._path, json.dumps({"event": event} | values))
 
 
-def open_run(folder: Path, plan: Plan, *, resume: bool) -> Journal:
+def open_run(folder: Path, plan: AnyPlan, *, resume: bool) -> Journal:
     """Start a run in a new folder, or resume the run in it from its last saved step.
 
     Raises: see saved_step and check_agrees.
@@ -216,7 +250,7 @@ def saved_step(folder: Path, *, resume: bool) -> int:
     if progress is None:
         if resume:
             raise AnalysisError(f"There is no run in {folder} to resume. Start one without --resume.")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if os.path.exists(folder) and (not folder.is_dir() or any(folder.iterdir())):
             raise AnalysisError(
                 f"{folder} contains something other than a run. Choose a folder that does not exist yet."
             )
@@ -233,17 +267,17 @@ def saved_step(folder: Path, *, resume: bool) -> int:
     return max(progress.saved, default=0)
 
 
-def check_agrees(folder: Path, plan: Plan) -> None:
+def check_agrees(folder: Path, plan: AnyPlan) -> None:
     """Raise if a run in a folder has a different plan.
 
     Raises: AnalysisError with the first difference.
     """
     recorded, planned = read_record(folder), json.loads(json.dumps(asdict(plan)))
     for field, description in MUST_AGREE.items():
-        if recorded.get(field) != planned[field]:
+        if recorded.get(field) != planned.get(field):
             raise AnalysisError(
                 f"The run in {folder} began with other values for {description}: {recorded.get(field)!r}, now "
-                f"{planned[field]!r}. Use the same, or choose another folder."
+                f"{planned.get(field)!r}. Use the same, or choose another folder."
             )
     for field, value in planned["settings"].items():
         recorded_value = recorded.get("settings", {}).get(field)
@@ -254,7 +288,7 @@ def check_agrees(folder: Path, plan: Plan) -> None:
             )
 
 
-def record(folder: Path, plan: Plan) -> None:
+def record(folder: Path, plan: AnyPlan) -> None:
     """Write a run's plan and package versions to its training.json."""
     versions = {name: importlib.metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()}
     _write_record(folder, asdict(plan) | {"versions": versions})

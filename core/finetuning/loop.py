@@ -75,6 +75,13 @@ class PlainTrainer(Trainer):
         self._tokenizer, self._removed = tokenizer, removed
         self._folder = Path(self.args.output_dir)
 
+    def save_start(self) -> None:
+        """Save the model as it is before the first step, as step 0."""
+        start = self._folder / "checkpoint-0"
+        if not start.exists():
+            with self._saved_model() as temporary:
+                temporary.replace(start)
+
     def finish(self) -> None:
         """Write the fine-tuned checkpoint to the run's folder, its configuration last, and remove the resume files."""
         with self._saved_model() as temporary:
@@ -187,6 +194,7 @@ class Reports(TrainerCallback):
         settings: TrainingSettings,
         measure: Callable[[int], HeldOut],
         on_step: Callable[[int, int], None] | None,
+        n_measurements: int = N_MEASUREMENTS,
     ) -> None:
         """Set up the callbacks.
 
@@ -195,13 +203,16 @@ class Reports(TrainerCallback):
             settings: its settings.
             measure: evaluates the model after a step.
             on_step: called with each finished step and the total number of steps.
+            n_measurements: number of evaluations, evenly spaced.
         """
         self._journal, self._save_steps, self._measure, self._on_step = journal, settings.save_steps, measure, on_step
+        self._n_measurements = n_measurements
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
         """Choose the steps with an evaluation."""
         self._journal.training(state.max_steps)
-        self._measured_at = {-(-state.max_steps * i // N_MEASUREMENTS) for i in range(1, N_MEASUREMENTS + 1)}
+        parts = range(1, self._n_measurements + 1)
+        self._measured_at = {-(-state.max_steps * part // self._n_measurements) for part in parts}
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
         """Evaluate if due, and request logging, saving and stopping from the Trainer."""

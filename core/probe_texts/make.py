@@ -7,6 +7,7 @@ from itertools import chain, product
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
+from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.conllu import GivenTokens
@@ -88,11 +89,35 @@ def probe_texts(tokenizer: Any, settings: ProbeSettings) -> tuple[Text, ...]:
     return tuple(map(text_of_ids, MAKERS[settings.kind](tokenizer, settings, random)))
 
 
+def fitting_block(tokenizer: Any) -> int:
+    """Number of tokens of a block of repeats: the usual one, or the largest for which the vocabulary has enough tokens
+    and the longest text is not too long for the model, as its tokenizer says.
+
+    Args:
+        tokenizer: a fast tokenizer of transformers.
+
+    Raises: AnalysisError if there is none.
+    """
+    longest = int(tokenizer.model_max_length) - len(_beginning(tokenizer))
+    # After the first copy, each is preceded by at most as many other tokens.
+    block = min(ProbeSettings.block, len(_drawable(tokenizer)) // COPIES, longest // (2 * COPIES - 1))
+    if block < 2:
+        raise AnalysisError(
+            f"Texts of repeats need {2 * COPIES} tokens in the middle of the vocabulary and {2 * (2 * COPIES - 1)} in "
+            "a text, and this checkpoint has fewer. Choose another checkpoint."
+        )
+    return block
+
+
+def _drawable(tokenizer: Any) -> Int[np.ndarray, " token"]:
+    low, high = (int(part * tokenizer.vocab_size) for part in MIDDLE)
+    return np.setdiff1d(np.arange(low, high), tokenizer.all_special_ids)
+
+
 def _repeats(
     tokenizer: Any, settings: ProbeSettings, random: np.random.Generator, *, has_gaps: bool
 ) -> Iterator[GivenTokens]:
-    low, high = (int(part * tokenizer.vocab_size) for part in MIDDLE)
-    drawable = np.setdiff1d(np.arange(low, high), tokenizer.all_special_ids)
+    drawable = _drawable(tokenizer)
     if len(drawable) < COPIES * settings.block:
         raise AnalysisError(
             f"The middle of the vocabulary has {len(drawable):,} tokens, and texts of repeats draw up to "
