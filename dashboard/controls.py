@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,7 +20,7 @@ from attention_sieve.core.checkpoints.folders import made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
@@ -446,7 +447,7 @@ def corpus_texts(choice: Choice) -> tuple[Text, ...]:
     if choice.corpus in SAMPLES:
         return read_sample(SAMPLES[choice.corpus])
     if choice.corpus in PROBES:
-        return _probe_texts(engine(choice).files, ProbeSettings(kind=PROBES[choice.corpus], number=N_PROBES))
+        return corpus_of_probes(engine(choice).files, PROBES[choice.corpus])
     if choice.corpus == TYPED:
         typed = st.session_state.get(TYPED_TEXTS) or ""
         return read_typed(typed) if typed.strip() else ()
@@ -459,13 +460,21 @@ def probe_text(choice: Choice) -> Text:
     return _probe_texts(engine(choice).files, settings)[0]
 
 
+def corpus_of_probes(files: CheckpointFiles, kind: ProbeKind) -> tuple[Text, ...]:
+    """The probe texts of a kind in the vocabulary of a checkpoint."""
+    return _probe_texts(files, ProbeSettings(kind=kind, number=N_PROBES))
+
+
 def _probe_texts(files: CheckpointFiles, settings: ProbeSettings) -> tuple[Text, ...]:
-    """Probe texts in the vocabulary of a checkpoint; kept, because reading a tokenizer takes a second."""
+    """Probe texts in the vocabulary of a checkpoint, with blocks that it has room for; kept, because reading a
+    tokenizer takes a second."""
 
     def make() -> tuple[Text, ...]:
         from attention_sieve.core.checkpoints.load import load_tokenizer  # imports torch
 
-        return probe_texts(load_tokenizer(files), settings)
+        tokenizer = load_tokenizer(files)
+        block = min(settings.block, fitting_block(tokenizer)) if "repeats" in settings.kind else settings.block
+        return probe_texts(tokenizer, replace(settings, block=block))
 
     return memory().get_or_put("probe texts", (files.fingerprint, settings), lambda: let_leave(make))
 

@@ -1,4 +1,4 @@
-"""Fine-tuning runs on disk: their progress and their saved checkpoints.
+"""Runs of training on disk, of fine-tuning and of the laboratory: their progress and their saved checkpoints.
 
 A run's folder contains `training.json` (checkpoint, data, settings, versions, result), `progress.jsonl` (one report
 per line), `checkpoint-N/` for each saved step, and at the end the fine-tuned checkpoint itself. A file named `stop`
@@ -78,7 +78,7 @@ class Progress:
     message: str
     """Why the run failed, or what it is doing before training begins; otherwise empty."""
     checkpoint: str = ""
-    """Name of the checkpoint that is fine-tuned."""
+    """Name of the checkpoint that is fine-tuned; empty for a model that is trained from random weights."""
     notes: tuple[str, ...] = ()
     """Remarks for the user, such as how many texts were truncated."""
     validation: Validation | None = None
@@ -93,6 +93,11 @@ class SavedRun:
     """Name of its folder; also the name of its checkpoint if it is in `checkpoints_folder()`."""
     folder: Path
     progress: Progress
+
+    @property
+    def is_fine_tuning(self) -> bool:
+        """Whether it began with a checkpoint, and not in the laboratory, with random weights."""
+        return bool(self.progress.checkpoint)
 
     @property
     def checkpoints(self) -> tuple[str, ...]:
@@ -215,9 +220,9 @@ def delete_run(name: str) -> None:
     """
     run = next((run for run in list_runs() if run.name == name and not run.folder.is_symlink()), None)
     if run is None:
-        raise AnalysisError(f"{name!r} is not a run that was fine-tuned here, so nothing was deleted.")
+        raise AnalysisError(f"{name!r} is not a run that was trained here, so nothing was deleted.")
     if run.progress.state == "running":
-        raise AnalysisError(f"{name} is being fine-tuned now, so it cannot be deleted. Stop it first.")
+        raise AnalysisError(f"{name} is being trained now, so it cannot be deleted. Stop it first.")
     try:
         shutil.rmtree(run.folder)
     except OSError as error:

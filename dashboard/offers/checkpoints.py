@@ -10,7 +10,7 @@ from typing import Final
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, read_progress
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public
 
@@ -39,7 +39,18 @@ def find(name: str) -> CheckpointFiles:
 
 def runs_here() -> tuple[SavedRun, ...]:
     """Fine-tuning runs of this machine; none on a public server, where others would see their names."""
-    return () if is_public() else list_runs()
+    return () if is_public() else tuple(run for run in list_runs() if run.is_fine_tuning)
+
+
+def laboratory_runs() -> tuple[SavedRun, ...]:
+    """Runs of the laboratory with a saved step: those of this machine, or on a public server those that it offers."""
+    if is_public():
+        folders = ((name, Path(folder)) for name, folder in _offered(os.environ.get(CHECKPOINTS) or BUNDLED).items())
+        read = ((name, folder, read_progress(folder)) for name, folder in folders)
+        runs = tuple(SavedRun(name, folder, progress) for name, folder, progress in read if progress is not None)
+    else:
+        runs = list_runs()
+    return tuple(run for run in runs if not run.is_fine_tuning and run.progress.saved)
 
 
 @lru_cache(maxsize=4)

@@ -67,7 +67,7 @@ class RunSummary:
 
 def made_here() -> tuple[RunSummary, ...]:
     """All fine-tuning runs of this machine, by name."""
-    return tuple(_summary(run) for run in list_runs())
+    return tuple(_summary(run) for run in list_runs() if run.is_fine_tuning)
 
 
 def keep_data(name: str, content: bytes) -> Path:

@@ -1,9 +1,9 @@
-"""Fine-tuning in a separate process: started here, one at a time, and ended with this one."""
+"""Training in a separate process: started here, one run at a time, and ended with this one."""
 
 import atexit
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -13,6 +13,7 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import STOP, Progress, ask_to_stop, list_runs, read_progress
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.command import SAMPLE
+from attention_sieve.core.laboratory.settings import LaboratorySettings
 from attention_sieve.dashboard.views.finetune import programs, wording
 from attention_sieve.dashboard.views.finetune.folders import RunRequest, RunSummary
 from attention_sieve.dashboard.views.finetune.programs import Program
@@ -64,6 +65,16 @@ def start_sample() -> FineTuning:
     Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
     return _begin(SAMPLE, ("sample-checkpoint",))
+
+
+def start_laboratory(name: str, settings: LaboratorySettings, *, resume: bool = False) -> FineTuning:
+    """Start a run of the laboratory in the background; arguments as for `start`.
+
+    Raises: AnalysisError if a run is active already, or its process cannot be started.
+    """
+    values = {"output": checkpoints_folder() / name, **asdict(settings)}
+    options = [f"--{option.replace('_', '-')}={value}" for option, value in values.items()]
+    return _begin(name, ("laboratory", *options, *(("--resume",) if resume else ())))
 
 
 def can_resume(summary: RunSummary) -> bool:

@@ -138,7 +138,7 @@ def from_tab(name: str) -> str:
 
 def one_at_a_time(name: str) -> str:
     return (
-        f"{name} is being fine-tuned now, and only one run is possible at a time. Start when it has ended, or stop it."
+        f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."
     )
 
 
@@ -163,13 +163,13 @@ def not_written(folder: str, reason: str) -> str:
 
 
 def not_started(reason: str) -> str:
-    return f"The fine-tuning program cannot be started ({reason}). Close other programs and try again."
+    return f"The training program cannot be started ({reason}). Close other programs and try again."
 
 
 def ended_badly(code: int, last: str) -> str:
     """The process of a run ended with an error that is not one of our messages."""
     output = f' Its last output: "{last}".' if last else ""
-    return f"The fine-tuning program ended with exit status {code}.{output}"
+    return f"The training program ended with exit status {code}.{output}"
 
 
 def comma_in_column(name: str) -> str:
@@ -255,7 +255,7 @@ def stopped(progress: Progress) -> str:
 def left(progress: Progress) -> str:
     """The process of a run has ended without a message."""
     step = f" at step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
-    return f"The fine-tuning program ended unexpectedly{step}. {_kept(progress)}"
+    return f"The training program ended unexpectedly{step}. {_kept(progress)}"
 
 
 def _kept(progress: Progress) -> str:

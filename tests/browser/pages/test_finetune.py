@@ -98,7 +98,7 @@ def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_and_stop
         expect(curve(each)).to_be_visible()
         expect_accessible(each)
     other.get_by_text("Data and settings").click()
-    expect(other.get_by_text("long is being fine-tuned now")).to_be_visible()
+    expect(other.get_by_text("long is being trained now")).to_be_visible()
     expect(other.get_by_role("button", name="Start from")).to_be_disabled()
     stop(other)
     for each in (page, other):

@@ -290,7 +290,7 @@ def test_a_run_is_deleted_only_after_a_second_click_and_never_while_it_is_on(app
     runs = store / "checkpoints"
     journal = Journal(runs / "old", "bundled")
     at = app("fine-tune")
-    with pytest.raises(AnalysisError, match="old is being fine-tuned now, so it cannot be deleted"):
+    with pytest.raises(AnalysisError, match="old is being trained now, so it cannot be deleted"):
         delete_run("old")
     assert wording.delete("old") not in [each.label for each in at.button]
     journal.end("stopped")
@@ -310,7 +310,7 @@ def test_only_the_folder_of_a_run_is_deleted(store, name):
     if not (runs / "link").is_symlink():
         (runs / "link").symlink_to(store / "elsewhere")
     before = sorted(store.rglob("*"))
-    with pytest.raises(AnalysisError, match="is not a run that was fine-tuned here"):
+    with pytest.raises(AnalysisError, match="is not a run that was trained here"):
         delete_run(name)
     assert sorted(store.rglob("*")) == before
 
@@ -416,11 +416,11 @@ def test_a_run_is_begun_seen_by_all_stopped_resumed_found_by_another_program_and
     assert not at.error
     run = training_runs.running()
     assert (run.name, training_runs.progress(run).state) == ("animals", "running")
-    with pytest.raises(AnalysisError, match="animals is being fine-tuned now, and only one"):
+    with pytest.raises(AnalysisError, match="animals is being trained now, and only one"):
         training_runs.start(asked("second"))
     other = app("fine-tune")
     for each in (at, other):
-        assert "animals is being fine-tuned now" in shown(each)
+        assert "animals is being trained now" in shown(each)
         assert button(each, "Start from").disabled
         assert any(shown_button.label == wording.STOP for shown_button in each.button)
     until(run, lambda now: now.step >= 6)
@@ -446,7 +446,7 @@ def test_a_run_is_begun_seen_by_all_stopped_resumed_found_by_another_program_and
     assert elsewhere is not again
     assert elsewhere.name == "animals"
     assert training_runs.running() is elsewhere
-    with pytest.raises(AnalysisError, match="animals is being fine-tuned now"):
+    with pytest.raises(AnalysisError, match="animals is being trained now"):
         training_runs.start(asked("second"))
     training_runs._process.kill()
     assert ended(again).state == "left"

@@ -94,7 +94,7 @@ def too_many(number: int) -> str:
 
 
 def finetuning_is_on(name: str) -> str:
-    return f"{name} is being fine-tuned now. Train gates when it has ended, or stop it on the page Fine-tune."
+    return f"{name} is being trained now. Train gates when it has ended, or stop it on the page Fine-tune."
 
 
 def not_written(folder: str, reason: str) -> str:
