@@ -33,6 +33,7 @@ PAGES: Final = (
     Page("knowledge", "Knowledge", ":material/psychology:", "knowledge"),
     Page("compare", "Compare", ":material/compare:", "comparison"),
     Page("lessons", "Lessons", ":material/school:", "lessons"),
+    Page("laboratory", "Laboratory", ":material/science:", "laboratory"),
     FINETUNE,
 )
 """In the order of the navigation. Streamlit shows the first one at an address without a name."""

@@ -12,7 +12,7 @@ from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.laboratory.question import CopyOutcomes
+from attention_sieve.core.laboratory.outcomes import CopyOutcomes
 from attention_sieve.core.laboratory.sequences import is_copied
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches
 from attention_sieve.core.passes.texts import PassText

@@ -15,8 +15,10 @@ FIXED: Final = 9
 """Period of all sequences of the control: that of probe texts of this length."""
 BATCH: Final = 64
 """Sequences of a step."""
-LEARNING_RATE: Final = 2e-3
+LEARNING_RATE: Final = 4e-3
+"""Largest one, after the warm-up; it then falls to 0."""
 MOST_STEPS: Final = 5_000
+LARGEST_SEED: Final = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class LaboratorySettings:
         for name, value, least, most in (
             ("steps", self.steps, 2, MOST_STEPS),
             ("save-steps", self.save_steps, 1, MOST_STEPS),
-            ("seed", self.seed, 0, 2**32 - 1),
+            ("seed", self.seed, 0, LARGEST_SEED),
         ):
             if not least <= value <= most:
                 raise AnalysisError(f"{name} is {value:,}. Choose a whole number from {least:,} to {most:,}.")

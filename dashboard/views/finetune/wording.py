@@ -137,9 +137,7 @@ def from_tab(name: str) -> str:
 
 
 def one_at_a_time(name: str) -> str:
-    return (
-        f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."
-    )
+    return f"{name} is being trained now, and only one run is possible at a time. Start when it has ended, or stop it."
 
 
 def bad_name(name: str, longest: int) -> str:

@@ -20,9 +20,10 @@ from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOU
 from attention_sieve.dashboard.views.lessons.sentences import FAR, FIRST_EVIDENCE, NEAR
 
 Asks = Literal["", "head", "word", "number"]
-PagePart = Literal["switches", "special tokens", "chance", "summary", "grids"]
+PagePart = Literal["switches", "special tokens", "chance", "summary", "grids", "training", "probes", "formation"]
 """Parts of pages: buttons that switch heads off, the switches above the arcs, which Present hides, counts under
-controls, the sentence on what changed between two checkpoints, and their grids."""
+controls, the sentence on what changed between two checkpoints, and their grids; of the laboratory, its form, the choice
+of probe texts, and the figure of all saved steps."""
 SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
 """File names of the lessons, in order."""

@@ -1,0 +1,1 @@
+"""Laboratory: train a small model here, and watch its heads form."""

@@ -1,0 +1,102 @@
+"""What the page Laboratory measures: the heads of each saved step of a run, over probe texts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from attention_sieve.cache.answers import FindingRequest
+from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
+from attention_sieve.core.laboratory.outcomes import CopyScore, copy_score
+from attention_sieve.core.laboratory.question import COPIED_TOKENS
+from attention_sieve.core.probe_texts.make import ProbeKind
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import USUAL_TAU, ScoreSettings
+from attention_sieve.core.roles.roles import known_roles
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.laboratory.formation import Strongest
+from attention_sieve.dashboard.progress import in_its_place, with_progress
+from attention_sieve.dashboard.views.asking import ask, find
+from attention_sieve.dashboard.views.corpus import Corpus, Found, judged
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.laboratory import wording
+
+ROLES: Final = known_roles(("previous", "induction", "duplicate"))
+SCORES: Final = ScoreSettings(roles=ROLES, scale="share")
+CRITERION: Final = Criterion(tau=USUAL_TAU["share"])
+MOST_STEPS: Final = 40
+"""Number of saved steps that the figure draws at most."""
+
+
+def name_at(run: SavedRun, step: int) -> str:
+    """Name of the checkpoint that a run has saved at a step."""
+    return f"{run.name}/checkpoint-{step}"
+
+
+def visit_at(run: SavedRun, step: int, probes: ProbeKind, off: tuple[Head, ...] = ()) -> Visit:
+    """A saved step of a run over probe texts, by the roles and the criterion of this page.
+
+    Raises: CheckpointError.
+    """
+    corpus = next(name for name, kind in controls.PROBES.items() if kind == probes)
+    chosen = replace(
+        state.choice(),
+        checkpoint=name_at(run, step),
+        corpus=corpus,
+        off=off,
+        criterion=CRITERION,
+        score_settings=SCORES,
+    )
+    # All steps of a run have one tokenizer, so the texts of the first one do for all.
+    texts = controls.corpus_of_probes(controls.other_engine(chosen, name_at(run, run.progress.saved[0])).files, probes)
+    engine = controls.other_engine(chosen, chosen.checkpoint)
+    return Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
+
+
+def roles_at(visit: Visit) -> Corpus | None:
+    """The roles of heads; None where the reader has stopped the work."""
+    found = find(visit, ROLE_ANALYSIS, RoleSettings(SCORES), visit.texts)
+    return None if found is None else judged(found, visit.chosen)
+
+
+def copies_at(visit: Visit) -> CopyScore | None:
+    """How well the model continues repetitions; None where the reader has stopped the work."""
+    answers = ask(visit, COPIED_TOKENS, visit.texts)
+    return None if answers is None else copy_score(answers.results)
+
+
+def drawn_steps(saved: Sequence[int]) -> list[int]:
+    """The saved steps of which the figure draws heads: evenly spaced where there are many."""
+    places = np.linspace(0, len(saved) - 1, min(len(saved), MOST_STEPS)).round().astype(int)
+    return [saved[place] for place in places]
+
+
+@in_its_place
+def strongest_heads(visits: Mapping[int, Visit]) -> Strongest | None:
+    """The strongest head of each role at some steps; None where the reader has stopped the work.
+
+    Args:
+        visits: of each step.
+    """
+    requests = [
+        FindingRequest(visit.engine, ROLE_ANALYSIS, visit.texts, RoleSettings(SCORES), visit.settings, "truncate")
+        for visit in visits.values()
+    ]
+    inference = next(iter(visits.values())).inference
+    found: Sequence[Found | None] | None = [inference.kept_finding(request) for request in requests]
+    if None in found:
+        found = with_progress(
+            tuple(requests),
+            lambda report: [inference.find(request, report) for request in requests],
+            wording.MEASURING,
+        )
+    if found is None:
+        return None
+    means = np.stack([each.finding.tests.mean for each in found if each is not None])
+    heads = [[highest_head(of_role) for of_role in of_step] for of_step in means]
+    shares = means.max(axis=(2, 3))
+    return Strongest(roles=ROLES, steps=list(visits), shares=shares, heads=heads)

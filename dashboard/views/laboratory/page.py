@@ -1,0 +1,356 @@
+"""Laboratory: train a small model on this machine, and move through its saved steps."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, delete_run
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import read_record
+from attention_sieve.core.laboratory.outcomes import CopyScore
+from attention_sieve.core.laboratory.sequences import VOCABULARY
+from attention_sieve.core.laboratory.settings import LaboratorySettings
+from attention_sieve.dashboard import controls, drawer, state
+from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
+from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText
+from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
+from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.laboratory.formation import formation
+from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views import corpus as corpora
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune import wording as training_wording
+from attention_sieve.dashboard.views.finetune.folders import free_name
+from attention_sieve.dashboard.views.finetune.runs import FineTuning
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.laboratory import wording
+from attention_sieve.dashboard.views.laboratory.numbers import (
+    ROLES,
+    copies_at,
+    drawn_steps,
+    name_at,
+    roles_at,
+    strongest_heads,
+    visit_at,
+)
+from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.leading import lesson_panel, shows
+from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.roles.grid import grid_over
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+GRID: Final = "laboratory grid"
+RUN: Final = "model"
+"""Key and query parameter of the run that is shown."""
+AT: Final = "at"
+"""Key and query parameter of the saved step that is shown."""
+OFF: Final = "without"
+"""Key and query parameter of the names of the heads that are switched off here."""
+GAPS: Final = "probes"
+"""Key and query parameter of the kind of probe texts."""
+PATTERNS: Final = "patterns"
+"""Key of whether cells show attention, as on Inspect."""
+LOOK_AGAIN: Final = 1.0
+"""Seconds between two checks of an active run."""
+PAGE: Final = "laboratory"
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Laboratory", wording.SEE, _laboratory, NOTES, settings=drawer.device_settings)
+
+
+def _laboratory() -> None:
+    top = st.container()
+    with st.container():  # what stands in it comes and goes above switches, whose place in the page must not change
+        if shows(PAGE, "training"):
+            _training()
+    runs = laboratory_runs()
+    if not runs:
+        if state.lesson_is_on(PAGE):
+            lesson_panel(top, frame.without_corpus())
+        st.info(f"{NOT_HERE} {wording.NONE_OFFERED}" if is_public() else wording.NO_RUN)
+        return
+    by_name = {run.name: run for run in runs}
+    if st.session_state.get(RUN, runs[0].name) not in by_name:
+        st.session_state[RUN] = runs[0].name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run = from_list(wording.RUN, by_name, key=RUN, width=240)
+        probes = wording.KINDS["gaps drawn"]
+        if shows(PAGE, "probes"):
+            probes = one_of(wording.GAPS, wording.KINDS, key=GAPS, help=wording.GAPS_HELP)
+        with_patterns = toggle(wording.PATTERNS, key=PATTERNS, help=wording.PATTERNS_HELP)
+    step = _step(run.progress.saved)
+    left, right = halves()
+    with left:
+        off = _heads_off(shows(PAGE, "switches"))
+        visit = visit_at(run, step, probes, off)
+        tested = roles_at(visit)
+        if tested is None:
+            return
+        if state.lesson_is_on(PAGE):
+            lesson_panel(top, visit, tested=tested)
+        heads = _grid(visit, tested, with_patterns=with_patterns)
+    if first_screen_is_drawn():
+        _below(run, visit, tested, heads, (left, right))
+
+
+def _step(saved: Sequence[int]) -> int:
+    """The saved step on the slider: the last one until the reader moves it."""
+    steps = [str(step) for step in saved]
+    state.follow(AT, steps[-1])
+    if st.session_state.get(AT, steps[-1]) not in steps:
+        st.session_state[AT] = steps[-1]
+    if len(steps) == 1:
+        return saved[0]  # a slider needs two ends
+    return int(
+        st.select_slider(
+            wording.AT, steps, steps[-1], key=AT, help=wording.AT_HELP, bind="query-params", persist_state="session"
+        )
+    )
+
+
+def _heads_off(is_asked: bool) -> tuple[Head, ...]:
+    """The heads that are switched off here; those of the sidebar's checkpoint are others."""
+    if not is_asked:
+        return ()
+    heads = {head_name(layer, head): (layer, head) for layer in range(2) for head in range(4)}
+    picked = st.pills(
+        wording.OFF,
+        list(heads),
+        selection_mode="multi",
+        key=OFF,
+        help=wording.OFF_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    return tuple(sorted(heads[name] for name in picked))
+
+
+def _below(
+    run: SavedRun, visit: Visit, tested: Corpus, heads: list[Head], columns: tuple[DeltaGenerator, DeltaGenerator]
+) -> None:
+    """The figure of all steps beside the grid, and below it what each head does for the copied tokens."""
+    left, right = columns
+    in_lesson = state.lesson_is_on(PAGE)
+    with left:
+        if not in_lesson:
+            _verdict(run, visit, tested)
+        if shows(PAGE, "switches"):
+            _copies(visit, tested, heads)
+    with right:
+        if shows(PAGE, "formation"):
+            _formation(run, visit, tested)
+    if not in_lesson:
+        _what_next(run, visit)
+
+
+def _grid(visit: Visit, tested: Corpus, *, with_patterns: bool) -> list[Head]:
+    label = f"Heads of {visit.engine.files.name}: roles over {visit.chosen.corpus}"
+    on_text = WITHOUT_TEXT
+    if with_patterns:
+        looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
+        on_text = GridOnText(frame=frame_of(looked), patterns=patterns_of(looked))
+    heads = state.chosen_heads(*tested.tests.mean.shape[1:], (0, 0), follow=True)
+    selection = head_selection(GRID, heads, (visit.engine.files.fingerprint, state.n_pushed()))
+    heads = show_role_grid(
+        grid_over(visit, tested, label, ROLES),
+        selection,
+        file="laboratory-grid",
+        facts=corpora.facts(visit, tested),
+        on_text=on_text,
+    )
+    state.put_in_link(heads)
+    return heads
+
+
+def _verdict(run: SavedRun, visit: Visit, tested: Corpus) -> None:
+    """Say whether heads that look at copies find them at any distance, or only look back a fixed one."""
+    by_kind = {visit.chosen.corpus: tested}
+    for kind in wording.KINDS.values():
+        other = visit_at(run, _step_of(visit), kind, visit.chosen.off)
+        if other.chosen.corpus not in by_kind and (found := roles_at(other)) is not None:
+            by_kind[other.chosen.corpus] = found
+    holds = {controls.PROBES[corpus]: found.tests.holds[ROLES.index("induction")] for corpus, found in by_kind.items()}
+    if len(holds) < len(wording.KINDS):
+        return
+    n_drawn, n_rulers = int(holds["repeats"].sum()), int((holds["fixed-repeats"] & ~holds["repeats"]).sum())
+    st.markdown(wording.verdict(n_drawn, n_rulers) if n_drawn or n_rulers else wording.NO_COPIES)
+
+
+def _step_of(visit: Visit) -> int:
+    return int(visit.chosen.checkpoint.rpartition("-")[2])
+
+
+def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
+    probes = controls.PROBES[visit.chosen.corpus]
+    steps = drawn_steps(run.progress.saved)
+    strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps})
+    if strongest is None:
+        return
+    progress = run.progress
+    figure = formation(
+        progress.held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY)
+    )
+    chart("heads in formation", figure, corpora.facts(visit, tested) | {"checkpoint": run.name})
+    if len(steps) < len(progress.saved):
+        st.caption(wording.some_of(len(steps), len(progress.saved)))
+
+
+def _copies(visit: Visit, tested: Corpus, heads: list[Head]) -> None:
+    """How well the model continues repetitions, with all heads on and without those that are off."""
+    now = copies_at(visit)
+    all_on = copies_at(_all_on(visit)) if visit.chosen.off else now
+    if now is None or all_on is None:
+        return
+    with st.container(horizontal=True):
+        is_changed = bool(visit.chosen.off)
+        st.metric(
+            wording.COPIED,
+            f"{now.loss:.2f}",
+            f"{now.loss - all_on.loss:+.2f}" if is_changed else None,
+            delta_color="inverse",
+            help=wording.COPIED_HELP,
+            border=True,
+        )
+        st.metric(
+            wording.PREDICTED,
+            f"{now.accuracy:.0%}",
+            f"{100 * (now.accuracy - all_on.accuracy):+.0f} points" if is_changed else None,
+            help=wording.PREDICTED_HELP,
+            border=True,
+        )
+    show_head_map(
+        _rises(visit, now),
+        head_selection("laboratory map", heads, (visit.engine.files.fingerprint, state.n_pushed())),
+        file="laboratory-loss",
+        facts=corpora.facts(visit, tested),
+    )
+
+
+def _all_on(visit: Visit) -> Visit:
+    return replace(visit, chosen=replace(visit.chosen, off=()))
+
+
+def _rises(visit: Visit, now: CopyScore) -> HeadMap:
+    rises = now.loss_without - now.loss
+    return HeadMap(
+        title=wording.RISE,
+        label=f"Heads of {visit.engine.files.name}: {wording.RISE}",
+        values=rises,
+        bound=round_bound(float(np.abs(rises).max())),
+        signed=True,
+        low_label=wording.BETTER,
+        high_label=wording.WORSE,
+    )
+
+
+def _what_next(run: SavedRun, visit: Visit) -> None:
+    """Links to other pages with this step, and what can be done with the run."""
+    pages, name = st.session_state["pages"], visit.chosen.checkpoint
+    with st.container(horizontal=True, vertical_alignment="center", key="laboratory next"):
+        for label, page, icon, link in (
+            (wording.IN_INSPECT, "inspect", ":material/search:", {"checkpoint": name, "corpus": visit.chosen.corpus}),
+            (
+                wording.IN_COMPARE,
+                "compare",
+                ":material/compare:",
+                {"checkpoint": name_at(run, run.progress.saved[0]), "with": name, "corpus": visit.chosen.corpus},
+            ),
+        ):
+            st.page_link(pages[page], label=label, icon=icon, query_params=link)
+        if not is_public() and run.progress.state != "running":
+            _resume(run)
+            _delete(run)
+
+
+def _resume(run: SavedRun) -> None:
+    if run.progress.state == "finished":
+        return
+    progress = run.progress
+    ended = {"stopped": training_wording.stopped, "left": training_wording.left}
+    st.markdown(plain(ended[progress.state](progress) if progress.state in ended else progress.message))
+    try:
+        settings = LaboratorySettings(**read_record(run.folder)["settings"])
+    except (KeyError, TypeError, AnalysisError):
+        return  # written by another version: it cannot be resumed
+    if st.button(training_wording.resume(run.name), key="resume laboratory", icon=":material/play_circle:"):
+        _begin(run.name, settings, resume=True)
+
+
+def _delete(run: SavedRun) -> None:
+    """Delete a run, after the reader has confirmed it."""
+    with st.popover(training_wording.DELETE, icon=":material/delete:"):
+        n_bytes = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
+        st.markdown(training_wording.about_to_delete(plain(run.name), n_bytes))
+        if st.button(training_wording.delete(run.name), key="delete laboratory", type="primary"):
+            try:
+                delete_run(run.name)
+            except AnalysisError as error:
+                show_error(error)
+                return
+            st.rerun()
+
+
+def _training() -> None:
+    """The form of a new run, or the active one; on a public server neither."""
+    if is_public():
+        return
+    active = training_runs.running()
+    if active is not None:
+        _progress(active)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
+        periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
+        seed = int(
+            st.number_input(wording.SEED, 0, 2**32 - 1, key="seed of the laboratory", help=wording.SEED_HELP, width=130)
+        )
+        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:", type="primary"):
+            settings = LaboratorySettings(periods=periods, seed=int(seed))
+            _begin(free_name(wording.named(periods, int(seed))), settings)
+
+
+def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:
+    """Start a run and show it, or show the error."""
+    try:
+        training_runs.start_laboratory(name, settings, resume=resume)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    st.session_state[RUN] = name
+    st.session_state.pop(AT, None)
+    st.rerun()
+
+
+def _progress(active: FineTuning) -> None:
+    """Bar and button of the active run; the page is drawn again at each step that it saves, and at its end."""
+    drawn = training_runs.progress(active).saved
+
+    @st.fragment(run_every=LOOK_AGAIN)
+    def panel() -> None:
+        progress = training_runs.progress(active)
+        if progress.state != "running" or progress.saved != drawn:
+            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            share = min(progress.step / progress.steps, 1.0) if progress.steps else 0.0
+            st.progress(share, plain(f"{active.name}: {training_wording.running(progress)}"))
+            if training_runs.is_stopping(active):
+                st.markdown(training_wording.STOPPING)
+            else:
+                st.button(
+                    shared_wording.STOP, key="stop laboratory", icon=":material/stop_circle:", on_click=active.stop
+                )
+
+    panel()

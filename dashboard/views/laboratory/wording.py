@@ -1,0 +1,98 @@
+"""Sentences of the page Laboratory."""
+
+from typing import Final
+
+from attention_sieve.core.laboratory.settings import BATCH, DRAWN, FIXED, LEARNING_RATE, LENGTH, Periods
+from attention_sieve.core.probe_texts.make import ProbeKind
+from attention_sieve.core.roles.measures import USUAL_TAU
+from attention_sieve.dashboard.controls import N_PROBES
+from attention_sieve.dashboard.figures.figure import counted
+
+NUMBERS: Final = {
+    "layers": "2",
+    "heads": "4",
+    "width": "64",
+    "parameters": "74,048",
+    "vocabulary": "128",
+    "length": str(LENGTH),
+    "least": str(DRAWN[0]),
+    "most": str(DRAWN[1]),
+    "fixed": str(FIXED),
+    "batch": str(BATCH),
+    "rate": f"{LEARNING_RATE:g}",
+    "probes": str(N_PROBES),
+    "tau": f"{USUAL_TAU['share']:g}",
+    "example": "repeats-drawn/checkpoint-150",
+}
+"""Numbers in `method.md`; a test compares those of the model with the model."""
+SEE: Final = (
+    "A small model learns here, in about half a minute, to continue sequences that repeat. Move through its training, "
+    "and see when a head begins to look at the token before, and when the induction heads appear that build on it."
+)
+PERIODS: Final = "Period of the sequences"
+PERIODS_HELP: Final = (
+    "Drawn: each sequence repeats after another number of tokens, so a head has to find the earlier copy. Fixed, the "
+    f"control: every sequence repeats after {FIXED} tokens, so looking back a fixed distance is enough."
+)
+OPTIONS: Final[dict[str, Periods]] = {"drawn": "drawn", "fixed (control)": "fixed"}
+SEED: Final = "Seed"
+SEED_HELP: Final = "For the first weights and the sequences: the same seed gives the same model."
+TRAIN: Final = "Train"
+NO_RUN: Final = "No model has been trained here yet. Press Train: it takes about half a minute."
+NONE_OFFERED: Final = (
+    "Whoever runs it can offer a model that was trained elsewhere: see “Teaching” in `dashboard/web/README.md`."
+)
+RUN: Final = "Model"
+AT: Final = "Training step"
+AT_HELP: Final = "The saved steps of the training; step 0 is the model with random weights."
+GAPS: Final = "Probe texts"
+GAPS_HELP: Final = (
+    "Texts over which heads are measured. With gaps drawn, a copy is at another distance each time; with a fixed "
+    "period, always at the same, so a head that looks back that far passes for an induction head."
+)
+KINDS: Final[dict[str, ProbeKind]] = {"gaps drawn": "repeats", "fixed period": "fixed-repeats"}
+PATTERNS: Final = "Patterns"
+PATTERNS_HELP: Final = "Where each head looks in one probe text: rows look at columns, darker for more attention."
+MEASURING: Final = "Measuring the heads of the saved steps"
+OFF: Final = "Switch off"
+OFF_HELP: Final = "The output of these heads is set to 0, in the grid and in the numbers beside."
+COPIED: Final = "Loss of copied tokens"
+COPIED_HELP: Final = "In nats, over the copied tokens of the probe texts; lower is better."
+PREDICTED: Final = "Copied tokens predicted"
+PREDICTED_HELP: Final = "Share of the copied tokens to which the model gives the highest probability."
+RISE: Final = "rise of the loss of copied tokens without each head, in nats"
+WORSE: Final = "loss rises"
+BETTER: Final = "loss falls"
+IN_INSPECT: Final = "Inspect this step"
+IN_COMPARE: Final = "Compare with step 0"
+NO_COPIES: Final = "No head looks at the copies yet, on either kind of probe text."
+
+
+def named(periods: Periods, seed: int) -> str:
+    """Name of a new run."""
+    return f"repeats-{periods}" + (f"-seed-{seed}" if seed else "")
+
+
+def verdict(n_drawn: int, n_rulers: int) -> str:
+    """What the heads that look at copies are.
+
+    Args:
+        n_drawn: number of heads with the induction role where gaps are drawn.
+        n_rulers: number of heads that have it only with a fixed period; one at least, or a head of the others.
+    """
+    found = f"{_heads(n_drawn, 'finds', 'find')} the copies where gaps are drawn, too: **induction heads**."
+    if not n_rulers:
+        return found
+    rulers = (
+        f"{_heads(n_rulers, 'looks', 'look')} at the copies only with a fixed period, and not where gaps are drawn: "
+        "what passes for an induction head is a **ruler**, which looks back a fixed distance."
+    )
+    return f"{found} {rulers}" if n_drawn else rulers
+
+
+def _heads(number: int, one: str, many: str) -> str:
+    return f"{counted(number, 'head')} {one if number == 1 else many}"
+
+
+def some_of(n_shown: int, n_saved: int) -> str:
+    return f"{n_shown:,} of {counted(n_saved, 'saved step')} are drawn."
