@@ -81,7 +81,10 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
     return template(
         alt.layer(shown, _losses(x, most), _shares(x, roles)).resolve_scale(y="independent"),
         title="Heads in formation",
-        reading=("above: how surprising copied tokens are", "below: strongest head; dashed: step shown"),
+        reading=(
+            "above: how surprising copied tokens are",
+            "below: the strongest head of each role; dashed: the step shown",
+        ),
         height=HEIGHT,
     )
 

@@ -9,13 +9,14 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, delete_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.outcomes import CopyScore
-from attention_sieve.core.laboratory.sequences import VOCABULARY
+from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.laboratory.settings import LaboratorySettings
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText
@@ -54,12 +55,6 @@ NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"
 RUN: Final = "model"
 """Key and query parameter of the run that is shown."""
-AT: Final = "at"
-"""Key and query parameter of the saved step that is shown."""
-OFF: Final = "without"
-"""Key and query parameter of the names of the heads that are switched off here."""
-GAPS: Final = "probes"
-"""Key and query parameter of the kind of probe texts."""
 PATTERNS: Final = "patterns"
 """Key of whether cells show attention, as on Inspect."""
 LOOK_AGAIN: Final = 1.0
@@ -74,10 +69,9 @@ def show() -> None:
 
 def _laboratory() -> None:
     top = st.container()
-    with st.container():  # what stands in it comes and goes above switches, whose place in the page must not change
-        if shows(PAGE, "training"):
-            _training()
     runs = laboratory_runs()
+    with st.container():  # what stands in it comes and goes above switches, whose place in the page must not change
+        _training(has_form=not runs or shows(PAGE, "training"))
     if not runs:
         if state.lesson_is_on(PAGE):
             lesson_panel(top, frame.without_corpus())
@@ -90,7 +84,7 @@ def _laboratory() -> None:
         run = from_list(wording.RUN, by_name, key=RUN, width=240)
         probes = wording.KINDS["gaps drawn"]
         if shows(PAGE, "probes"):
-            probes = one_of(wording.GAPS, wording.KINDS, key=GAPS, help=wording.GAPS_HELP)
+            probes = one_of(wording.GAPS, wording.KINDS, key=state.TOY_PROBES, help=wording.GAPS_HELP)
         with_patterns = toggle(wording.PATTERNS, key=PATTERNS, help=wording.PATTERNS_HELP)
     step = _step(run.progress.saved)
     left, right = halves()
@@ -100,9 +94,12 @@ def _laboratory() -> None:
         tested = roles_at(visit)
         if tested is None:
             return
+        looked = None
+        if with_patterns or state.lesson_is_on(PAGE):
+            looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
         if state.lesson_is_on(PAGE):
-            lesson_panel(top, visit, tested=tested)
-        heads = _grid(visit, tested, with_patterns=with_patterns)
+            lesson_panel(top, visit, tested=tested, looked=looked)
+        heads = _grid(visit, tested, looked if with_patterns else None)
     if first_screen_is_drawn():
         _below(run, visit, tested, heads, (left, right))
 
@@ -110,14 +107,20 @@ def _laboratory() -> None:
 def _step(saved: Sequence[int]) -> int:
     """The saved step on the slider: the last one until the reader moves it."""
     steps = [str(step) for step in saved]
-    state.follow(AT, steps[-1])
-    if st.session_state.get(AT, steps[-1]) not in steps:
-        st.session_state[AT] = steps[-1]
+    state.follow(state.TOY_STEP, steps[-1])
+    if st.session_state.get(state.TOY_STEP, steps[-1]) not in steps:
+        st.session_state[state.TOY_STEP] = steps[-1]
     if len(steps) == 1:
         return saved[0]  # a slider needs two ends
     return int(
         st.select_slider(
-            wording.AT, steps, steps[-1], key=AT, help=wording.AT_HELP, bind="query-params", persist_state="session"
+            wording.AT,
+            steps,
+            steps[-1],
+            key=state.TOY_STEP,
+            help=wording.AT_HELP,
+            bind="query-params",
+            persist_state="session",
         )
     )
 
@@ -131,7 +134,7 @@ def _heads_off(is_asked: bool) -> tuple[Head, ...]:
         wording.OFF,
         list(heads),
         selection_mode="multi",
-        key=OFF,
+        key=state.TOY_OFF,
         help=wording.OFF_HELP,
         bind="query-params",
         persist_state="session",
@@ -148,22 +151,29 @@ def _below(
     with left:
         if not in_lesson:
             _verdict(run, visit, tested)
-        if shows(PAGE, "switches"):
-            _copies(visit, tested, heads)
+        copied = _copies(visit) if shows(PAGE, "switches") else None
     with right:
         if shows(PAGE, "formation"):
             _formation(run, visit, tested)
+        if copied is not None:
+            show_head_map(
+                _rises(visit, copied),
+                head_selection("laboratory map", heads, (visit.engine.files.fingerprint, state.n_pushed())),
+                file="laboratory-loss",
+                facts=corpora.facts(visit, tested),
+            )
     if not in_lesson:
         _what_next(run, visit)
 
 
-def _grid(visit: Visit, tested: Corpus, *, with_patterns: bool) -> list[Head]:
+def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[Head]:
+    """The grid of roles, or of the patterns in a text, where one is given."""
     label = f"Heads of {visit.engine.files.name}: roles over {visit.chosen.corpus}"
     on_text = WITHOUT_TEXT
-    if with_patterns:
-        looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
+    if looked is not None:
         on_text = GridOnText(frame=frame_of(looked), patterns=patterns_of(looked))
-    heads = state.chosen_heads(*tested.tests.mean.shape[1:], (0, 0), follow=True)
+    most = highest_head(tested.tests.mean[ROLES.index("induction")])
+    heads = state.chosen_heads(*tested.tests.mean.shape[1:], most, follow=True)
     selection = head_selection(GRID, heads, (visit.engine.files.fingerprint, state.n_pushed()))
     heads = show_role_grid(
         grid_over(visit, tested, label, ROLES),
@@ -173,7 +183,18 @@ def _grid(visit: Visit, tested: Corpus, *, with_patterns: bool) -> list[Head]:
         on_text=on_text,
     )
     state.put_in_link(heads)
+    if looked is not None:
+        st.caption(_marked(looked))
     return heads
+
+
+def _marked(looked: TextAttention) -> str:
+    """The text of the patterns, with its copied tokens in bold type."""
+    text = looked.text.queries
+    words = (
+        f"**{plain(token)}**" if copied else plain(token) for token, copied in zip(text.tokens, is_copied(text.ids))
+    )
+    return wording.probe_text(" ".join(words))
 
 
 def _verdict(run: SavedRun, visit: Visit, tested: Corpus) -> None:
@@ -209,12 +230,13 @@ def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
         st.caption(wording.some_of(len(steps), len(progress.saved)))
 
 
-def _copies(visit: Visit, tested: Corpus, heads: list[Head]) -> None:
-    """How well the model continues repetitions, with all heads on and without those that are off."""
+def _copies(visit: Visit) -> CopyScore | None:
+    """How well the model continues repetitions, with all heads on and without those that are off; None where the reader
+    has stopped the work."""
     now = copies_at(visit)
     all_on = copies_at(_all_on(visit)) if visit.chosen.off else now
     if now is None or all_on is None:
-        return
+        return None
     with st.container(horizontal=True):
         is_changed = bool(visit.chosen.off)
         st.metric(
@@ -232,12 +254,7 @@ def _copies(visit: Visit, tested: Corpus, heads: list[Head]) -> None:
             help=wording.PREDICTED_HELP,
             border=True,
         )
-    show_head_map(
-        _rises(visit, now),
-        head_selection("laboratory map", heads, (visit.engine.files.fingerprint, state.n_pushed())),
-        file="laboratory-loss",
-        facts=corpora.facts(visit, tested),
-    )
+    return now
 
 
 def _all_on(visit: Visit) -> Visit:
@@ -304,14 +321,18 @@ def _delete(run: SavedRun) -> None:
             st.rerun()
 
 
-def _training() -> None:
-    """The form of a new run, or the active one; on a public server neither."""
+def _training(*, has_form: bool) -> None:
+    """The active run, or else the form of a new one if it is wanted; on a public server neither."""
     if is_public():
         return
     active = training_runs.running()
     if active is not None:
         _progress(active)
-        return
+    elif has_form:
+        _form()
+
+
+def _form() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
         periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
         seed = int(
@@ -330,7 +351,7 @@ def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> 
         show_error(error)
         return
     st.session_state[RUN] = name
-    st.session_state.pop(AT, None)
+    st.session_state.pop(state.TOY_STEP, None)
     st.rerun()
 
 

@@ -65,7 +65,7 @@ WORSE: Final = "loss rises"
 BETTER: Final = "loss falls"
 IN_INSPECT: Final = "Inspect this step"
 IN_COMPARE: Final = "Compare with step 0"
-NO_COPIES: Final = "No head looks at the copies yet, on either kind of probe text."
+NO_COPIES: Final = "No head looks mostly at the copies, on either kind of probe text."
 
 
 def named(periods: Periods, seed: int) -> str:
@@ -92,6 +92,11 @@ def verdict(n_drawn: int, n_rulers: int) -> str:
 
 def _heads(number: int, one: str, many: str) -> str:
     return f"{counted(number, 'head')} {one if number == 1 else many}"
+
+
+def probe_text(words: str) -> str:
+    """The text of the patterns; its words are escaped and marked already."""
+    return f"The text (bold: could be known): {words}"
 
 
 def some_of(n_shown: int, n_saved: int) -> str:

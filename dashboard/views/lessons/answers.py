@@ -44,6 +44,8 @@ NO_BREAK: Final = "\u00a0"
 """Non-breaking space."""
 CLOSE: Final = 0.1
 """Relative error up to which a guessed number counts as right; an error of 1 always does."""
+CLOSE_PERCENT: Final = 10
+"""Error up to which a guessed percentage counts as right."""
 
 
 def percent(share: float) -> str:
@@ -322,6 +324,44 @@ def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
     if layer >= len(by_layer):
         return None
     return Phrase("layer_moved", (("layer", str(layer)), ("share", percent(float(by_layer[layer])))))
+
+
+def untrained(inputs: StepInputs) -> StepResult:
+    """Numbers of heads and layers of the laboratory's model; section "none" where none has been trained."""
+    return StepResult(values={}, section="none") if inputs.looked is None else size(inputs)
+
+
+def copies(inputs: StepInputs) -> StepResult:
+    """The head of the laboratory's model that attends most to the tokens after earlier copies of the one that looks."""
+    if inputs.looked is None:
+        return StepResult(values={}, section="none")
+    return _best(inputs.looked, _cells("induction", inputs.looked))
+
+
+def copies_without(inputs: StepInputs) -> StepResult:
+    """How much of its attention that head keeps there without the head that attends most to the previous token."""
+    result = copies(inputs)
+    if inputs.looked is None or result.section:
+        return result
+    back = stories.strongest(inputs.looked.attention, _cells("previous", inputs.looked), causal=True)
+    without = PassSettings(inputs.visit.settings.kind, (back.head,))
+    looked, _ = inputs.visit.inference.look(inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate")
+    links, (head,) = _cells("induction", looked), result.heads
+    rows = np.flatnonzero(links.any(axis=1))
+    kept = round(100 * float((looked.attention[*head][rows] * links[rows]).sum(axis=-1).mean()))
+    values = {**result.values, "previous": head_name(*back.head), "back": percent(back.share), "kept": f"{kept}%"}
+    return replace(
+        _number(kept, 100),
+        values=values,
+        section="none" if back.share < LEAST_SHARE else "",
+        heads=(back.head, head),
+        of_guess=lambda guess: f"{guess}%",
+        is_right=lambda guess: isinstance(guess, int) and abs(guess - kept) <= CLOSE_PERCENT,
+    )
+
+
+def _cells(role: str, looked: TextAttention) -> Bool[np.ndarray, "query key"]:
+    return sieve_cells(role, looked.text, looked.causal, window=looked.window)
 
 
 def size(inputs: StepInputs) -> StepResult:

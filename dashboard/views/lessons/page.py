@@ -15,7 +15,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.lessons import course, presenting, tally
 from attention_sieve.dashboard.views.lessons.content import languages, say
 from attention_sieve.dashboard.views.lessons.course import LANGUAGE, language
-from attention_sieve.dashboard.views.lessons.plans import FILES, n_lessons, words_of
+from attention_sieve.dashboard.views.lessons.plans import FILES, offered, words_of
 from attention_sieve.dashboard.views.lessons.presenting import link_of_class
 from attention_sieve.dashboard.views.lessons.sheet import material_of, sheet
 
@@ -34,7 +34,7 @@ def show() -> None:
         st.selectbox(say(in_words, "language"), languages(), key=LANGUAGE, bind="query-params", persist_state="session")
     _i_have_a_code()
     visit = _visit()
-    for lesson in range(1, n_lessons() + 1):
+    for lesson in offered():
         _lesson(lesson, visit)
     with st.expander(say(in_words, "terms")):
         terms = sorted(TERMS.items(), key=lambda entry: entry[0].lower())

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.views.lessons.class_answers import class_answers,
 from attention_sieve.dashboard.views.lessons.computation import Beside, Guess, StepInputs, StepResult
 from attention_sieve.dashboard.views.lessons.content import CHECK, WITHOUT, say
 from attention_sieve.dashboard.views.lessons.course import SENTENCE_TO_ADD, language
-from attention_sieve.dashboard.views.lessons.plans import Step, n_lessons, steps_of, words_of
+from attention_sieve.dashboard.views.lessons.plans import Step, offered, steps_of, words_of
 from attention_sieve.dashboard.views.lessons.sentences import MORE_EVIDENCE
 
 NUMBER: Final = "guessed number"
@@ -149,7 +149,8 @@ def elsewhere() -> None:
 def _head(lesson: int, index: int) -> None:
     """Title, number of the step, and navigation buttons."""
     in_words, n_steps = language(), len(steps_of(lesson))
-    name, n_all = words_of(lesson, in_words).title, max(lesson, n_lessons())
+    name, n_all = words_of(lesson, in_words).title, max(lesson, *offered())
+    following = next((other for other in offered() if other > lesson), None)
     title = say(in_words, "lesson", number=lesson, lessons=n_all, title=name)
     with st.container(horizontal=True, vertical_alignment="center", key="lesson head"):
         st.title(title, anchor=False, width="content")
@@ -159,8 +160,8 @@ def _head(lesson: int, index: int) -> None:
             if index + 1 < n_steps:
                 is_asking = bool(steps_of(lesson)[index].asks)
                 _way("next", lesson, index + 1, icon=":material/arrow_forward:", is_main=not is_asking)
-            elif lesson < n_lessons():
-                _way("next_lesson", lesson + 1, 0, icon=":material/arrow_forward:", is_main=True)
+            elif following is not None:
+                _way("next_lesson", following, 0, icon=":material/arrow_forward:", is_main=True)
             if not state.is_presenting():
                 _way("restart", lesson, 0, icon=":material/restart_alt:")
             presenting.button()

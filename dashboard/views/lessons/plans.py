@@ -14,6 +14,8 @@ import streamlit as st
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
+from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.lessons import answers
 from attention_sieve.dashboard.views.lessons.computation import Finds
 from attention_sieve.dashboard.views.lessons.content import PAPER, TEXTS, WITHOUT, LessonTexts, read_words
@@ -25,8 +27,10 @@ PagePart = Literal["switches", "special tokens", "chance", "summary", "grids", "
 controls, the sentence on what changed between two checkpoints, and their grids; of the laboratory, its form, the choice
 of probe texts, and the figure of all saved steps."""
 SWITCHES: Final[Set[PagePart]] = frozenset({"switches"})
-FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
+FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning", "birth")
 """File names of the lessons, in order."""
+FINE_TUNING, BIRTH = (FILES.index(name) + 1 for name in ("fine-tuning", "birth"))
+"""Numbers of lessons that are not always offered."""
 ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": NEAR.sentence, "patterns": False, state.OFF: []})
 """The sentence alone, without patterns in the grid."""
 WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "patterns": True})
@@ -75,6 +79,8 @@ def _second_checkpoint() -> list[str]:
 
 
 _OF_HEAD: Final = frozenset({"head", "share", "even"})
+_TRAINED: Final[Mapping[str, object]] = MappingProxyType({state.TOY_STEP: None, state.TOY_OFF: []})
+"""The last step of the laboratory's model, with all heads on."""
 LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
     (
         Step(name="look", puts=ALONE, finds=answers.previous_word, names=_OF_HEAD, shows=True),
@@ -237,13 +243,80 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             speaks_of=frozenset({"grids"}),
         ),
     ),
+    (
+        Step(
+            name="begin",
+            page="laboratory",
+            puts={**_TRAINED, state.TOY_STEP: "0", "patterns": True},
+            finds=answers.untrained,
+            names=frozenset({"heads", "layers"}),
+            may_lack=True,
+            speaks_of=frozenset({"formation"}),
+        ),
+        Step(
+            name="copies",
+            page="laboratory",
+            puts={**_TRAINED, "patterns": True},
+            finds=answers.copies,
+            asks="head",
+            may_lack=True,
+        ),
+        Step(
+            name="copies answer",
+            page="laboratory",
+            puts=_TRAINED,
+            finds=answers.copies,
+            names=_OF_HEAD,
+            shows=True,
+            reveals=True,
+            may_lack=True,
+        ),
+        Step(
+            name="without",
+            page="laboratory",
+            puts={**_TRAINED, "patterns": False},
+            finds=answers.copies_without,
+            names=frozenset({"head", "share", "previous", "back"}),
+            asks="number",
+            shows=True,
+            may_lack=True,
+        ),
+        Step(
+            name="without answer",
+            page="laboratory",
+            puts=_TRAINED,
+            finds=answers.copies_without,
+            names=frozenset({"head", "share", "previous", "kept"}),
+            shows=True,
+            reveals=True,
+            may_lack=True,
+            speaks_of=SWITCHES,
+        ),
+        Step(
+            name="why",
+            page="laboratory",
+            finds=answers.copies,
+            may_lack=True,
+            speaks_of=frozenset({"formation"}),
+        ),
+        Step(
+            name="try",
+            page="laboratory",
+            puts=_TRAINED,
+            finds=answers.copies,
+            may_lack=True,
+            speaks_of=frozenset({"training", "probes", "switches"}),
+        ),
+    ),
 )
 """The steps of each lesson, without the question at its end."""
 
 
-def n_lessons() -> int:
-    """Number of lessons that are offered: the last one only where there are two checkpoints to compare."""
-    return len(LESSONS) if _second_checkpoint() else len(LESSONS) - 1
+def offered() -> tuple[int, ...]:
+    """Numbers of the lessons that are offered: that on fine-tuning where there are two checkpoints to compare, and that
+    in the laboratory where a model can be trained or has been."""
+    missing = {FINE_TUNING: not _second_checkpoint(), BIRTH: is_public() and not laboratory_runs()}
+    return tuple(lesson for lesson in range(1, len(LESSONS) + 1) if not missing.get(lesson))
 
 
 def steps_of(lesson: int) -> tuple[Step, ...]:
