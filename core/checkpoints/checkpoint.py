@@ -52,11 +52,18 @@ class CheckpointFiles:
     quantised: str = ""
     """How its weights were stored before they were written as plain numbers, as GGUF names it; empty if they always
     were."""
+    n_shared: int = 1
+    """How many neighbouring heads of a layer share their keys and values, according to the configuration."""
 
     def removed_of(self, kind: Kind) -> tuple[Head, ...]:
         """Heads of one kind of attention that are not there: removed, or of a layer without attention."""
         missing = ((layer, head) for layer in self.without_attention for head in range(self.n_heads or 0))
         return (*dict(self.removed).get(kind, ()), *missing)
+
+    def sharing(self, head: Head) -> tuple[Head, ...]:
+        """The heads that share keys and values with a head, itself included, removed ones too."""
+        layer, first = head[0], head[1] - head[1] % self.n_shared
+        return tuple((layer, each) for each in range(first, first + self.n_shared))
 
 
 @dataclass(frozen=True)

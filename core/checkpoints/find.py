@@ -82,7 +82,20 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         without_attention=_without_attention(config),
         is_decoder=any(str(name).endswith(DECODERS) for name in config.get("architectures") or ()),
         quantised=str(config.get(WEIGHTS) or "")[:20],
+        n_shared=_n_shared(config, first[1]) if kinds == ONE_STACK else 1,
     )
+
+
+def _n_shared(config: dict[str, Any], n_heads: int | None) -> int:
+    """How many heads share keys and values; 1 where layers differ, as in the larger models of Gemma 4."""
+    n_kv_heads = _first_number(config, "num_key_value_heads", "num_kv_heads")
+    if config.get("multi_query") and not config.get("new_decoder_architecture"):  # GPT BigCode and the first Falcons
+        n_kv_heads = 1
+    of_layers = config.get("per_layer_config")
+    differs = bool(config.get("num_global_key_value_heads")) or (
+        isinstance(of_layers, dict) and any("num_key_value_heads" in str(of_layer) for of_layer in of_layers.values())
+    )
+    return n_heads // n_kv_heads if n_heads and n_kv_heads and n_heads % n_kv_heads == 0 and not differs else 1
 
 
 def _without_attention(config: dict[str, Any]) -> tuple[int, ...]:

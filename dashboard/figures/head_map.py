@@ -44,6 +44,8 @@ class HeadMap:
     """Text of each cell, at most four characters; None for its number."""
     details: Sequence[Detail] = ()
     """Lines of the tooltip."""
+    n_shared: int = 1
+    """How many neighbouring heads share keys and values; these are bracketed."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bound < np.inf:

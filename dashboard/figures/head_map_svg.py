@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from attention_sieve.dashboard.figures.roles.grid_svg import SIGN, cell_box, matrix_axes
+from attention_sieve.dashboard.figures.roles.grid_svg import SIGN, bracket_entry, cell_box, matrix_axes
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
     Block,
@@ -43,7 +43,7 @@ def head_map_svg(
     Returns: an SVG document.
     """
     layers, heads = head_map.values.shape
-    drawn, width, height = matrix_axes(layers, heads)
+    drawn, width, height = matrix_axes(layers, heads, head_map.n_shared)
     for layer, head in np.ndindex(layers, heads):
         _cell(drawn, cell_box(layer, head), head_map, (layer, head))
     for order, (layer, head) in enumerate(chosen):
@@ -51,8 +51,9 @@ def head_map_svg(
     marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
     marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
     blocks = [_ramp(head_map), Block(drawn, width, height)]
-    if marks:
-        blocks.insert(1, legend([(_sign(mark), text) for mark, text in marks], room_for(width)))
+    entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
+    if entries:
+        blocks.insert(1, legend(entries, room_for(width)))
     _hatching(drawn)
     return sheet(title or head_map.label, blocks, caption=caption)
 

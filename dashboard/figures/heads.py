@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+SHARED: Final = "heads that share keys and values"
+"""What a bracket over the columns of a grid means."""
 CHOICE: Final = "head"
 """Name of the selection that a click on a mark makes; its fields are `layer` and `head`."""
 

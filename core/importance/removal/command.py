@@ -19,6 +19,11 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--heads", type=heads, action="extend", required=True, help="heads to remove, as layer-head, such as 3-7,2-5"
     )
+    parser.add_argument(
+        "--whole-groups",
+        action="store_true",
+        help="also remove the heads that share keys and values with these, so that those go, too",
+    )
     add_attention_option(parser)
     add_output_option(parser, "new folder for the checkpoint")
     parser.add_argument(
@@ -45,11 +50,13 @@ def remove(arguments: argparse.Namespace) -> None:
 
     check_name(arguments.output)
     files = find_checkpoint(arguments.checkpoint)
+    kind = arguments.attention or files.kinds[0]
+    sharing = [each for head in arguments.heads for each in files.sharing(head)] if arguments.whole_groups else []
     removal = remove_heads(
         files,
-        arguments.heads,
+        [*arguments.heads, *(head for head in sharing if head not in files.removed_of(kind))],
         arguments.output,
-        kind=arguments.attention or files.kinds[0],
+        kind=kind,
         export=arguments.export,
         may_grow=arguments.may_grow,
     )

@@ -11,6 +11,7 @@ from attention_sieve.dashboard.components.packing import as_text
 from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
 from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
+from attention_sieve.dashboard.figures.heads import SHARED
 
 _HERE: Final = Path(__file__).parent
 
@@ -48,7 +49,7 @@ def choose(
     Args:
         mount: What `register` returned.
         selection: The chosen heads.
-        data: What its cells show.
+        data: What its cells show; `shared` says how many neighbouring heads share keys and values.
         shape: Number of layers, and of heads in each.
         label: What the view shows, for screen readers.
 
@@ -68,7 +69,7 @@ def choose(
         elif late is not None:
             on_change(_within(late, layers, heads))
 
-    grid = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
+    grid = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
     state = mount(
         key=key,
         data=as_text({**data, **grid, "key": key, "rev": rev, "chosen": pushed}),

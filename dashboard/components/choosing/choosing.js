@@ -37,6 +37,7 @@ class HeadGrid {
     this.legend = find(".legend");
     this.status = find(".chosen");
     this.several = find(".several");
+    this.groups = find(".groups");
     this.chosen = [];
     this.active = [0, 0];
     this.cells = new Map();
@@ -48,9 +49,10 @@ class HeadGrid {
     this.read();
     this.build();
     this.drawLegend();
+    if (data.shared > 1) this.legend.append(legendEntry(newElement("span", "bracket"), data.sharing));
     for (const cell of this.cells.values()) {
       this.drawCell(cell);
-      cell.setAttribute("aria-label", this.describe(cell.place));
+      cell.setAttribute("aria-label", this.describe(cell.place) + this.sharingText(cell.place));
     }
     const isWished = this.takeSelection();
     this.paint();
@@ -59,14 +61,21 @@ class HeadGrid {
   }
 
   build() {
-    const { layers, heads, label } = this.data;
+    const { layers, heads, label, shared } = this.data;
     this.root.setAttribute("aria-label", label);
     this.root.setAttribute("aria-multiselectable", "true");
     this.root.style.setProperty("--heads", heads);
     this.root.style.setProperty("--layers", layers);
-    const shape = `${layers} ${heads} ${this.parts()}`;
+    const shape = `${layers} ${heads} ${this.parts()} ${shared}`;
     if (this.shape === shape) return;
     this.shape = shape;
+    this.root.classList.toggle("shared", shared > 1);
+    this.root.style.setProperty("--groups", heads / shared);
+    this.root.style.setProperty("--shared", shared);
+    const tracks = [...Array(shared - 1).fill("var(--size)"), "calc(var(--size) + var(--apart))"];
+    this.root.style.setProperty("--group", tracks.join(" "));
+    this.groups.hidden = shared === 1;
+    this.groups.setAttribute("aria-pressed", "false");
     this.hideTip();
     this.cells.clear();
     const top = newElement("div", "heads", "Head");
@@ -82,7 +91,27 @@ class HeadGrid {
     for (let head = 0; head < heads; head++) {
       row.append(withRole(newElement("div", "name", String(head)), "columnheader"));
     }
+    if (this.data.shared > 1) row.append(...this.brackets(heads / this.data.shared));
     return row;
+  }
+
+  brackets(groups) {
+    const all = ["beside", ...Array(groups).fill("bracket")].map((name) => newElement("span", name));
+    all.forEach((each) => each.setAttribute("aria-hidden", "true"));
+    return all;
+  }
+
+  /** The heads that share keys and values with one, itself last. */
+  groupOf([layer, head]) {
+    const { shared } = this.data;
+    const first = head - (head % shared);
+    const group = Array.from({ length: shared }, (_, index) => [layer, first + index]);
+    return [...group.filter((place) => place[1] !== head), [layer, head]];
+  }
+
+  sharingText(place) {
+    const names = this.groupOf(place).slice(0, -1).map(([, head]) => `H${head}`);
+    return names.length ? ` Shares keys and values with ${names.join(", ")}.` : "";
   }
 
   cellRow(layer, heads) {
@@ -136,10 +165,12 @@ class HeadGrid {
 
   pick(place, adds) {
     this.active = place;
-    const others = this.chosen.filter((each) => idOf(each) !== idOf(place));
-    if (!adds) this.choose([place]);
-    else if (others.length < this.chosen.length) this.choose(others);
-    else this.choose([...others, place]);
+    const picked = this.groups.getAttribute("aria-pressed") === "true" ? this.groupOf(place) : [place];
+    const ids = new Set(picked.map(idOf));
+    const others = this.chosen.filter((each) => !ids.has(idOf(each)));
+    if (!adds) this.choose(picked);
+    else if (this.chosen.length - others.length === picked.length) this.choose(others);
+    else this.choose([...others, ...picked]);
   }
 
   ring(order) {
@@ -193,10 +224,11 @@ class HeadGrid {
     };
     this.root.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && show(event));
     this.root.addEventListener("focusout", () => this.hideTip());
-    this.several.onclick = () => {
-      const pressed = this.several.getAttribute("aria-pressed") === "true";
-      this.several.setAttribute("aria-pressed", String(!pressed));
-    };
+    for (const button of [this.several, this.groups]) {
+      button.onclick = () => {
+        button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+      };
+    }
     this.onScroll = () => this.shownCell && this.placeTip();
     this.onEscape = (event) => {
       if (event.key !== "Escape" || !this.shownCell) return;
@@ -239,6 +271,7 @@ class HeadGrid {
       ...(sentence ? [newElement("p", "sentence", sentence)] : []),
       this.tipTable(cell.place),
       ...this.tipNotes(cell.place),
+      ...(this.data.shared > 1 ? [newElement("p", "", this.sharingText(cell.place))] : []),
     );
     if (!this.tip.matches(":popover-open")) {
       this.tip.showPopover();

@@ -78,6 +78,7 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
         "frame": on_text.frame,
         "patterns": None if patterns is None else patterns.data(),
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
+        "shared": grid.n_shared,
     }
     return choose(_mount, selection, data, grid.scores.shape[1:], grid.label)
 

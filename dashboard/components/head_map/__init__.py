@@ -38,6 +38,7 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
         "outlined": None if outlined is None else base64_of(outlined.astype(np.uint8)),
         "outline": picture.outline,
         "details": [{"label": detail[0], "texts": _texts(detail)} for detail in picture.details],
+        "shared": picture.n_shared,
     }
     return choose(_mount, selection, data, values.shape, picture.label)
 

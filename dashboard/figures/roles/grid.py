@@ -65,6 +65,8 @@ class RoleGrid:
     """Share of bootstrap resamples in which each label stays; letters under CERTAIN are faint. None leaves it out."""
     sentences: Sequence[Sequence[str]] | None = None
     """Description of each head, by layer: for the tooltip and the file; None leaves it out."""
+    n_shared: int = 1
+    """How many neighbouring heads share keys and values; these are bracketed."""
 
     @property
     def corners(self) -> list[int]:

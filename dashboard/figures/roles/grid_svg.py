@@ -9,6 +9,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_color
+from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, Box, TextStyle, legend, room_for, sheet, write
@@ -42,7 +43,7 @@ def grid_svg(
     """
     states = _states(grid)
     _, layers, heads = grid.scores.shape
-    drawn, width, height = matrix_axes(layers, heads)
+    drawn, width, height = matrix_axes(layers, heads, grid.n_shared)
     clip = ET.SubElement(ET.SubElement(drawn, "defs"), "clipPath", id="cell")
     ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
     for layer, head in np.ndindex(layers, heads):
@@ -68,10 +69,11 @@ def cell_box(layer: int, head: int) -> Box:
     return Box(LEFT + head * STEP, ABOVE + layer * STEP, CELL, CELL, 5)
 
 
-def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
+def matrix_axes(layers: int, heads: int, n_shared: int = 1) -> tuple[ET.Element, float, float]:
     """The numbers of layers and heads around cells that start at `LEFT` and `ABOVE`, with width and height.
 
-    If the matrix has to be scaled down to fit a page, the numbers are larger, so that they remain legible.
+    Heads that share keys and values, `n_shared` of them, are bracketed. If the matrix has to be scaled down to fit a
+    page, the numbers are larger, so that they remain legible.
     """
     drawn, width = ET.Element("g"), LEFT + heads * STEP
     size = min(28.0, 12 * max(1.0, width / room_for(PAGE)))
@@ -81,7 +83,21 @@ def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
         write(drawn, LEFT + head * STEP + CELL / 2, ABOVE - 8, str(head), TextStyle(size, "middle"))
     for layer in range(layers):
         write(drawn, LEFT - 10, ABOVE + layer * STEP + CELL / 2 + size / 3, str(layer), TextStyle(size, "end"))
+    for first in range(0, heads, n_shared) if n_shared > 1 else ():
+        bracket(drawn, LEFT + first * STEP, ABOVE - 2, n_shared * STEP - STEP + CELL)
     return drawn, width, ABOVE + layers * STEP
+
+
+def bracket(parent: ET.Element, x: float, y: float, width: float) -> None:
+    """A bracket over heads that share keys and values, whose ends point down to `y`."""
+    ET.SubElement(parent, "path", {"d": f"M{x:g} {y:g}v-4h{width:g}v4", **_STROKE, "stroke-width": "1.5"})
+
+
+def bracket_entry() -> tuple[ET.Element, str]:
+    """What a bracket means, for a legend."""
+    sign = ET.Element("g")
+    bracket(sign, 0, SIGN / 2 + 2, SIGN)
+    return sign, SHARED
 
 
 def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None, str]]:
@@ -110,6 +126,8 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
         sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
         _hole(sign)
         entries.append((sign, "not in this checkpoint"))
+    if grid.n_shared > 1:
+        entries.append(bracket_entry())
     if grid.filled:
         entries.append((None, grid.filled))
     if grid.stability is not None:

@@ -78,6 +78,7 @@ def _map(importance: Importance) -> None:
             *([(wording.INTERVAL, _intervals(importance))] if has_verdicts else []),
             *([] if outlined is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
+        n_shared=importance.material.visit.engine.files.n_shared,
     )
     show_head_map(
         picture,

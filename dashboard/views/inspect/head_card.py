@@ -130,6 +130,9 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
     greatest = passed.scored.greatest[0, :, head[0]]
     short = {role: float(most) for role, most in zip(roles, greatest) if most < tau and role in coarse_roles(roles)}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above)]
+    sharing = set(visit.engine.files.sharing(head)) - {head, *visit.removed}
+    if sharing:
+        lines.append(wording.shares([head_name(*other) for other in sorted(sharing)]))
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:

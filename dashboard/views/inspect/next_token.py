@@ -118,6 +118,7 @@ def _added_map(
         signed=True,
         low_label=wording.AGAINST,
         high_label=wording.FOR,
+        n_shared=visit.engine.files.n_shared,
     )
     reset = (visit.engine.files.fingerprint, screen.text, visit.settings, tokens.position, token, state.n_pushed())
     show_head_map(

@@ -373,6 +373,7 @@ def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, 
         scale=choice.scale,
         uniform=screen.now.scored.uniform[0],
         greatest=screen.now.scored.greatest[0],
+        n_shared=visit.engine.files.n_shared,
     )
 
 

@@ -76,6 +76,12 @@ def text_summary(names: Sequence[str]) -> str:
     return f"In this text: {looks}."
 
 
+def shares(names: Sequence[str]) -> str:
+    """The heads whose keys and values a head shares."""
+    named = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return f"Shares its keys and values with {named} (*Choose whole groups*, below the grid, chooses them together)."
+
+
 def positional(role: str) -> str:
     return f"{role} (positional)"
 

@@ -47,4 +47,5 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         p_name=f"p ({choice.correction})" if evidence is None else evidence_wording.NAME,
         odds=evidence is not None,
         stability=tested.stability(),
+        n_shared=visit.engine.files.n_shared,
     )

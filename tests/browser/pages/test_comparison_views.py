@@ -94,11 +94,14 @@ def maps():
         high_label="higher in b",
     )
     head_map(change, Selection("change", chosen, tuple(chosen), take))
-    size = HeadMap(values=np.abs(values), bound=3.0, label="Divergence", title="nats")
+    shared = int(st.query_params.get("shared", 1))
+    size = HeadMap(values=np.abs(values), bound=3.0, label="Divergence", title="nats", n_shared=shared)
     head_map(size, Selection("size", chosen, tuple(chosen), take))
     scores = np.abs(values)[None]
     for name in ("a", "b"):
-        grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label=f"Roles {name}")
+        grid = RoleGrid(
+            roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label=f"Roles {name}", n_shared=shared
+        )
         role_grid(grid, Selection(name, chosen, tuple(chosen), take))
     st.text(f"{st.session_state['runs']} runs, told {st.session_state.get('told', 0)} times")
 
@@ -198,6 +201,30 @@ def test_cells_say_their_numbers_a_head_chosen_in_one_view_is_chosen_in_all_by_o
     expect_maps_to_look_right(page)
     lighten(page)
     resize(page, "narrow")
+    expect_maps_to_look_right(page)
+
+
+def test_heads_that_share_keys_and_values_are_bracketed_and_chosen_together_on_request(visit):
+    page = visit("/?shared=2")
+    brackets = grid(page, "Roles a").locator(".bracket")
+    expect(brackets).to_have_count(2)
+    spans = [brackets.nth(place).bounding_box() for place in range(2)]
+    cells = [cell_of(page, "Roles a", 0, head).bounding_box() for head in range(4)]
+    for span, first, last in zip(spans, cells[::2], cells[1::2]):
+        assert abs(span["x"] - first["x"]) < 1
+        assert abs(span["x"] + span["width"] - last["x"] - last["width"]) < 1
+    cell_of(page, "Divergence", 1, 2).click()
+    expect_chosen_everywhere(page, [(1, 2)])
+    view = page.locator(".wrap").filter(has=grid(page, "Roles a"))
+    view.get_by_role("button", name="Choose whole groups").click()
+    cell_of(page, "Roles a", 1, 2).click()
+    expect_chosen_everywhere(page, [(1, 2), (1, 3)])
+    cell_of(page, "Roles a", 2, 1).click(modifiers=["Shift"])
+    expect_chosen_everywhere(page, [(1, 2), (1, 3), (2, 0), (2, 1)])
+    cell_of(page, "Roles a", 1, 3).click(modifiers=["Shift"])
+    expect_chosen_everywhere(page, [(2, 0), (2, 1)])
+    expect(cell_of(page, "Roles a", 2, 1)).to_have_accessible_name(re.compile(r"Shares keys and values with H0\.$"))
+    expect(grid(page, "Change of local").locator(".bracket")).to_have_count(0)
     expect_maps_to_look_right(page)
 
 

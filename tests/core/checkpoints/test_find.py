@@ -2,7 +2,9 @@ import errno
 import shutil
 
 import pytest
-from small_checkpoints import edit_json
+import torch
+from small_checkpoints import ALL_CAUSAL, CONFIGS, edit_json
+from transformers import AttentionInterface, AutoModel
 
 from attention_sieve.core.checkpoints import find as checkpoints
 from attention_sieve.core.checkpoints.find import (
@@ -134,6 +136,55 @@ def test_what_is_found_names_model_and_size_without_loading(folder):
 def test_layers_and_heads_are_known_under_their_other_names(family, folders):
     found = find_checkpoint(str(folders(family)))
     assert (found.n_layers, found.n_heads) == (2, 3)
+
+
+@pytest.mark.parametrize("family", [*ALL_CAUSAL, "bert", "t5", "falcon"])
+def test_as_many_heads_share_keys_as_the_attention_function_is_given(family, folders, loaded):
+    """Falcon computes its attention in its own way; its configuration names one key for all heads."""
+    found = find_checkpoint(str(folders(family)))
+    queries_and_keys = set()
+
+    def note(module, query, key, value, mask, **named):
+        queries_and_keys.add((query.shape[1], key.shape[1]))
+        return query.new_zeros((*query.transpose(1, 2).shape[:3], value.shape[3])), None
+
+    if family == "falcon":
+        assert found.n_shared == found.n_heads == 3
+        return
+    model = AutoModel.from_pretrained(found.folder)
+    AttentionInterface.register("noted", note)
+    model.set_attn_implementation("noted")
+    ids = torch.tensor([[5, 6, 7]])
+    model(input_ids=ids, **({"decoder_input_ids": ids} if family == "t5" else {}))
+    ((queries, keys),) = queries_and_keys
+    assert found.n_shared == queries // keys == (2 if "num_key_value_heads" in CONFIGS[family][1] else 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "n_shared"),
+    [
+        ({"num_key_value_heads": 1}, 4),
+        ({"num_key_value_heads": 4}, 1),
+        ({"num_key_value_heads": 3}, 1),
+        ({"num_key_value_heads": 0}, 1),
+        ({"num_key_value_heads": "2"}, 1),
+        ({"num_global_key_value_heads": 1}, 1),
+        ({"per_layer_config": {"1": {"num_key_value_heads": 1}}}, 1),
+        ({"per_layer_config": {"1": {"head_dim": 8}}}, 2),
+        ({"multi_query": True}, 4),
+        ({"multi_query": True, "new_decoder_architecture": True}, 2),
+    ],
+)
+def test_heads_share_keys_as_configurations_name_it_and_not_where_layers_differ(changed, n_shared, folders, tmp_path):
+    copied = shutil.copytree(folders("llama"), tmp_path / "copied")
+    edit_json(copied / "config.json", **changed)
+    assert find_checkpoint(str(copied)).n_shared == n_shared
+
+
+def test_heads_that_share_keys_are_neighbours_and_each_shares_with_itself(folders):
+    found = find_checkpoint(str(folders("llama")))
+    assert [found.sharing((1, head)) for head in range(4)] == 2 * [((1, 0), (1, 1))] + 2 * [((1, 2), (1, 3))]
+    assert find_checkpoint(str(folders("gpt2"))).sharing((1, 2)) == ((1, 2),)
 
 
 @pytest.mark.parametrize("file", FILES)

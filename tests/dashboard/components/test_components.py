@@ -24,6 +24,9 @@ from attention_sieve.dashboard.components.overview import Overview, attention_ov
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import selected_combination
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
+from attention_sieve.dashboard.figures.head_map import HeadMap
+from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
+from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
@@ -588,6 +591,20 @@ def test_files_are_drawn_with_their_text(write: Any) -> None:
     with_text, without = drawn(write()), drawn(re.sub(r"<text.*?</text>", "", write()))
     assert with_text.shape == without.shape
     assert (with_text != without).sum() > 500
+
+
+def test_heads_that_share_keys_and_values_are_bracketed_in_files() -> None:
+    svg, scores = "{http://www.w3.org/2000/svg}", np.zeros((1, 2, 6))
+    grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label="Grid")
+    head_map = HeadMap(title="", label="Map", values=scores[0], bound=1)
+    for alone, grouped in (
+        (grid_svg(grid), grid_svg(replace(grid, n_shared=3))),
+        (head_map_svg(head_map), head_map_svg(replace(head_map, n_shared=3))),
+    ):
+        roots = [ET.fromstring(alone), ET.fromstring(grouped)]
+        said = [{element.text for element in root.iter(f"{svg}text")} for root in roots]
+        assert said[1] - said[0] == {SHARED}
+        assert [len(list(root.iter(f"{svg}path"))) for root in roots] == [0, 2 + 1], "one a group, one in the legend"
 
 
 def test_the_file_strikes_through_the_heads_that_are_off() -> None:

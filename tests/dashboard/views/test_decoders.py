@@ -56,6 +56,14 @@ def test_a_decoder_is_scored_for_its_roles_in_one_pass_and_offers_texts_made_for
     assert [grid["roles"][place]["letter"] for place in grid["shown"]] == ["P", "F", "I", "U", "R"]
 
 
+def test_the_card_names_the_heads_that_share_keys_and_values(app, small):
+    llama = str(small("llama", "CausalLM"))
+    at = app("inspect", checkpoint=llama, text=TEXTS, corpus_text=TEXTS, head="1-2")
+    assert not at.exception
+    assert sent(at, "Heads of")["shared"] == 2
+    assert any("Shares its keys and values with L1 H3 (" in each.value for each in at.markdown)
+
+
 def test_ids_are_not_compared_under_two_vocabularies(app, decoder, small):
     other = str(small("llama", "CausalLM"))
     at = app("compare", checkpoint=decoder, corpus="probe texts: repeats", **{"with": other})

@@ -85,6 +85,7 @@ def _map(
             ),
             (page_wording.without(name), importance.ablation.effects.without),
         ],
+        n_shared=importance.material.visit.engine.files.n_shared,
     )
     show_head_map(
         picture,

@@ -294,6 +294,17 @@ def test_a_folder_that_exists_is_not_written_over(folders, tmp_path):
 # The command
 
 
+def test_the_command_removes_heads_that_share_keys_together_on_request(folders, tmp_path, capsys):
+    """Heads 2 and 3 share keys. The second checkpoint lacks head 3 already."""
+    whole, first, rest = (tmp_path / name for name in ("whole", "first", "rest"))
+    command = ["remove", "--whole-groups", "--checkpoint"]
+    assert main([*command, str(folders("llama")), "--heads", "0-3", "--output", str(whole)]) == 0
+    assert find_checkpoint(str(whole)).removed == (("self", ((0, 2), (0, 3))),)
+    assert main(["remove", "--checkpoint", str(folders("llama")), "--heads", "0-1,0-3", "--output", str(first)]) == 0
+    assert main([*command, str(first), "--heads", "0-2", "--output", str(rest)]) == 0
+    assert find_checkpoint(str(rest)).removed == (("self", ((0, 1), (0, 2), (0, 3))),)
+
+
 def test_the_command_makes_a_checkpoint_that_other_commands_take(folders, tmp_path, capsys):
     made = tmp_path / "made"
     assert main(["remove", "--checkpoint", str(folders("bert")), "--heads", "0-1,1-2", "--output", str(made)]) == 0
