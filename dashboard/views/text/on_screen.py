@@ -79,19 +79,21 @@ def waiting(loading: str = "") -> Iterator[Report]:
     Args:
         loading: message while a checkpoint is loaded; empty if it is loaded already.
     """
-    # A separate container keeps the position of what follows, whether there is a wait or not.
-    container = st.empty()
+    # Places of their own keep the position of what follows; as long as they are empty they take no room, not even a gap.
+    spinner, line = st.empty(), st.empty()
+
+    def report(status: Status) -> None:
+        if (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before:
+            line.markdown(wording.looking(status.seconds_left, status.n_waiting_before))
+        else:
+            line.empty()
+
     try:
-        with container.container(), st.spinner(loading, show_time=True) if loading else nullcontext():
-            line = st.empty()
-
-            def report(status: Status) -> None:
-                slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
-                line.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
-
+        with spinner, st.spinner(loading, show_time=True) if loading else nullcontext():
             yield report
     finally:
-        container.empty()  # also after an error, when the wait is over
+        for place in (spinner, line):
+            place.empty()  # also after an error, when the wait is over
 
 
 def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
