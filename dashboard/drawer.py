@@ -10,7 +10,17 @@ from attention_sieve.core.roles.measures import USUAL_TAU, Scale, SyntacticDirec
 from attention_sieve.core.roles.roles import FURTHER_ROLES
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
-from attention_sieve.dashboard.state import AUTO, CORRECTIONS, FAMILIES, FURTHER, METHODS, RULES, SCALES, TAUS
+from attention_sieve.dashboard.state import (
+    AUTO,
+    CORRECTIONS,
+    FAMILIES,
+    FURTHER,
+    LAYERS_ACROSS,
+    METHODS,
+    RULES,
+    SCALES,
+    TAUS,
+)
 
 TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
     "score": (1.0, HIGHEST_TAU["score"], 0.1),
@@ -19,7 +29,7 @@ TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
 """Minimum, maximum and step of tau."""
 SETTINGS: Final = frozenset(
     {"scale", *TAUS.values(), "alpha", "correction", "role rule", "family", "method", "ddof", "direction", "entropy"}
-    | {"device", "dtype", FURTHER}
+    | {"device", "dtype", FURTHER, LAYERS_ACROSS}
 )
 """Keys and query parameters of all settings; the address holds those that differ from the defaults."""
 Option = TypeVar("Option")
@@ -34,6 +44,13 @@ def test_settings() -> None:
             _finer_settings()
         with st.expander(wording.DEVICE):
             _device()
+        st.toggle(
+            wording.LAYERS_ACROSS,
+            key=LAYERS_ACROSS,
+            help=wording.LAYERS_ACROSS_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
 
 
 def device_settings() -> None:

@@ -59,6 +59,7 @@ WRITES: Final = "writes the next token"
 LONG: Final = "long texts"
 """Key of whether the texts of the corpus of the last run are long."""
 FURTHER: Final = "further roles"
+LAYERS_ACROSS: Final = "layers across"
 """Key and query parameter of the roles that the reader added."""
 SCALE_CHOSEN: Final = "scale chosen"
 """Key of whether the reader, or the link, has chosen the scale."""
@@ -251,6 +252,11 @@ def put_off_in_link() -> None:
         st.query_params[OFF] = value
     elif not value and OFF in st.query_params:
         del st.query_params[OFF]
+
+
+def layers_across() -> bool:
+    """Whether grids and maps of heads have a column for each layer, as the reader wishes."""
+    return bool(st.session_state.get(LAYERS_ACROSS))
 
 
 def chosen_heads(

@@ -28,6 +28,11 @@ ATTENTION_HELP: Final = (
 )
 TEST_SETTINGS: Final = "Test settings"
 MORE_SETTINGS: Final = "More settings"
+LAYERS_ACROSS: Final = "Layers across"
+LAYERS_ACROSS_HELP: Final = (
+    "Grids and maps of heads, on pages and in files, get a column for each layer and a row for each head, which suits "
+    "a deep model with few heads in a layer."
+)
 DEVICE: Final = "Device and number format"
 DEVICE_HELP: Final = "auto: CUDA where there is a GPU, else Apple's MPS, else the CPU."
 DTYPE_HELP: Final = (

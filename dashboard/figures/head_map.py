@@ -46,6 +46,8 @@ class HeadMap:
     """Lines of the tooltip."""
     n_shared: int = 1
     """How many neighbouring heads share keys and values; these are bracketed."""
+    layers_across: bool = False
+    """Whether columns are layers and rows heads instead."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bound < np.inf:

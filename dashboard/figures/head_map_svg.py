@@ -9,7 +9,7 @@ import numpy as np
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from attention_sieve.dashboard.figures.roles.grid_svg import SIGN, bracket_entry, cell_box, matrix_axes
+from attention_sieve.dashboard.figures.roles.grid_svg import SIGN, HeadMatrix, bracket_entry
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
     Block,
@@ -43,17 +43,18 @@ def head_map_svg(
     Returns: an SVG document.
     """
     layers, heads = head_map.values.shape
-    drawn, width, height = matrix_axes(layers, heads, head_map.n_shared)
+    matrix = HeadMatrix(layers, heads, head_map.n_shared, head_map.layers_across)
+    drawn = matrix.axes()
     for layer, head in np.ndindex(layers, heads):
-        _cell(drawn, cell_box(layer, head), head_map, (layer, head))
+        _cell(drawn, matrix.cell(layer, head), head_map, (layer, head))
     for order, (layer, head) in enumerate(chosen):
-        cell_box(layer, head).inner(-2, 4).frame(drawn, head_color(order), 3)
+        matrix.cell(layer, head).inner(-2, 4).frame(drawn, head_color(order), 3)
     marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
     marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
-    blocks = [_ramp(head_map), Block(drawn, width, height)]
+    blocks = [_ramp(head_map), Block(drawn, matrix.width, matrix.height)]
     entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
     if entries:
-        blocks.insert(1, legend(entries, room_for(width)))
+        blocks.insert(1, legend(entries, room_for(matrix.width)))
     _hatching(drawn)
     return sheet(title or head_map.label, blocks, caption=caption)
 

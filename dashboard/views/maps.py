@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -41,6 +42,7 @@ def show_head_map(
 
     Returns: the heads that are chosen now.
     """
+    picture = replace(picture, layers_across=state.layers_across())
     heads = head_map(picture, selection)
     title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
     drawing_downloads(
@@ -74,6 +76,7 @@ def show_role_grid(
 
     Returns: the heads that are chosen now.
     """
+    grid = replace(grid, layers_across=state.layers_across())
     heads = role_grid(grid, selection, on_text)
     if first_screen_is_drawn():
         if grid.shown is not None:

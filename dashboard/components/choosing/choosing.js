@@ -1,4 +1,4 @@
-// Grid of heads to select from: layers down, heads across. Views extend it and define what the cells show:
+// Grid of heads to select from: layers down and heads across, or the other way round. Views extend it and define what the cells show:
 // read() unpacks the data, parts() returns the number of marks in a cell, drawLegend() and drawCell(cell) draw,
 // describe(place) labels a cell for screen readers; tipTitle(place), tipTable(place), tipNotes(place) fill the tooltip.
 const grids = new WeakMap();
@@ -20,6 +20,13 @@ function legendEntry(swatch, text) {
   swatch.setAttribute("aria-hidden", "true");
   item.append(swatch, text);
   return item;
+}
+
+/** Part of a picture that says nothing to a screen reader. */
+function hidden(name = "") {
+  const part = newElement("span", name);
+  part.setAttribute("aria-hidden", "true");
+  return part;
 }
 
 function floatsOf(base64) {
@@ -61,15 +68,17 @@ class HeadGrid {
   }
 
   build() {
-    const { layers, heads, label, shared } = this.data;
+    const { layers, heads, label, shared, across } = this.data;
+    const [rows, columns] = across ? [heads, layers] : [layers, heads];
     this.root.setAttribute("aria-label", label);
     this.root.setAttribute("aria-multiselectable", "true");
-    this.root.style.setProperty("--heads", heads);
-    this.root.style.setProperty("--layers", layers);
-    const shape = `${layers} ${heads} ${this.parts()} ${shared}`;
+    this.root.style.setProperty("--across", columns);
+    this.root.style.setProperty("--down", rows);
+    const shape = `${layers} ${heads} ${this.parts()} ${shared} ${across}`;
     if (this.shape === shape) return;
     this.shape = shape;
     this.root.classList.toggle("shared", shared > 1);
+    this.root.classList.toggle("across", across);
     this.root.style.setProperty("--groups", heads / shared);
     this.root.style.setProperty("--shared", shared);
     const tracks = [...Array(shared - 1).fill("var(--size)"), "calc(var(--size) + var(--apart))"];
@@ -78,27 +87,25 @@ class HeadGrid {
     this.groups.setAttribute("aria-pressed", "false");
     this.hideTip();
     this.cells.clear();
-    const top = newElement("div", "heads", "Head");
+    const top = newElement("div", "heads", across ? "Layer" : "Head");
     top.setAttribute("aria-hidden", "true");
-    const rows = [this.headerRow(heads)];
-    for (let layer = 0; layer < layers; layer++) rows.push(this.cellRow(layer, heads));
-    this.root.replaceChildren(top, ...rows);
-  }
-
-  headerRow(heads) {
-    const row = withRole(newElement("div", "row"), "row");
-    row.append(withRole(newElement("div", "name side", "Layer"), "columnheader"));
-    for (let head = 0; head < heads; head++) {
-      row.append(withRole(newElement("div", "name", String(head)), "columnheader"));
+    for (let layer = 0; layer < layers; layer++) {
+      for (let head = 0; head < heads; head++) this.cells.set(idOf([layer, head]), this.cellAt([layer, head]));
     }
-    if (this.data.shared > 1) row.append(...this.brackets(heads / this.data.shared));
-    return row;
+    const all = Array.from({ length: rows }, (_, row) => this.cellRow(row, columns));
+    this.root.replaceChildren(top, this.headerRow(columns), ...all);
   }
 
-  brackets(groups) {
-    const all = ["beside", ...Array(groups).fill("bracket")].map((name) => newElement("span", name));
-    all.forEach((each) => each.setAttribute("aria-hidden", "true"));
-    return all;
+  headerRow(columns) {
+    const { across, shared, heads } = this.data;
+    const row = withRole(newElement("div", "row"), "row");
+    row.append(withRole(newElement("div", "name side", across ? "Head" : "Layer"), "columnheader"));
+    if (across && shared > 1) row.append(hidden("beside"));
+    for (let column = 0; column < columns; column++) {
+      row.append(withRole(newElement("div", "name", String(column)), "columnheader"));
+    }
+    if (!across && shared > 1) row.append(hidden("beside"), ...Array.from({ length: heads / shared }, () => hidden("bracket")));
+    return row;
   }
 
   /** The heads that share keys and values with one, itself last. */
@@ -114,16 +121,23 @@ class HeadGrid {
     return names.length ? ` Shares keys and values with ${names.join(", ")}.` : "";
   }
 
-  cellRow(layer, heads) {
+  cellAt(place) {
+    const cell = withRole(newElement("div", "cell"), "gridcell");
+    cell.place = place;
+    for (let part = 0; part < this.parts(); part++) cell.append(hidden());
+    return cell;
+  }
+
+  cellRow(number, columns) {
+    const { across, shared } = this.data;
     const row = withRole(newElement("div", "row"), "row");
-    row.append(withRole(newElement("div", "name side", String(layer)), "rowheader"));
-    for (let head = 0; head < heads; head++) {
-      const cell = withRole(newElement("div", "cell"), "gridcell");
-      cell.place = [layer, head];
-      for (let part = 0; part < this.parts(); part++) cell.append(newElement("span"));
-      for (const part of cell.children) part.setAttribute("aria-hidden", "true");
-      this.cells.set(idOf(cell.place), cell);
-      row.append(cell);
+    row.append(withRole(newElement("div", "name side", String(number)), "rowheader"));
+    if (across && shared > 1) {
+      if (number % shared === 0) row.append(hidden("bracket"));
+      row.classList.toggle("last", number % shared === shared - 1);
+    }
+    for (let column = 0; column < columns; column++) {
+      row.append(this.cells.get(idOf(across ? [column, number] : [number, column])));
     }
     return row;
   }
@@ -238,15 +252,16 @@ class HeadGrid {
   }
 
   onKey(event) {
-    const { layers, heads } = this.data;
-    let [layer, head] = this.active;
+    const { layers, heads, across } = this.data;
+    const [lastRow, lastColumn] = across ? [heads - 1, layers - 1] : [layers - 1, heads - 1];
+    let [row, column] = across ? this.active.toReversed() : this.active;
     const far = event.ctrlKey || event.metaKey;
-    if (event.key === "ArrowRight") head += 1;
-    else if (event.key === "ArrowLeft") head -= 1;
-    else if (event.key === "ArrowDown") layer += 1;
-    else if (event.key === "ArrowUp") layer -= 1;
-    else if (event.key === "Home") [layer, head] = [far ? 0 : layer, 0];
-    else if (event.key === "End") [layer, head] = [far ? layers - 1 : layer, heads - 1];
+    if (event.key === "ArrowRight") column += 1;
+    else if (event.key === "ArrowLeft") column -= 1;
+    else if (event.key === "ArrowDown") row += 1;
+    else if (event.key === "ArrowUp") row -= 1;
+    else if (event.key === "Home") [row, column] = [far ? 0 : row, 0];
+    else if (event.key === "End") [row, column] = [far ? lastRow : row, lastColumn];
     else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       this.pick(this.active, event.shiftKey || far);
@@ -257,7 +272,8 @@ class HeadGrid {
       return;
     } else return;
     event.preventDefault();
-    this.active = [atMost(layer, layers - 1), atMost(head, heads - 1)];
+    const next = [atMost(row, lastRow), atMost(column, lastColumn)];
+    this.active = across ? next.toReversed() : next;
     this.paint();
     this.cells.get(idOf(this.active)).focus();
   }

@@ -79,6 +79,7 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
         "patterns": None if patterns is None else patterns.data(),
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
         "shared": grid.n_shared,
+        "across": grid.layers_across,
     }
     return choose(_mount, selection, data, grid.scores.shape[1:], grid.label)
 

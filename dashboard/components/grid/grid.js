@@ -273,7 +273,8 @@ class RoleGrid extends HeadGrid {
   }
 
   // Move to the next head or layer for arrow keys pressed in the arcs: preview it at once, select it after a pause.
-  step([layers, heads]) {
+  step([down, right]) {
+    const [layers, heads] = this.data.across ? [right, down] : [down, right];
     const [layer, head] = this.chosen.at(-1) ?? this.active;
     const next = [atMost(layer + layers, this.data.layers - 1), atMost(head + heads, this.data.heads - 1)];
     if (idOf(next) === idOf([layer, head])) return;

@@ -39,6 +39,7 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
         "outline": picture.outline,
         "details": [{"label": detail[0], "texts": _texts(detail)} for detail in picture.details],
         "shared": picture.n_shared,
+        "across": picture.layers_across,
     }
     return choose(_mount, selection, data, values.shape, picture.label)
 

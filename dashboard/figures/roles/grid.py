@@ -67,6 +67,8 @@ class RoleGrid:
     """Description of each head, by layer: for the tooltip and the file; None leaves it out."""
     n_shared: int = 1
     """How many neighbouring heads share keys and values; these are bracketed."""
+    layers_across: bool = False
+    """Whether columns are layers and rows heads instead."""
 
     @property
     def corners(self) -> list[int]:

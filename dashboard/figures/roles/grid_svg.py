@@ -1,6 +1,7 @@
 """The grid of roles as an SVG file for download."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import ceil, isnan, sqrt
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -43,11 +44,13 @@ def grid_svg(
     """
     states = _states(grid)
     _, layers, heads = grid.scores.shape
-    drawn, width, height = matrix_axes(layers, heads, grid.n_shared)
+    matrix = HeadMatrix(layers, heads, grid.n_shared, grid.layers_across)
+    drawn = matrix.axes()
     clip = ET.SubElement(ET.SubElement(drawn, "defs"), "clipPath", id="cell")
     ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
     for layer, head in np.ndindex(layers, heads):
-        cell = ET.SubElement(drawn, "g", transform=f"translate({LEFT + head * STEP} {ABOVE + layer * STEP})")
+        box = matrix.cell(layer, head)
+        cell = ET.SubElement(drawn, "g", transform=f"translate({box.x} {box.y})")
         cell.set("clip-path", "url(#cell)")
         if grid.removed[layer, head]:
             _hole(cell)
@@ -59,44 +62,68 @@ def grid_svg(
             _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
-        cell_box(layer, head).inner(-2, 5).frame(drawn, color, 3)
-    blocks = [legend(_entries(grid, states), room_for(width)), Block(drawn, width, height)]
+        matrix.cell(layer, head).inner(-2, 5).frame(drawn, color, 3)
+    blocks = [legend(_entries(grid, states), room_for(matrix.width)), Block(drawn, matrix.width, matrix.height)]
     return sheet(title or grid.label, blocks, caption=caption)
 
 
-def cell_box(layer: int, head: int) -> Box:
-    """The cell of a head."""
-    return Box(LEFT + head * STEP, ABOVE + layer * STEP, CELL, CELL, 5)
+@dataclass(frozen=True)
+class HeadMatrix:
+    """Where the cells of all heads are drawn: layers down and heads across, or the other way round."""
+
+    n_layers: int
+    n_heads: int
+    n_shared: int = 1
+    """How many neighbouring heads share keys and values; these are bracketed."""
+    layers_across: bool = False
+
+    @property
+    def width(self) -> float:
+        """Of the cells and the numbers beside them."""
+        return LEFT + (self.n_layers if self.layers_across else self.n_heads) * STEP
+
+    @property
+    def height(self) -> float:
+        """Of the cells and the numbers above them."""
+        return ABOVE + (self.n_heads if self.layers_across else self.n_layers) * STEP
+
+    def cell(self, layer: int, head: int) -> Box:
+        """The cell of a head."""
+        column, row = (layer, head) if self.layers_across else (head, layer)
+        return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
+
+    def axes(self) -> ET.Element:
+        """The numbers of layers and heads, and the brackets.
+
+        If the matrix has to be scaled down to fit a page, the numbers are larger, so that they remain legible.
+        """
+        drawn = ET.Element("g")
+        across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
+        size = min(28.0, 12 * max(1.0, self.width / room_for(PAGE)))
+        write(drawn, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
+        write(drawn, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
+        for column in range(round(self.width - LEFT) // STEP):
+            write(drawn, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
+        for row in range(round(self.height - ABOVE) // STEP):
+            write(drawn, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
+        for first in range(0, self.n_heads, self.n_shared) if self.n_shared > 1 else ():
+            length = self.n_shared * STEP - STEP + CELL
+            if self.layers_across:
+                bracket(drawn, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
+            else:
+                bracket(drawn, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
+        return drawn
 
 
-def matrix_axes(layers: int, heads: int, n_shared: int = 1) -> tuple[ET.Element, float, float]:
-    """The numbers of layers and heads around cells that start at `LEFT` and `ABOVE`, with width and height.
-
-    Heads that share keys and values, `n_shared` of them, are bracketed. If the matrix has to be scaled down to fit a
-    page, the numbers are larger, so that they remain legible.
-    """
-    drawn, width = ET.Element("g"), LEFT + heads * STEP
-    size = min(28.0, 12 * max(1.0, width / room_for(PAGE)))
-    write(drawn, 0, ABOVE - 8, "Layer", TextStyle(min(size, 20)))
-    write(drawn, LEFT + heads * STEP / 2, ABOVE - 14 - size, "Head", TextStyle(size, "middle"))
-    for head in range(heads):
-        write(drawn, LEFT + head * STEP + CELL / 2, ABOVE - 8, str(head), TextStyle(size, "middle"))
-    for layer in range(layers):
-        write(drawn, LEFT - 10, ABOVE + layer * STEP + CELL / 2 + size / 3, str(layer), TextStyle(size, "end"))
-    for first in range(0, heads, n_shared) if n_shared > 1 else ():
-        bracket(drawn, LEFT + first * STEP, ABOVE - 2, n_shared * STEP - STEP + CELL)
-    return drawn, width, ABOVE + layers * STEP
-
-
-def bracket(parent: ET.Element, x: float, y: float, width: float) -> None:
-    """A bracket over heads that share keys and values, whose ends point down to `y`."""
-    ET.SubElement(parent, "path", {"d": f"M{x:g} {y:g}v-4h{width:g}v4", **_STROKE, "stroke-width": "1.5"})
+def bracket(parent: ET.Element, path: str) -> None:
+    """A bracket beside heads that share keys and values."""
+    ET.SubElement(parent, "path", {"d": path, **_STROKE, "stroke-width": "1.5"})
 
 
 def bracket_entry() -> tuple[ET.Element, str]:
     """What a bracket means, for a legend."""
     sign = ET.Element("g")
-    bracket(sign, 0, SIGN / 2 + 2, SIGN)
+    bracket(sign, f"M0 {SIGN / 2 + 2:g}v-4h{SIGN}v4")
     return sign, SHARED
 
 

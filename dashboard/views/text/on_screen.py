@@ -79,7 +79,7 @@ def waiting(loading: str = "") -> Iterator[Report]:
     Args:
         loading: message while a checkpoint is loaded; empty if it is loaded already.
     """
-    # Places of their own keep the position of what follows; as long as they are empty they take no room, not even a gap.
+    # Places of their own keep the position of what follows; while they are empty they take no room, not even a gap.
     spinner, line = st.empty(), st.empty()
 
     def report(status: Status) -> None:

@@ -29,7 +29,7 @@ from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
 from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
-from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
+from attention_sieve.dashboard.figures.roles.grid_svg import ABOVE, LEFT, grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
 
 COMPONENTS = Path(__file__).parents[3] / "dashboard" / "components"
@@ -605,6 +605,22 @@ def test_heads_that_share_keys_and_values_are_bracketed_in_files() -> None:
         said = [{element.text for element in root.iter(f"{svg}text")} for root in roots]
         assert said[1] - said[0] == {SHARED}
         assert [len(list(root.iter(f"{svg}path"))) for root in roots] == [0, 2 + 1], "one a group, one in the legend"
+
+
+def test_a_file_may_have_a_column_for_each_layer() -> None:
+    svg, scores = "{http://www.w3.org/2000/svg}", np.zeros((1, 5, 4))
+    down = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label="Grid", n_shared=2)
+
+    def places(grid: RoleGrid) -> np.ndarray:
+        groups = ET.fromstring(grid_svg(grid)).iter(f"{svg}g")
+        moves = [group.get("transform", "") for group in groups if group.get("clip-path")]
+        return np.array([re.findall(r"[\d.]+", move) for move in moves], float).reshape(5, 4, 2)
+
+    across = replace(down, layers_across=True)
+    corner = [LEFT, ABOVE]
+    np.testing.assert_array_equal(places(across) - corner, (places(down) - corner)[..., ::-1])
+    said = [text.text for text in ET.fromstring(grid_svg(across)).iter(f"{svg}text")]
+    assert said.index("Head") < said.index("Layer"), "heads down, layers across"
 
 
 def test_the_file_strikes_through_the_heads_that_are_off() -> None:
