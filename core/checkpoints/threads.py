@@ -1,7 +1,8 @@
 """Threads and GPUs of a process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -14,6 +15,18 @@ Done = TypeVar("Done")
 def use_threads(n_threads: int) -> None:
     """Set the number of threads; the order of additions depends on it."""
     torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def on_threads(n_threads: int) -> Iterator[None]:
+    """Context with another number of threads, for work of short operations, whose threads mostly wait for each
+    other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def each_on_one_thread(compute: Callable[[Piece], Done], parts: Sequence[Piece]) -> list[Done]:

@@ -18,7 +18,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, saved_checkpoints
-from attention_sieve.core.checkpoints.threads import use_threads
+from attention_sieve.core.checkpoints.threads import on_threads
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer, Reports, arguments
 from attention_sieve.core.laboratory.sequences import BEGINNING, UNKNOWN, VOCABULARY, is_copied, sequences
@@ -46,7 +46,6 @@ def train(
         (see `is_copied`) of other sequences of the same kind.
     Raises: AnalysisError where the folder cannot be written.
     """
-    use_threads(1)  # two threads wait for each other in steps as small as these
     transformers_logging.disable_progress_bar()
     set_seed(settings.seed)
     journal.doing("Drawing the sequences.")
@@ -71,7 +70,8 @@ def train(
     if not saved:
         loop.save_start()
         journal.held_out(_measured(model, validation, 0))
-    loop.train(saved)
+    with on_threads(1):
+        loop.train(saved)
     if loop.state.global_step < loop.state.max_steps:
         journal.end("stopped")
     else:

@@ -87,8 +87,9 @@ def strongest_heads(visits: Mapping[int, Visit]) -> Strongest | None:
         for visit in visits.values()
     ]
     inference = next(iter(visits.values())).inference
-    found: Sequence[Found | None] | None = [inference.kept_finding(request) for request in requests]
-    if None in found:
+    kept = [inference.kept_finding(request) for request in requests]
+    found: Sequence[Found] | None = [each for each in kept if each is not None]
+    if None in kept:
         found = with_progress(
             tuple(requests),
             lambda report: [inference.find(request, report) for request in requests],
@@ -96,7 +97,7 @@ def strongest_heads(visits: Mapping[int, Visit]) -> Strongest | None:
         )
     if found is None:
         return None
-    means = np.stack([each.finding.tests.mean for each in found if each is not None])
+    means = np.stack([each.finding.tests.mean for each in found])
     heads = [[highest_head(of_role) for of_role in of_step] for of_step in means]
     shares = means.max(axis=(2, 3))
     return Strongest(roles=ROLES, steps=list(visits), shares=shares, heads=heads)

@@ -15,7 +15,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.outcomes import CopyScore
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
-from attention_sieve.core.laboratory.settings import LaboratorySettings
+from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -173,7 +173,8 @@ def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[He
     if looked is not None:
         on_text = GridOnText(frame=frame_of(looked), patterns=patterns_of(looked))
     most = highest_head(tested.tests.mean[ROLES.index("induction")])
-    heads = state.chosen_heads(*tested.tests.mean.shape[1:], most, follow=True)
+    n_layers, n_heads = tested.tests.mean.shape[1:]
+    heads = state.chosen_heads(n_layers, n_heads, most, follow=True)
     selection = head_selection(GRID, heads, (visit.engine.files.fingerprint, state.n_pushed()))
     heads = show_role_grid(
         grid_over(visit, tested, label, ROLES),
@@ -335,8 +336,8 @@ def _training(*, has_form: bool) -> None:
 def _form() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
         periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
-        seed = int(
-            st.number_input(wording.SEED, 0, 2**32 - 1, key="seed of the laboratory", help=wording.SEED_HELP, width=130)
+        seed = st.number_input(
+            wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
         )
         if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:", type="primary"):
             settings = LaboratorySettings(periods=periods, seed=int(seed))
@@ -371,7 +372,11 @@ def _progress(active: FineTuning) -> None:
                 st.markdown(training_wording.STOPPING)
             else:
                 st.button(
-                    shared_wording.STOP, key="stop laboratory", icon=":material/stop_circle:", on_click=active.stop
+                    training_wording.STOP,
+                    key="stop laboratory",
+                    icon=":material/stop_circle:",
+                    help=training_wording.STOP_HELP,
+                    on_click=active.stop,
                 )
 
     panel()

@@ -1,0 +1,268 @@
+"""The page Laboratory, and its lesson, with a model that was trained for this; and what a public server shows of it."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+from reading import button, sent
+
+from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.saved_runs import HeldOut
+from attention_sieve.core.finetuning.journal import Journal, open_run
+from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
+from attention_sieve.core.laboratory.training import N_HEADS, N_LAYERS, WIDTH, train, untrained_model
+from attention_sieve.dashboard import public
+from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
+from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
+from attention_sieve.dashboard.plain import WORD_JOINER
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune.folders import made_here
+from attention_sieve.dashboard.views.laboratory import wording
+from attention_sieve.dashboard.views.laboratory.numbers import MOST_STEPS, drawn_steps
+from attention_sieve.dashboard.views.lessons.plans import BIRTH, steps_of
+
+LEARNT = LaboratorySettings(steps=220, save_steps=110)
+"""Long enough for induction heads."""
+WAIT_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory):
+    """Folder of a model that has learnt to copy."""
+    folder = tmp_path_factory.mktemp("laboratory") / "learnt"
+    with open_run(folder, LaboratoryPlan(LEARNT), resume=False) as journal:
+        assert train(LEARNT, journal).held_out[-1].accuracy > 0.95
+    return folder
+
+
+@pytest.fixture
+def here(learnt, store):
+    """The same among the runs of this machine."""
+    folder = checkpoints_folder() / "learnt"
+    shutil.copytree(learnt, folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def alone(store, monkeypatch):
+    """As in a program that has begun no run; what a test began is ended."""
+    monkeypatch.setattr(training_runs, "_last", None)
+    yield
+    training_runs._end()
+    shutil.rmtree(checkpoints_folder(), ignore_errors=True)
+
+
+def said(at):
+    parts = (*at.markdown, *at.caption, *at.info, *at.error, *at.warning)
+    return "\n".join(each.value.replace("\\", "").replace(WORD_JOINER, "") for each in parts)
+
+
+def held(at):
+    """Names of the heads with each role, by its letter, as the grid was sent them."""
+    grid = sent(at, "Heads of learnt/checkpoint-")
+    n_cells = N_LAYERS * N_HEADS
+    import base64
+
+    states = np.frombuffer(base64.b64decode(grid["states"]), dtype=np.uint8).reshape(-1, n_cells)
+    return {look["letter"]: set(np.flatnonzero(row).tolist()) for look, row in zip(grid["roles"], states)}
+
+
+def metric(at, label):
+    return next(each for each in at.metric if each.label == label)
+
+
+def test_the_last_step_has_induction_heads_above_a_head_that_looks_one_back(app, here):
+    at = app("laboratory")
+    assert not at.exception
+    roles = held(at)
+    assert roles["I"]
+    assert all(cell >= N_HEADS for cell in roles["I"])
+    assert f"{len(roles['I'])} head" in said(at)
+    assert "**induction heads**" in said(at)
+    assert "ruler" not in said(at)
+    assert float(metric(at, wording.COPIED).value) < 1
+    assert at.select_slider(key="at").options == ["0", "110", "220"]
+
+
+def test_the_slider_goes_back_to_the_model_before_it_had_learnt_anything(app, here):
+    at = app("laboratory", at="0")
+    assert not any(held(at).values())
+    assert wording.NO_COPIES in said(at)
+    assert float(metric(at, wording.COPIED).value) == pytest.approx(np.log(128), abs=0.1)
+    at.select_slider(key="at").set_value("220").run()
+    assert held(at)["I"]
+
+
+def test_a_head_that_is_switched_off_changes_the_grid_and_the_loss(app, here):
+    at = app("laboratory")
+    before = float(metric(at, wording.COPIED).value)
+    at.pills[0].set_value([f"L1 H{head}" for head in range(N_HEADS)]).run()
+    assert not at.exception
+    after = metric(at, wording.COPIED)
+    assert float(after.value) > before + 2
+    assert float(after.delta) == pytest.approx(float(after.value) - before, abs=0.02)
+    assert "%" in metric(at, wording.PREDICTED).value
+
+
+def test_patterns_come_with_the_text_and_its_copied_tokens(app, here):
+    at = app("laboratory", patterns="true")
+    assert sent(at, "Heads of learnt/checkpoint-220")["patterns"]
+    line = next(each.value for each in at.caption if "could be known" in each.value)
+    assert line.count("**") == 2 * 3 * 8, "three copies of nine tokens, of each the last eight"
+
+
+def test_runs_of_the_laboratory_are_no_fine_tuning_runs(here):
+    assert [run.name for run in laboratory_runs()] == ["learnt"]
+    assert "learnt" not in [run.name for run in made_here()]
+
+
+def test_a_stored_step_and_what_it_looks_at_open_on_other_pages(app, here):
+    at = app("inspect", checkpoint="learnt/checkpoint-220", corpus="probe texts: repeats", corpus_text=None)
+    assert not at.exception
+    assert not at.error
+    at = app("roles", checkpoint="learnt/checkpoint-220", corpus="probe texts: repeats", corpus_text=None)
+    assert not at.exception
+    assert not at.error
+
+
+def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
+    at = app("laboratory")
+    assert wording.NO_RUN in said(at)
+    at.number_input(key="laboratory seed").set_value(7)
+    button(at, wording.TRAIN).click().run()
+    assert not at.exception
+    run = training_runs.running()
+    assert run is not None
+    assert run.name == "repeats-drawn-seed-7"
+    assert "stop laboratory" in {each.key for each in at.button}
+    assert wording.TRAIN not in {each.label for each in at.button}
+    run.stop()
+    run.wait(WAIT_SECONDS)
+    assert training_runs.progress(run).state == "stopped"
+    at = app("laboratory")
+    assert not at.exception
+    resume = [each.label for each in at.button if each.key == "resume laboratory"]
+    if training_runs.progress(run).saved:
+        assert resume == ["Resume repeats-drawn-seed-7"]
+        next(each for each in at.button if each.key == "delete laboratory").click().run()
+        assert wording.NO_RUN in said(at)
+
+
+def test_what_is_stored_of_another_version_cannot_be_resumed_but_is_shown(app, here):
+    with Journal(here, "", 110) as journal:
+        journal.training(220)
+        journal.held_out(HeldOut(110, 4.0, 0.1, None))
+        journal.end("failed", "<b>The disk</b> is full.")
+    (here / "training.json").write_text("{}")
+    at = app("laboratory")
+    assert not at.exception
+    assert "<b>The disk</b> is full." in said(at)
+    assert "resume laboratory" not in {each.key for each in at.button}
+
+
+@pytest.mark.parametrize("link", [{"at": "55"}, {"model": "no-such"}, {"without": "L9 H9"}, {"probes": "<b>"}])
+def test_a_link_to_what_there_is_not_shows_what_there_is(app, here, link):
+    at = app("laboratory", **link)
+    assert not at.exception
+    assert held(at)["I"]
+
+
+def test_a_public_server_shows_what_its_owner_offers_and_trains_nothing(app, learnt, store, monkeypatch):
+    monkeypatch.setenv(public.PUBLIC, "1")
+    at = app("laboratory")
+    assert not at.exception
+    assert public.NOT_HERE in said(at)
+    monkeypatch.setenv(public.CHECKPOINTS, f"bundled:{learnt}")
+    at = app("laboratory")
+    assert held(at)["I"]
+    assert {"train", "delete laboratory"}.isdisjoint(each.key for each in at.button)
+
+
+# The lesson
+
+
+def click(at, key):
+    next(each for each in at.button if each.key == key).click().run()
+    assert not at.exception, at.exception
+    return at
+
+
+def test_every_step_of_the_lesson_says_what_it_finds(app, here):
+    at = app("laboratory", lesson=str(BIRTH), step="1")
+    for place in range(len(steps_of(BIRTH))):
+        assert not at.exception, at.exception
+        assert f"Step {place + 1} of {len(steps_of(BIRTH))}" in said(at)
+        assert "@{" not in said(at)
+        if place + 1 < len(steps_of(BIRTH)):
+            click(at, "lesson next")
+    assert at.radio(key=f"check {BIRTH}").options
+
+
+def test_a_predicted_head_and_a_predicted_number_stand_beside_the_answers(app, here):
+    at = app("laboratory", lesson=str(BIRTH), step="3", said="0-0")
+    assert re.search(r"You said L0 H0 \(\d+%\)\.", said(at))
+    found = re.search(r"(L1 H\d) gives (\d+)% of its attention to what came after", said(at))
+    assert found
+    assert int(found[2]) > 50
+    right = app("laboratory", lesson=str(BIRTH), step="3", said=found[1].replace("L", "").replace(" H", "-"))
+    assert f"You said {found[1]} ({found[2]}%): right." in said(right)
+    at = app("laboratory", lesson=str(BIRTH), step="5", said="0")
+    left = int(re.search(r"Of \d+%, (\d+)% are left", said(at))[1])
+    assert left < int(found[2])
+    assert f"You said 0%{': right' if left <= 10 else ''}." in said(at)
+
+
+def test_a_head_that_the_model_does_not_have_is_no_prediction(app, here):
+    assert "You have not guessed." in said(app("laboratory", lesson=str(BIRTH), step="3", said="9-99"))
+
+
+def test_the_lesson_asks_for_a_model_where_there_is_none(app, alone):
+    at = app("laboratory", lesson=str(BIRTH), step="1")
+    assert not at.exception
+    assert "**Press Train below**" in said(at)
+    assert wording.TRAIN in {each.label for each in at.button}
+
+
+def test_leaving_the_lesson_leaves_the_page_as_it_was(app, here):
+    at = app("laboratory", at="110")
+    at = app("laboratory", lesson=str(BIRTH), step="1")
+    click(at, "leave lesson")
+    assert at.select_slider(key="at").value == "220"
+    assert not at.toggle(key="patterns").value
+
+
+# The figure
+
+
+def test_the_figure_names_the_strongest_heads():
+    shares = np.array([[0.0, 0.1], [0.5, 0.9]])
+    heads = [[(0, 0), (1, 1)], [(0, 3), (1, 2)]]
+    strongest = Strongest(roles=("previous", "induction"), steps=(0, 30), shares=shares, heads=heads)
+    measured = [HeldOut(0, 4.8, 0.0, None), HeldOut(30, 0.5, 0.9, None)]
+    figure = formation(measured, strongest, 30, 60, 128)
+    assert "Loss 4.80 nats at step 0, 0.50 nats at step 30." in figure.description
+    assert "Induction: 0.10 (L1 H1) at step 0, 0.90 (L1 H2) at step 30." in figure.description
+    points = figure.data[figure.data["kind"] == "share"]
+    assert points[["step", "role", "value", "head"]].to_numpy().tolist() == [
+        [0, "previous", 0.0, "L0 H0"],
+        [0, "induction", 0.1, "L1 H1"],
+        [30, "previous", 0.5, "L0 H3"],
+        [30, "induction", 0.9, "L1 H2"],
+    ]
+
+
+def test_many_saved_steps_are_drawn_evenly_from_the_first_to_the_last():
+    saved = list(range(0, 3_001, 10))
+    drawn = drawn_steps(saved)
+    assert (len(drawn), drawn[0], drawn[-1]) == (MOST_STEPS, 0, 3_000)
+    assert np.ptp(np.diff(drawn)) <= 10
+    assert drawn_steps(saved[:5]) == saved[:5]
+
+
+def test_the_notes_name_the_numbers_of_the_model():
+    model = untrained_model()
+    assert wording.NUMBERS["parameters"] == f"{sum(weight.numel() for weight in model.parameters()):,}"
+    assert [wording.NUMBERS[name] for name in ("layers", "heads", "width")] == [str(N_LAYERS), str(N_HEADS), str(WIDTH)]
+    assert wording.NUMBERS["vocabulary"] == str(model.config.vocab_size)
