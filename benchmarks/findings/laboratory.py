@@ -47,7 +47,9 @@ Shares = Float[np.ndarray, "layer head"]
 
 def main() -> None:
     print(f"Training, of {RUNS[0].steps} steps; copied tokens are those of other sequences of the same kind:")
-    header("periods, seed", "s", f"step of {LEARNT}", f"s to {LEARNT}", "accuracy", "loss (nats)")
+    header(
+        "periods, seed", "s", "s of a core", f"step of {LEARNT}", f"s of a core to {LEARNT}", "accuracy", "loss (nats)"
+    )
     with TemporaryDirectory() as temporary:
         folders = [Path(temporary) / str(number) for number in range(len(RUNS))]
         for settings, folder in zip(RUNS, folders):
@@ -62,18 +64,20 @@ def main() -> None:
 
 
 def _train(settings: LaboratorySettings, folder: Path) -> None:
+    """Train, and print how long it took: by the clock, which depends on what else runs, and of one processor core."""
+    began, begun = time.monotonic(), time.process_time()
     at_step = {0: 0.0}
-    began = time.monotonic()
 
     def note(step: int, _: int) -> None:
-        at_step[step] = time.monotonic() - began
+        at_step[step] = time.process_time() - begun
 
     with open_run(folder, LaboratoryPlan(settings), resume=False) as journal:
         progress = train(settings, journal, note)
     learnt = next((at.step for at in progress.held_out if (at.accuracy or 0) >= LEARNT), None)
     last = progress.held_out[-1]
-    seconds = time.monotonic() - began, "-" if learnt is None else f"{at_step[learnt]:.0f}"
-    row(_name(settings), f"{seconds[0]:.0f}", learnt, seconds[1], f"{last.accuracy:.3f}", f"{last.loss:.2f}")
+    seconds = time.monotonic() - began, time.process_time() - begun, np.nan if learnt is None else at_step[learnt]
+    by_clock, of_core, to_learn = (f"{each:.0f}" for each in seconds)
+    row(_name(settings), by_clock, of_core, learnt, to_learn, f"{last.accuracy:.3f}", f"{last.loss:.2f}")
 
 
 def _heads(settings: LaboratorySettings, folder: Path) -> None:

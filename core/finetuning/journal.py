@@ -234,7 +234,8 @@ def open_run(folder: Path, plan: AnyPlan, *, resume: bool) -> Journal:
     step = saved_step(folder, resume=resume)
     if step:
         check_agrees(folder, plan)
-    journal = Journal(folder, plan.checkpoint, step, message="Loading the checkpoint.")
+    message = "Loading the checkpoint." if plan.checkpoint else "Loading the programs that train."
+    journal = Journal(folder, plan.checkpoint, step, message=message)
     if not step:
         record(folder, plan)
     return journal

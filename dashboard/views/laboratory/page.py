@@ -134,6 +134,7 @@ def _heads_off(is_asked: bool) -> tuple[Head, ...]:
         wording.OFF,
         list(heads),
         selection_mode="multi",
+        wrap=True,
         key=state.TOY_OFF,
         help=wording.OFF_HELP,
         bind="query-params",

@@ -353,7 +353,7 @@ def copies_without(inputs: StepInputs) -> StepResult:
     return replace(
         _number(kept, 100),
         values=values,
-        section="none" if back.share < LEAST_SHARE else "",
+        section="none" if back.share < LEAST_SHARE or back.head[0] >= head[0] else "",
         heads=(back.head, head),
         of_guess=lambda guess: f"{guess}%",
         is_right=lambda guess: isinstance(guess, int) and abs(guess - kept) <= CLOSE_PERCENT,

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
+from laboratory_model import learn_to_copy
 from looks import darken, expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
@@ -14,7 +15,7 @@ from steps import arcs, cell, chosen, grid_of, links, settle, shifted, steady, t
 
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.dashboard.views.lessons.content import ENGLISH
-from attention_sieve.dashboard.views.lessons.plans import LESSONS, steps_of, words_of
+from attention_sieve.dashboard.views.lessons.plans import BIRTH, LESSONS, steps_of, words_of
 from attention_sieve.dashboard.views.text.stories import SENTENCE
 
 README = Path(__file__).parents[3] / "dashboard" / "web" / "README.md"
@@ -104,12 +105,12 @@ def number_by_keyboard(page, value):
 
 
 BY_KEYBOARD = {"word": word_by_keyboard, "head": head_by_keyboard, "number": number_by_keyboard}
-WRONG = {1: "baker", 2: (1, 8), 3: "heavy", 4: 50, 5: 40, 6: 1}
+WRONG = {1: "baker", 2: (1, 8), 3: "heavy", 4: 50, 5: 40, 6: 1, 7: (0, 0)}
 """A prediction that does not come true; of a number, one that no answer is near."""
 
 
 def wrong_at(lesson, step):
-    return 20 if step.name == "rest" else WRONG[lesson]
+    return {"rest": 20, "without": 100}.get(step.name) or WRONG[lesson]
 
 
 def own_text(page, text):
@@ -176,11 +177,20 @@ def tuned_checkpoint(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def learnt_model(store_folder):
+    """On the dashboard, a model of the laboratory that has learnt to copy."""
+    return learn_to_copy(store_folder / "checkpoints" / "learnt")
+
+
 @pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
-def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, lesson, tuned_checkpoint):
+def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, request, lesson, tuned_checkpoint):
     """Each prediction wrong, with a sentence of one's own where a lesson takes one."""
     pair = f"&with={tuned_checkpoint}" if lesson == 6 else ""
-    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1&present=1{pair}", **PROJECTED[1])
+    if lesson == BIRTH:
+        request.getfixturevalue("learnt_model")
+    address = {6: "compare", BIRTH: "laboratory"}.get(lesson, "")
+    page = visit(f"/{address}?lesson={lesson}&step=1&present=1{pair}", **PROJECTED[1])
     at_step(page, 1)
     assert shifted(page) <= 0.1
     for place, step in enumerate(steps_of(lesson)[:-1], start=1):
@@ -203,8 +213,8 @@ def test_a_lesson_in_present_by_the_keys_of_a_remote_control(visit, lesson, tune
     page.keyboard.press("Space")
     expect(panel(page)).to_contain_text("Right. " + question.afterwards)
     page.keyboard.press("PageDown")
-    if lesson < len(LESSONS) - 1:  # the last one is offered once there is a pair
-        expect(panel(page)).to_contain_text(f"Lesson {lesson + 1} of 5")
+    if lesson < BIRTH:  # the sixth is offered once there is a pair
+        expect(panel(page)).to_contain_text(f"Lesson {lesson + 1 if lesson < 5 else BIRTH} of {BIRTH}")
         at_step(page, 1)
     expect_no_error(page)
 

@@ -2,16 +2,17 @@
 
 import re
 import shutil
+from base64 import b64decode
 
 import numpy as np
 import pytest
+from laboratory_model import learn_to_copy
 from reading import button, sent
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import HeldOut
-from attention_sieve.core.finetuning.journal import Journal, open_run
-from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
-from attention_sieve.core.laboratory.training import N_HEADS, N_LAYERS, WIDTH, train, untrained_model
+from attention_sieve.core.finetuning.journal import Journal
+from attention_sieve.core.laboratory.training import N_HEADS, N_LAYERS, WIDTH, untrained_model
 from attention_sieve.dashboard import public
 from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
 from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
@@ -22,18 +23,13 @@ from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import MOST_STEPS, drawn_steps
 from attention_sieve.dashboard.views.lessons.plans import BIRTH, steps_of
 
-LEARNT = LaboratorySettings(steps=220, save_steps=110)
-"""Long enough for induction heads."""
 WAIT_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory):
     """Folder of a model that has learnt to copy."""
-    folder = tmp_path_factory.mktemp("laboratory") / "learnt"
-    with open_run(folder, LaboratoryPlan(LEARNT), resume=False) as journal:
-        assert train(LEARNT, journal).held_out[-1].accuracy > 0.95
-    return folder
+    return learn_to_copy(tmp_path_factory.mktemp("laboratory") / "learnt")
 
 
 @pytest.fixture
@@ -63,9 +59,7 @@ def held(at):
     """Names of the heads with each role, by its letter, as the grid was sent them."""
     grid = sent(at, "Heads of learnt/checkpoint-")
     n_cells = N_LAYERS * N_HEADS
-    import base64
-
-    states = np.frombuffer(base64.b64decode(grid["states"]), dtype=np.uint8).reshape(-1, n_cells)
+    states = np.frombuffer(b64decode(grid["states"]), dtype=np.uint8).reshape(-1, n_cells)
     return {look["letter"]: set(np.flatnonzero(row).tolist()) for look, row in zip(grid["roles"], states)}
 
 
