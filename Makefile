@@ -12,7 +12,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class imports lock pages pictures programs ray samples soak test types units \
+.PHONY: app audit bench class imports lock packages pages pictures programs ray samples soak test types units \
     sample-checkpoint sample-decoder sample-tasks
 # The fine-tuned pair of the last lesson is made beside the dashboard, when nothing else needs the processor; what shows
 # it appears once it is there. It stops with the dashboard, and the next start goes on with it.
@@ -36,13 +36,19 @@ class: $(VENV)/prepared
 # One process a core: another one would have its own imports, server and browser, which cost more than it saves.
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count(), 4))')
 # The unit tests leave the cores idle now and then: imports and types are checked meanwhile, and the pages' samples scored.
-test: $(VENV)/test-installed programs
+# apt-get waits for its downloads while pip works.
+test:
+	$(MAKE) -j2 $(VENV)/compiled packages
+	$(MAKE) programs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MAKE) -j4 units imports types samples
 	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) pages
 
-# Chromium and nginx, where they are missing.
+# Chromium and nginx, where they are missing: what apt-get has of them, then Playwright's.
+packages: $(VENV)/created
+	$(BIN)/python -m benchmarks.shared.programs packages
+
 programs: $(VENV)/test-installed
 	$(BIN)/python -m benchmarks.shared.programs
 
@@ -105,19 +111,28 @@ $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# Without --no-compile, pip would compile all 23,000 modules on one core, half of the time that it takes.
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile
+
 # All packages by their hashes; then torch with what its build needs, of which some machines have another build.
 $(VENV)/installed: $(VENV)/created requirements.txt requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt
+	$(PIP_INSTALL) --require-hashes --no-deps -r requirements.lock
+	$(PIP_INSTALL) -r requirements.txt
 	@touch $@
 
 $(VENV)/test-installed: $(VENV)/installed tests/requirements.txt requirements-ray.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/requirements.txt
+	$(PIP_INSTALL) -r tests/requirements.txt
+	@touch $@
+
+# The tests start many processes at once, of which each would compile what it imports. Some modules are of other versions
+# of Python, and are left.
+$(VENV)/compiled: $(VENV)/test-installed
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 # Ray, for corpora and trials on several machines.
 ray: $(VENV)/installed
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements-ray.txt
+	$(PIP_INSTALL) -r requirements-ray.txt
 
 $(VENV)/prepared: $(VENV)/installed $(PREPARED_FROM)
 	$(BIN)/python -m attention_sieve.dashboard.prepare

@@ -1,6 +1,7 @@
 """Programs that are no Python packages: Chromium, which opens the pages, and nginx, the proxy of an example.
 
-`python -m benchmarks.shared.programs` installs those that are missing, as `make test` does. A second run finds them.
+`python -m benchmarks.shared.programs` installs those that are missing, as `make test` does. A second run finds them. With
+the argument `packages` it only asks apt-get, for which no package of Python is needed: pip can work at the same time.
 """
 
 import os
@@ -9,8 +10,6 @@ import shutil
 import subprocess
 import sys
 from typing import Final
-
-from playwright.sync_api import Error, sync_playwright
 
 DEBIAN_CHROMIUM: Final = ("chromium", "chromium-headless-shell")
 """Packages. Ubuntu has Chromium as a snap only, other distributions and systems under other names."""
@@ -48,17 +47,23 @@ def is_debian() -> bool:
         return False
 
 
-def install() -> None:
-    """Install what is missing, with apt-get where that is allowed, or Playwright's own Chromium.
-
-    Raises: SystemExit, with what to do, without a Chromium that starts. A missing nginx is left to the test of it.
-    """
+def install_packages() -> list[str] | None:
+    """Install what is missing with apt-get, where that is allowed; returns its command, None where it is not."""
     apt_get = _apt_get()
     missing = [] if nginx() else ["nginx-light"]
     missing += DEBIAN_CHROMIUM if is_debian() and not chromium() else ()
     if apt_get and missing:
         subprocess.run([*apt_get, "update"], check=False)
         subprocess.run([*apt_get, "install", "--yes", "--no-install-recommends", *missing], check=False)
+    return apt_get
+
+
+def install() -> None:
+    """Install what is missing, with apt-get where that is allowed, or Playwright's own Chromium.
+
+    Raises: SystemExit, with what to do, without a Chromium that starts. A missing nginx is left to the test of it.
+    """
+    apt_get = install_packages()
     if chromium() or _playwrights_own_starts():
         return
     libraries = ["--with-deps"] if apt_get else []
@@ -80,6 +85,8 @@ def _apt_get() -> list[str] | None:
 
 
 def _playwrights_own_starts() -> bool:
+    from playwright.sync_api import Error, sync_playwright
+
     with sync_playwright() as playwright:
         try:
             playwright.chromium.launch().close()
@@ -89,4 +96,7 @@ def _playwrights_own_starts() -> bool:
 
 
 if __name__ == "__main__":
-    install()
+    if sys.argv[1:] == ["packages"]:
+        install_packages()
+    else:
+        install()
