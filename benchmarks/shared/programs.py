@@ -1,7 +1,7 @@
 """Programs that are no Python packages: Chromium, which opens the pages, and nginx, the proxy of an example.
 
-`python -m benchmarks.shared.programs` installs those that are missing, as `make test` does. A second run finds them. With
-the argument `packages` it only asks apt-get, for which no package of Python is needed: pip can work at the same time.
+`python -m benchmarks.shared.programs` installs those that are missing, as `make test` does. A second run finds them.
+With the argument `packages` it only asks apt-get, and needs no package of Python: pip can work at the same time.
 """
 
 import os
