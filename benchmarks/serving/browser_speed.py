@@ -1,5 +1,8 @@
 """Waiting times in Chromium: first grid, tau to redrawn grid, click to arcs, typed sentence to redrawn grid.
 
+The last three are measured again for a decoder of 270 heads, and printed as so many times those of the bundled
+checkpoint.
+
 The first grid is measured alternately with an empty Streamlit page, which shows how fast the machine is at that moment:
 the ratio of the two is what counts. The waits after it are measured inside the page, from the event that the browser
 gives the page to the frame that shows the answer. Their goals are for a machine with nothing else to do; a busy one is
@@ -139,13 +142,26 @@ def main() -> None:
         empty.write_text(EMPTY[0], encoding="utf-8")
         first_grid(browser, store, empty)
         with serve(store) as server:
-            for measure in (tau, click, preview, sentence):
-                page = browser.new_page(viewport=WINDOW)
-                measure(page, server.address)
-                page.close()
+            few = measured(browser, server.address, (tau, click, preview, sentence))
+            many = many_heads(Path(folder) / "270 heads")
+            of_many = measured(browser, server.address, (tau, click, sentence), f"checkpoint={many}")
+            for what, wait in of_many.items():
+                print(f"{f'  {what}: as many times with 270 heads':<44}{1.5:>7.1f}{wait / few[what]:>9.2f}", flush=True)
             patterns(browser, server.address, random_checkpoint(Path(folder) / "many", 12, 12))
             long_text(browser, server.address, long_checkpoint(Path(folder) / "long"))
         browser.close()
+
+
+def measured(
+    browser: Browser, address: str, measures: Sequence[Callable[[Page, str, str], float]], query: str = ""
+) -> dict[str, float]:
+    """Median seconds of each of some waits, by its name, on pages whose address has a query."""
+    medians = {}
+    for measure in measures:
+        page = browser.new_page(viewport=WINDOW)
+        medians[measure.__name__] = measure(page, address, query)
+        page.close()
+    return medians
 
 
 def first_grid(browser: Browser, store: Path, empty: Path) -> None:
@@ -197,12 +213,12 @@ def report_ratio(what: str, goal: float, empty: list[float], grid: list[float]) 
     print(f"{'  as many times the empty page':<44}{goal:>7.1f}{ratio:>9.2f}", flush=True)
 
 
-def tau(page: Page, address: str) -> None:
-    open_page(page, f"{address}/roles")
+def tau(page: Page, address: str, query: str) -> float:
+    open_page(page, f"{address}/roles?{query}")
     slider = tau_slider(page)
     keys = ["ArrowRight" if number % 2 else "ArrowLeft" for number in range(REPEATS)]
     waits, runs = repeated(page, "keydown", "grid", [lambda key=key: slider.press(key) for key in keys])
-    report("tau to redrawn grid (Roles, 128 texts)", 0.3, waits, runs)
+    return report("tau to redrawn grid (Roles, 128 texts)", 0.3, waits, runs)
 
 
 def tau_slider(page: Page) -> Locator:
@@ -211,23 +227,23 @@ def tau_slider(page: Page) -> Locator:
     return page.get_by_role("slider", name="tau")
 
 
-def click(page: Page, address: str) -> None:
-    open_page(page, address)
+def click(page: Page, address: str, query: str) -> float:
+    open_page(page, f"{address}?{query}")
     cells = [page.locator(GRID).nth(7 * number % 72) for number in range(1, REPEATS + 1)]
     waits, runs = repeated(page, "pointerdown", "arcs", [cell.click for cell in cells])
-    report("click on a head to its arcs", 0.3, waits, runs)
+    return report("click on a head to its arcs", 0.3, waits, runs)
 
 
-def preview(page: Page, address: str) -> None:
-    open_page(page, f"{address}?head=0-0&patterns=true")
+def preview(page: Page, address: str, query: str) -> float:
+    open_page(page, f"{address}?head=0-0&patterns=true&{query}")
     cells = [page.locator(GRID).nth(7 * number % 72) for number in range(1, REPEATS + 1)]
     # From cell to cell of a view, "pointerover" is dispatched inside that view only.
     waits, runs = repeated(page, "pointermove", "preview", [cell.hover for cell in cells])
-    report("pointer on a head's pattern to its arcs", 0.1, waits, runs)
+    return report("pointer on a head's pattern to its arcs", 0.1, waits, runs)
 
 
-def sentence(page: Page, address: str) -> None:
-    open_page(page, address)
+def sentence(page: Page, address: str, query: str) -> float:
+    open_page(page, f"{address}?{query}")
 
     def type_one(number: int) -> None:
         type_text(page, f"The tired {SUBJECTS[number]} slowly closed the heavy door and left at {time.time_ns()}.")
@@ -235,7 +251,7 @@ def sentence(page: Page, address: str) -> None:
     each = [lambda number=number: type_one(number) for number in range(SENTENCES)]
     repeated(page, "keydown", "grid", each[:1])  # waits for the checkpoint to be loaded
     waits, runs = repeated(page, "keydown", "grid", each)
-    report("typed sentence to redrawn grid (warm model)", 0.8, waits, runs)
+    return report("typed sentence to redrawn grid (warm model)", 0.8, waits, runs)
 
 
 def patterns(browser: Browser, address: str, checkpoint: Path) -> None:
@@ -256,6 +272,22 @@ def patterns(browser: Browser, address: str, checkpoint: Path) -> None:
 def long_checkpoint(folder: Path) -> Path:
     """Random weights of 2 layers of 4 heads that take texts of thousands of tokens."""
     return random_checkpoint(folder, 2, 4, max_position_embeddings=8192)
+
+
+def many_heads(folder: Path) -> Path:
+    """A decoder of 30 layers of 9 heads with random weights, so narrow that its passes take little of the time."""
+    config = transformers.LlamaConfig(
+        num_hidden_layers=30,
+        num_attention_heads=9,
+        num_key_value_heads=3,
+        hidden_size=72,
+        intermediate_size=72,
+        vocab_size=30_522,
+        max_position_embeddings=512,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(bundled_folder()).save_pretrained(folder)
+    return folder
 
 
 def random_checkpoint(folder: Path, layers: int, heads: int, max_position_embeddings: int = 512) -> Path:
@@ -313,7 +345,8 @@ def repeated(page: Page, event: str, what: str, acts: Sequence[Callable[[], Any]
     return waits, runs
 
 
-def report(what: str, goal: float | None, waits: list[float], runs: list[int] | None = None) -> None:
+def report(what: str, goal: float | None, waits: list[float], runs: list[int] | None = None) -> float:
+    """Print waits in seconds beside their goal; returns their median."""
     seconds = [wait / 1000 for wait in waits]
     limit = "" if goal is None else f"{goal:.1f}"
     ran = "" if not runs else f"{statistics.mean(runs):.1f}"
@@ -321,6 +354,7 @@ def report(what: str, goal: float | None, waits: list[float], runs: list[int] | 
         f"{what:<44}{limit:>7}{statistics.median(seconds):>9.2f}{min(seconds):>8.2f}{max(seconds):>8.2f}{ran:>7}",
         flush=True,
     )
+    return statistics.median(seconds)
 
 
 def open_page(page: Page, address: str) -> None:
