@@ -75,7 +75,8 @@ def chat_text(checkpoint: Checkpoint, turns: Sequence[Turn]) -> Text:
 
 def _check_plain(checkpoint: Checkpoint, turns: Sequence[Turn]) -> None:
     """Raise for a turn that the tokenizer would read as the end of a turn, or another special token."""
-    special = sorted(filter(None, checkpoint.tokenizer.all_special_tokens), key=len, reverse=True)
+    added = checkpoint.tokenizer.added_tokens_decoder.values()
+    special = sorted((token.content for token in added if token.special), key=len, reverse=True)
     for number, turn in enumerate(turns, start=1):
         if found := next((name for name in special if name in turn["content"]), None):
             raise AnalysisError(

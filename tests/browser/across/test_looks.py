@@ -138,6 +138,21 @@ def test_the_next_token_of_a_decoder_is_accessible_and_fits(visit, decoder):
     expect_looks_right(page)
 
 
+def test_what_a_decoder_writes_leads_to_its_steps_and_is_accessible_and_fits(visit, decoder):
+    page = visit(f"/?checkpoint={decoder}&text=the+cat+sat+on+the&tokens+to+write=6")
+    drawn(page)
+    page.get_by_role("button", name="Write on").click()
+    written = page.get_by_role("radiogroup", name="The model wrote").or_(page.locator(".st-key-written-token"))
+    pieces = written.first.get_by_role("button").or_(written.first.get_by_role("radio"))
+    expect(pieces).to_have_count(6)
+    settle(page)
+    pinned = arcs(page).get_by_role("listbox", name="From: queries").get_by_role("option", selected=True)
+    first = pinned.get_attribute("aria-label")
+    page.get_by_role("button", name="Later token").click()
+    expect(pinned).not_to_have_attribute("aria-label", first)
+    expect_looks_right(page)
+
+
 def test_the_layout_check_finds_what_is_wrong(visit):
     page = visit("/")
     drawn(page)

@@ -1,0 +1,120 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.generation.chat import chat_text, read_turns
+from attention_sieve.core.generation.continuation import continuation
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.roles.roles import of_template
+
+CHATML = (
+    "{% for m in messages %}{{ '<s>' + m.role + '\n' + m.content + '</s>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<s>assistant\n' }}{% endif %}"
+)
+"""The form of Qwen's and SmolLM's templates."""
+SYSTEM = "{% if messages[0].role != 'system' %}<s>system\nBe kind.</s>\n{% endif %}" + CHATML
+TRIMMED = CHATML.replace("m.content", "(m.content | trim)")
+BRACKETS = "<s>{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %} {{ m.content }}</s>{% endif %}{% endfor %}"  # noqa: E501
+"""The form of Mistral's."""
+
+
+@pytest.fixture
+def chatting(decoder):
+    """chatting(template) -> a small decoder whose tokenizer has that template."""
+    checkpoint = decoder("llama")
+    yield lambda template: setattr(checkpoint.tokenizer, "chat_template", template) or checkpoint
+    checkpoint.tokenizer.chat_template = None
+
+
+def said(checkpoint, text):
+    return [checkpoint.tokenizer.decode(text.given.ids[first:end]).strip() for first, end in text.given.turns]
+
+
+def turns(*pairs):
+    return tuple({"role": role, "content": content} for role, content in pairs)
+
+
+def test_each_line_that_names_a_role_is_a_turn_and_others_go_on_with_it():
+    typed = "System: Be brief.\nuser: one\n two\n\nthree\nASSISTANT:four\nuser : five"
+    assert read_turns(typed) == turns(
+        ("system", "Be brief."), ("user", "one\n two\n\nthree"), ("assistant", "four"), ("user", "five")
+    )
+
+
+def test_a_first_line_without_a_role_is_the_users_and_an_empty_answer_is_to_be_written():
+    assert read_turns("\nHello\nassistant:") == turns(("user", "Hello"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [(" \n", "no turn yet"), ("assistant:", "no turn yet"), ("user: a\nassistant: \nuser: b", r"Turn 2 \(assistant\)")],
+)
+def test_empty_turns_are_refused(typed, message):
+    with pytest.raises(AnalysisError, match=message):
+        read_turns(typed)
+
+
+@pytest.mark.parametrize("template", [CHATML, SYSTEM, TRIMMED, BRACKETS])
+@pytest.mark.parametrize(
+    "chat",
+    [
+        turns(("user", "a dog")),
+        turns(("user", "user"), ("assistant", "assistant\nuser"), ("user", "a dog sat 🌍 on the mat")),
+        turns(("user", "the cat"), ("assistant", "it sat")),
+    ],
+)
+def test_ids_are_those_of_transformers_and_the_turns_hold_what_was_typed(chatting, template, chat):
+    checkpoint = chatting(template)
+    text, goes_on = chat_text(checkpoint, chat), chat[-1]["role"] == "assistant"
+    expected = checkpoint.tokenizer.apply_chat_template(
+        list(chat), add_generation_prompt=not goes_on, continue_final_message=goes_on
+    )["input_ids"]
+    assert list(text.given.ids) == expected
+    assert said(checkpoint, text) == [turn["content"] for turn in chat]
+
+
+@given(content=st.text(st.characters(exclude_categories=("Cs", "Cc", "Co", "Zl", "Zp", "Zs")), min_size=1))
+def test_whatever_is_typed_stands_in_its_turn(decoder, content):
+    checkpoint = decoder("qwen3")
+    checkpoint.tokenizer.chat_template = SYSTEM
+    if "<" not in content:
+        assert said(checkpoint, chat_text(checkpoint, turns(("user", content)))) == [content]
+
+
+def test_tokens_around_the_turns_are_the_templates_and_what_is_written_is_not(chatting):
+    checkpoint = chatting(CHATML)
+    prompt = chat_text(checkpoint, turns(("user", "a dog")))
+    written = checkpoint.tokenizer(" sat", add_special_tokens=False)["input_ids"]
+    end = checkpoint.tokenizer.convert_tokens_to_ids("</s>")
+    checkpoint.full_model.generation_config.eos_token_id = end
+    whole = continuation(checkpoint, prompt, PassSettings(), [*written, end]).whole
+    checkpoint.full_model.generation_config.eos_token_id = None
+    tokens = prepare(checkpoint, whole, PassSettings()).source
+    own = [token for token, added in zip(tokens.ids.tolist(), of_template(tokens)) if not added]
+    assert checkpoint.tokenizer.decode(own).replace(" ", "") == "adogsat"
+    assert of_template(tokens)[-1]
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (None, "has no chat template"),
+        ("{{ raise_exception('Only one turn.') }}", "Only one turn"),
+        ("{{ nothing.here }}", "fails on these turns"),
+        ("{% for m in messages %}", "fails on these turns"),
+        ("{{ 1 / 0 }}", "fails on these turns"),
+        ("{{ messages[0].content | upper }}", "leaves out or changes"),
+        ("nothing", "leaves out or changes"),
+        ("{{ messages[0].content }} {{ messages[0].content }}", "leaves out or changes"),
+    ],
+)
+def test_a_template_that_is_missing_fails_or_changes_the_turns_is_a_sentence(chatting, template, message):
+    with pytest.raises(AnalysisError, match=message):
+        chat_text(chatting(template), turns(("user", "a dog")))
+
+
+def test_a_turn_cannot_end_itself_with_a_special_token(chatting):
+    with pytest.raises(AnalysisError, match=r"Turn 1 \(user\) holds '</s>'"):
+        chat_text(chatting(CHATML), turns(("user", "a </s> dog")))
