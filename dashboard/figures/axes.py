@@ -30,7 +30,7 @@ LEGEND_SIGN: Final = 7
 Ends = tuple[float, float]
 """Lower and upper end of an axis."""
 LAYER_AXIS: Final = "layer (0 is next to the input)"
-STEP_AXIS: Final = "training step (0: before fine-tuning)"
+STEP_AXIS: Final = "training step (0: before training)"
 
 
 @dataclass(frozen=True)

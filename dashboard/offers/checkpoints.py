@@ -10,7 +10,7 @@ from typing import Final
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, read_progress
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, read_progress, run_and_step
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public
 
@@ -37,9 +37,11 @@ def find(name: str) -> CheckpointFiles:
         raise CheckpointError(str(error).replace(source, name)) from None
 
 
-def runs_here() -> tuple[SavedRun, ...]:
-    """Fine-tuning runs of this machine; none on a public server, where others would see their names."""
-    return () if is_public() else tuple(run for run in list_runs() if run.is_fine_tuning)
+def runs_here(checkpoint: str = "") -> tuple[SavedRun, ...]:
+    """Fine-tuning runs of this machine, and the run of the laboratory that a checkpoint is a step of; none on a public
+    server, where others would see their names."""
+    own, _ = run_and_step(checkpoint)
+    return () if is_public() else tuple(run for run in list_runs() if run.is_fine_tuning or run.name == own)
 
 
 def laboratory_runs() -> tuple[SavedRun, ...]:

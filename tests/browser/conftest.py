@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from filelock import FileLock
+from laboratory_model import learn_to_copy
 from playwright.sync_api import Error
 from steps import PATIENCE, settle, slow_down
 
@@ -70,6 +71,21 @@ def prepared(tmp_path_factory, worker_id):
 def store_folder(prepared, tmp_path_factory):
     """The store of this process's dashboard."""
     return shutil.copytree(prepared, tmp_path_factory.mktemp("store"), dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def learnt(tmp_path_factory):
+    """Folder of a model of the laboratory that has learnt to copy."""
+    return learn_to_copy(tmp_path_factory.mktemp("laboratory") / "learnt")
+
+
+@pytest.fixture
+def learnt_model(learnt, store_folder):
+    """The same on the dashboard, while a test runs."""
+    folder = store_folder / "checkpoints" / "learnt"
+    shutil.copytree(learnt, folder)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ def show() -> None:
 
 def _compare() -> None:
     choice = state.choice()
-    runs = runs_here()
+    runs = runs_here(choice.checkpoint)
     top = st.container()
     left, right = halves()
     with left:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
-from attention_sieve.core.checkpoints.saved_runs import SavedRun, delete_run
+from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, delete_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.outcomes import CopyScore
@@ -55,6 +55,8 @@ NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"
 RUN: Final = "model"
 """Key and query parameter of the run that is shown."""
+WATCHED: Final = "laboratory run watched"
+"""Key of the run that this reader saw last."""
 PATTERNS: Final = "patterns"
 """Key of whether cells show attention, as on Inspect."""
 LOOK_AGAIN: Final = 1.0
@@ -329,9 +331,21 @@ def _training(*, has_form: bool) -> None:
         return
     active = training_runs.running()
     if active is not None:
+        st.session_state[WATCHED] = active
         _progress(active)
-    elif has_form:
+        return
+    if (watched := st.session_state.get(WATCHED)) is not None:
+        _say_failed(training_runs.progress(watched))
+    if has_form:
         _form()
+
+
+def _say_failed(progress: Progress) -> None:
+    """Why the run that this reader saw last has failed, if it has."""
+    if progress.state == "failed":
+        st.error(plain(progress.message), icon=":material/error:")
+    elif progress.state == "left":
+        st.error(plain(training_wording.left(progress)), icon=":material/error:")
 
 
 def _form() -> None:

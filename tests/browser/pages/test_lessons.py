@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
-from laboratory_model import learn_to_copy
 from looks import darken, expect_accessible, expect_fits, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
@@ -175,12 +174,6 @@ def tuned_checkpoint(tmp_path_factory):
     weights["encoder.layer.4.attention.self.query.weight"] *= 1.7
     save_file(weights, path, metadata={"format": "pt"})
     return folder
-
-
-@pytest.fixture(scope="session")
-def learnt_model(store_folder):
-    """On the dashboard, a model of the laboratory that has learnt to copy."""
-    return learn_to_copy(store_folder / "checkpoints" / "learnt")
 
 
 @pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))

@@ -13,6 +13,7 @@ VISITS = {
     "compare": ("compare", {"text": "The cat sat."}),
     "importance": ("importance", {"keep one": "true"}),
     "fine-tune": ("fine-tune", {}),
+    "laboratory": ("laboratory", {}),
 }
 """What is visited: a page, and what its link says."""
 

@@ -1,0 +1,33 @@
+"""The page Laboratory in Chromium, with a model that has learnt to copy."""
+
+import re
+
+from looks import darken, expect_accessible, expect_contrast, expect_fits, resize
+from playwright.sync_api import expect
+from steps import grid_of, settle
+
+LETTER = re.compile("induction")
+
+
+def test_the_slider_leads_through_the_training_by_keyboard_and_the_page_looks_right_in_any_size(visit, learnt_model):
+    page = visit("/laboratory")
+    grid = grid_of(page)
+    last = grid.get_by_role("gridcell", name="Layer 1, head")
+    expect(page.get_by_text("induction heads", exact=True)).to_be_visible()
+    learnt = last.evaluate_all("cells => cells.map(cell => cell.getAttribute('aria-label'))")
+    assert any(LETTER.search(label) for label in learnt)
+    settle(page)
+    slider = page.get_by_role("slider", name="Training step")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_text("No head looks mostly at the copies")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"[?&]at=0\b"))
+    settle(page)
+    expect_accessible(page)
+    expect_fits(page)
+    darken(page)
+    expect_contrast(page)
+    resize(page, "narrow")
+    expect_fits(page)
+    page.reload()
+    expect(page.get_by_text("No head looks mostly at the copies")).to_be_visible()
