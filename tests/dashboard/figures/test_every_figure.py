@@ -10,6 +10,7 @@ import gate_figures
 import importance_comparison_figures
 import importance_figures
 import knowledge_figures
+import laboratory_figures
 import pytest
 import relation_figures
 import role_figures
@@ -31,6 +32,7 @@ SUBJECTS = {
     "comparisons of importance": {"": importance_comparison_figures.FIGURES},
     "gates": {"": gate_figures.FIGURES},
     "knowledge": {"": knowledge_figures.FIGURES},
+    "laboratory": {"": laboratory_figures.FIGURES},
     "probes": {"": tree_probe_figures.FIGURES},
     "relations": {"": relation_figures.FIGURES},
     "roles": role_figures.FIGURES,

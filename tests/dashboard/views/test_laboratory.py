@@ -121,6 +121,18 @@ def test_a_stored_step_and_what_it_looks_at_open_on_other_pages(app, here):
     assert not at.error
 
 
+def test_the_steps_of_a_run_are_compared_in_order(app, here):
+    steps = [f"learnt/checkpoint-{step}" for step in (110, 220)]
+    at = app("compare", checkpoint="learnt/checkpoint-0", corpus="probe texts: repeats", corpus_text=None)
+    assert not at.exception
+    assert not at.error
+    next(each for each in at.button if each.key == "all steps learnt").click().run()
+    assert not at.exception
+    assert at.session_state["with"] == ["learnt/checkpoint-0", *steps]
+    other = app("compare", corpus_text="One text.")
+    assert "all steps learnt" not in {each.key for each in other.button}
+
+
 def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
     at = app("laboratory")
     assert wording.NO_RUN in said(at)
@@ -132,6 +144,10 @@ def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
     assert run.name == "repeats-drawn-seed-7"
     assert "stop laboratory" in {each.key for each in at.button}
     assert wording.TRAIN not in {each.label for each in at.button}
+    at = app("fine-tune")
+    assert not at.exception
+    assert "repeats-drawn-seed-7" in said(at)
+    assert "only one run is possible at a time" in said(at)
     run.stop()
     run.wait(WAIT_SECONDS)
     assert training_runs.progress(run).state == "stopped"
