@@ -6,6 +6,8 @@ import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -116,10 +118,24 @@ class TabClosed(BaseException):
     """As Streamlit stops a script."""
 
 
-def ask(threads, inference, engine, texts, waiting=None, **options):
+def scores_unless(fails):
+    """The question of scores, where `fails(checkpoint, texts as prepared)` may raise before a batch is passed."""
+
+    def compute(checkpoint, texts, prepared, settings):
+        fails(checkpoint, prepared)
+        return SCORES.compute(checkpoint, texts, prepared, settings)
+
+    return replace(SCORES, compute=compute)
+
+
+def bug(*_):
+    raise ValueError("a bug")
+
+
+def ask(threads, inference, engine, texts, waiting=None, question=SCORES, **options):
     """A session in a thread; returns once it waits."""
     waiting = waiting or Waiting()
-    answer = threads.submit(inference.ask, engine, SCORES, texts, report=waiting, **options)
+    answer = threads.submit(inference.ask, engine, question, texts, report=waiting, **options)
     waiting.wait()
     return answer
 
@@ -357,21 +373,14 @@ def test_settings_that_the_checkpoint_has_not_fail_their_own_session_only(infere
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, monkeypatch, gate, threads):
-    from attention_sieve.core.roles.scores import score_batch
-
-    def fails(checkpoint, texts, *rest, **named):
-        if any(text.n_tokens > 37 for text in texts):
-            raise ValueError("a bug")
-        return score_batch(checkpoint, texts, *rest, **named)
-
-    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
-    held = ask(threads, inference, engine, [sentence(0)])
+def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, gate, threads):
+    question = scores_unless(lambda _, texts: any(text.n_tokens > 37 for text in texts) and bug())
+    held = ask(threads, inference, engine, [sentence(0)], question=question)
     gate.wait()
     guilty = Text((" ".join(["cat"] * 36),))
     like_it = [Text((" ".join([noun, *["cat"] * 28]),)) for noun in ("bird", "dog", "house", "mat", "she")]
-    bad = ask(threads, inference, engine, [guilty])
-    good = [ask(threads, inference, engine, [text]) for text in like_it]
+    bad = ask(threads, inference, engine, [guilty], question=question)
+    good = [ask(threads, inference, engine, [text], question=question) for text in like_it]
     gate.open()
     with pytest.raises(ValueError, match="a bug"):
         bad.result(SECONDS)
@@ -381,14 +390,10 @@ def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, mon
     assert inference.n_passed == 1 + len(like_it)
 
 
-def test_a_corpus_that_a_bug_has_failed_is_not_passed_to_its_end(inference, engine, monkeypatch, gate):
-    def fails(*args, **named):
-        raise ValueError("a bug")
-
-    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
+def test_a_corpus_that_a_bug_has_failed_is_not_passed_to_its_end(inference, engine, gate):
     gate.open()
     with pytest.raises(ValueError, match="a bug"):
-        inference.ask(engine, SCORES, [sentence(number) for number in range(64)])
+        inference.ask(engine, scores_unless(bug), [sentence(number) for number in range(64)])
     inference.close()
     assert [len(batch) for batch in gate.batches] == sorted({len(batch) for batch in gate.batches}, reverse=True)
     assert len(gate.batches[-1]) == 1
@@ -448,11 +453,9 @@ def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine,
     assert order.index(("passed", sentence(0))) < order.index(("prepared", lines[2]))
 
 
-def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(inference, engine, monkeypatch, caplog):
-    with monkeypatch.context() as patch:
-        patch.setattr("attention_sieve.core.roles.scores.score_batch", lambda *args, **named: np.zeros(2) + np.zeros(3))
-        with pytest.raises(ValueError, match="could not be broadcast"):
-            inference.ask(engine, SCORES, [sentence(0)])
+def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(inference, engine, caplog):
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        inference.ask(engine, scores_unless(lambda *_: np.zeros(2) + np.zeros(3)), [sentence(0)])
     assert "could not be broadcast" in caplog.text
     assert inference.ask(engine, SCORES, [sentence(0)]).positions == (0,)
 
@@ -465,22 +468,18 @@ def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(infer
         RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"),
     ],
 )
-def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, engine, monkeypatch, gate, error):
-    from attention_sieve.core.roles.scores import score_batch
-
+def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, engine, gate, error):
     sizes = []
 
-    def small_memory(checkpoint, texts, *rest, **named):
+    def small_memory(_, texts):
         sizes.append(len(texts))
         if len(texts) > 4:
             raise error
-        return score_batch(checkpoint, texts, *rest, **named)
 
-    monkeypatch.setattr("attention_sieve.core.roles.scores.score_batch", small_memory)
     gate.open()
     texts = [sentence(number) for number in range(64)]
     assert inference.notice(engine) is None
-    found = inference.ask(engine, SCORES, texts)
+    found = inference.ask(engine, scores_unless(small_memory), texts)
     assert max(sizes) > 16
     assert sum(size > 4 for size in sizes) <= 5
     assert len(sizes) < len(texts) / 2
@@ -493,18 +492,13 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
 def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(
     inference, engine, monkeypatch, gate
 ):
-    from attention_sieve.core.roles.scores import score_batch
-
-    def small_memory(checkpoint, texts, *rest, **named):
+    def small_memory(_, texts):
         if len(texts) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return score_batch(checkpoint, texts, *rest, **named)
 
     gate.open()
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr("attention_sieve.core.roles.scores.score_batch", small_memory)
-        inference.ask(engine, SCORES, [sentence(number) for number in range(64)])
+    inference.ask(engine, scores_unless(small_memory), [sentence(number) for number in range(64)])
     rest(inference)
     gate.batches.clear()
     inference.ask(engine, SCORES, [sentence(number) for number in range(100, 164)])
@@ -585,15 +579,13 @@ def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_e
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     seen = []
 
-    def fails(checkpoint, *args, **named):
+    def fails(checkpoint, _):
         seen.append(weakref.ref(checkpoint.model))
-        raise ValueError("a bug")
+        bug()
 
     inference = Inference(Store(tmp_path), Models(1))
-    with monkeypatch.context() as patch:
-        patch.setattr("attention_sieve.core.roles.scores.score_batch", fails)
-        with pytest.raises(ValueError, match="a bug") as error:
-            inference.ask(engine, SCORES, [sentence(0)])
+    with pytest.raises(ValueError, match="a bug") as error:
+        inference.ask(engine, scores_unless(fails), [sentence(0)])
     inference.ask(other_engine, SCORES, [sentence(0)])
     rest(inference)
     assert [reference() for reference in seen] == [None]
@@ -612,11 +604,25 @@ def test_a_store_that_cannot_be_written_stops_nobody(tmp_path, engine, threads):
     inference.close()
 
 
-def test_an_error_while_results_are_written_is_logged_and_stops_nobody(inference, engine, monkeypatch, caplog):
-    def fails(results):
+@pytest.fixture
+def writing(tmp_path):
+    """writing(put_many) -> an inference whose store writes so: from the store and the results."""
+    with ExitStack() as opened:
+
+        def on(put_many):
+            made = Inference(type("Watched", (Store,), {"put_many": put_many})(tmp_path / "watched"))
+            opened.callback(made.store.close)
+            opened.callback(made.close)
+            return made
+
+        yield on
+
+
+def test_an_error_while_results_are_written_is_logged_and_stops_nobody(writing, engine, caplog):
+    def fails(store, results):
         raise ValueError("a bug in the store")
 
-    monkeypatch.setattr(inference.store, "put_many", fails)
+    inference = writing(fails)
     for number in range(2):
         assert inference.ask(engine, SCORES, [sentence(number)]).positions == (0,)
     inference.close()
@@ -626,10 +632,9 @@ def test_an_error_while_results_are_written_is_logged_and_stops_nobody(inference
     assert "a bug in the store" in caplog.text
 
 
-def test_each_result_is_written_once(inference, engine, monkeypatch, threads):
+def test_each_result_is_written_once(writing, engine, threads):
     written = []
-    real = inference.store.put_many
-    monkeypatch.setattr(inference.store, "put_many", lambda results: written.extend(results) or real(results))
+    inference = writing(lambda store, results: written.extend(results) or Store.put_many(store, results))
     texts = [sentence(number) for number in range(30)]
     answers = [threads.submit(inference.ask, engine, SCORES, texts[start:]) for start in (0, 0, 10, 20)]
     for answer in answers:
@@ -638,14 +643,14 @@ def test_each_result_is_written_once(inference, engine, monkeypatch, threads):
     assert len(written) == len(set(written)) == 30
 
 
-def test_those_who_wait_have_their_answer_before_it_is_written(inference, engine, monkeypatch, threads):
-    answered, real = threading.Event(), inference.store.put_many
+def test_those_who_wait_have_their_answer_before_it_is_written(writing, engine, threads):
+    answered = threading.Event()
 
-    def write(results):
+    def write(store, results):
         assert answered.wait(SECONDS)
-        real(results)
+        Store.put_many(store, results)
 
-    monkeypatch.setattr(inference.store, "put_many", write)
+    inference = writing(write)
     inference.ask(engine, SCORES, [sentence(0)])
     joined = threads.submit(Inference.ask, inference, engine, SCORES, [sentence(0)], too_long="error").result(SECONDS)
     assert joined.positions == (0,)
