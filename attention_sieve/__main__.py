@@ -17,6 +17,7 @@ from attention_sieve.cache.store import command as store
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints import sample_decoder
 from attention_sieve.core.comparison import command as comparison
+from attention_sieve.core.copying import command as copying
 from attention_sieve.core.coreference import command as coreference
 from attention_sieve.core.corpus import command as corpus
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         removal,
         gates,
         probe_texts,
+        copying,
         sample_decoder,
         laboratory,
     ):

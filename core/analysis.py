@@ -8,6 +8,7 @@ from typing import Final
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.copying.analysis import COPY_ANALYSIS
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
 from attention_sieve.core.passes.prepare import prepare_all
@@ -20,6 +21,7 @@ from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 
 ANALYSES: Final = (
     ROLE_ANALYSIS,
+    COPY_ANALYSIS,
     SURFACE_ANALYSIS,
     GRADIENT_ANALYSIS,
     RELATION_ANALYSIS,

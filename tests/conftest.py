@@ -77,13 +77,26 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def guessing(tmp_path_factory):
-    """Folder of a small random checkpoint that guesses masked tokens, so that every analysis makes sense for it."""
+    """Folder of a small random checkpoint that guesses masked tokens, so that most analyses make sense for it."""
     import torch
     import transformers
 
     folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
     torch.manual_seed(4)
     transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def writing(tmp_path_factory):
+    """Folder of a small random checkpoint that writes the next token."""
+    import torch
+    import transformers
+
+    folder, tokenizer = tmp_path_factory.mktemp("writing"), TOKENIZERS["llama"]()
+    torch.manual_seed(4)
+    transformers.AutoModelForCausalLM.from_config(config("llama", len(tokenizer))).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -92,7 +92,7 @@ class AblationSettings:
     ] = "bh"
 
     def __post_init__(self) -> None:
-        _check_resamples(self.resamples)
+        check_resamples(self.resamples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,11 @@ class ImportanceSettings:
     normalise: Annotated[bool, "divide the gradient measures of each layer by their Euclidean norm"] = False
 
     def __post_init__(self) -> None:
-        _check_resamples(self.resamples)
+        check_resamples(self.resamples)
 
 
-def _check_resamples(resamples: int) -> None:
+def check_resamples(resamples: int) -> None:
+    """Raise AnalysisError for a number of resamples out of its range."""
     if not FEWEST_RESAMPLES <= resamples <= MOST_RESAMPLES:
         raise AnalysisError(
             f"{resamples:,} is not a number of resamples. Choose one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}."

@@ -78,6 +78,8 @@ class Readout:
         for row, text in enumerate(texts):
             ids = text.queries.ids
             positions = masked_tokens(text.queries) if masks else np.arange(len(ids) - 1)
+            if text.predicts_after is not None:
+                positions = np.array(text.predicts_after)
             if masks:
                 self._inputs["input_ids"][row, positions] = self._checkpoint.tokenizer.mask_token_id
             elif not len(positions):

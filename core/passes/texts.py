@@ -21,6 +21,8 @@ class PassText:
     """Input of the decoder of an encoder-decoder; None if the decoder does not run."""
     pairs: tuple[TokenPair, ...] = ()
     """Relations between the queries; empty for cross-attention, whose keys are another text."""
+    predicts_after: tuple[int, ...] | None = None
+    """Positions after which a causal language model predicts the next token for its loss; None for all."""
 
     @property
     def queries(self) -> TokenizedText:

@@ -70,6 +70,15 @@ LOOKS: Final[dict[str, RoleLook]] = {
         RoleLook("template", "T", "#5F5F5F", _WHITE, "chat template", CROSSING),
     )
 }
+COLUMN_LOOKS: Final[dict[str, RoleLook]] = {
+    look.name: look
+    for look in (
+        RoleLook("looks", "L", "#0072B2", _WHITE, "looks"),
+        RoleLook("writes", "W", "#E69F00", _BLACK, "writes"),
+        RoleLook("matters", "M", "#CC79A7", _BLACK, "matters"),
+    )
+}
+"""Sets of heads of the analysis of copying."""
 SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}
 
 HEAD_COLORS: Final = (

@@ -15,6 +15,8 @@ from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.copying.analysis import COPY_ANALYSIS
+from attention_sieve.core.copying.finding import CopySettings
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
@@ -44,6 +46,7 @@ OF_LABELLED = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
 """Those whose inputs may have labels; small differences of outputs are rounded more than shares of attention."""
 CASES = {
     ROLE_ANALYSIS: (TEXTS, ROLE_ANALYSIS.settings),
+    COPY_ANALYSIS: (TEXTS, CopySettings(resamples=500)),
     SURFACE_ANALYSIS: (TEXTS, SURFACE_ANALYSIS.settings),
     GRADIENT_ANALYSIS: (TEXTS, GRADIENT_ANALYSIS.settings),
     RELATION_ANALYSIS: (TEXTS, ALL_CASES),
@@ -57,6 +60,7 @@ CASES = {
 """Inputs of each analysis, and settings under which so few have a table."""
 COMMANDS = {
     ROLE_ANALYSIS: ["roles"],
+    COPY_ANALYSIS: ["copying", "--resamples", "500"],
     SURFACE_ANALYSIS: ["surface"],
     GRADIENT_ANALYSIS: ["surface"],
     RELATION_ANALYSIS: ["relations", "--least-cases", "1"],
@@ -74,10 +78,16 @@ each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysi
 
 
 @pytest.fixture
-def request_of(guessing):
-    def made(analysis, inputs=None, settings=None, of_pass=None, folder=guessing):
+def checkpoint_for(guessing, writing):
+    """checkpoint_for(analysis) -> folder of one for which it makes sense."""
+    return lambda analysis: str(writing if analysis is COPY_ANALYSIS else guessing)
+
+
+@pytest.fixture
+def request_of(checkpoint_for):
+    def made(analysis, inputs=None, settings=None, of_pass=None, folder=None):
         usual_inputs, usual_settings = CASES[analysis]
-        engine = Engine(find_checkpoint(str(folder)), "cpu")
+        engine = Engine(find_checkpoint(str(folder or checkpoint_for(analysis))), "cpu")
         return FindingRequest(
             engine, analysis, inputs or usual_inputs, settings or usual_settings, of_pass or engine.settings(None)
         )
@@ -86,15 +96,15 @@ def request_of(guessing):
 
 
 def rounding(analysis):
-    return 1e-3 if analysis in OF_LABELLED else 1e-5
+    return 1e-3 if analysis in (*OF_LABELLED, COPY_ANALYSIS) else 1e-5
 
 
 @each_analysis
 def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
-    analysis, request_of, guessing, tmp_path, monkeypatch
+    analysis, request_of, checkpoint_for, tmp_path, monkeypatch
 ):
     inputs, settings = CASES[analysis]
-    checkpoint = load_checkpoint(find_checkpoint(str(guessing)), device="cpu")
+    checkpoint = load_checkpoint(find_checkpoint(checkpoint_for(analysis)), device="cpu")
     request, expected = request_of(analysis), find(analysis, checkpoint, inputs, settings)
     first = Inference(Store(tmp_path / "store"))
     assert first.kept_finding(request) is None
@@ -172,13 +182,19 @@ def test_texts_without_an_item_are_not_asked_and_the_others_keep_their_places(re
 
 
 @each_analysis
-def test_the_command_writes_what_core_finds_and_says_what_each_column_holds(analysis, guessing, tmp_path):
-    content = MARKED if analysis is COREFERENCE_ANALYSIS else b"The black cat sat.\nA dog ran ||| She eats red apples."
+def test_the_command_writes_what_core_finds_and_says_what_each_column_holds(analysis, checkpoint_for, tmp_path):
+    content = (
+        MARKED
+        if analysis is COREFERENCE_ANALYSIS
+        else b"The cat sat where the cat sat.\nA dog ran ||| She eats red apples."
+    )
     inputs = MENTIONS if analysis is COREFERENCE_ANALYSIS else read_typed(content.decode())
     inputs = tuple(map(LabelledText, inputs)) if analysis in OF_LABELLED else inputs
     (tmp_path / "texts.txt").write_bytes(content)
     settings, (command, *options) = CASES[analysis][1], COMMANDS[analysis]
-    expected = find(analysis, load_checkpoint(find_checkpoint(str(guessing)), device="cpu"), inputs, settings)
+    expected = find(
+        analysis, load_checkpoint(find_checkpoint(checkpoint_for(analysis)), device="cpu"), inputs, settings
+    )
     facts, heading = analysis.facts(expected, settings), "Columns:"
     for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
         output = tmp_path / f"table{suffix}"
@@ -186,7 +202,7 @@ def test_the_command_writes_what_core_finds_and_says_what_each_column_holds(anal
         if second := SECOND_FILES.get(analysis):
             output, heading = tmp_path / f"second{suffix}", f"Columns of {second}"
             options = [second, str(output)]
-        assert main([command, "--checkpoint", str(guessing), "--device", "cpu", *files, *options]) == 0
+        assert main([command, "--checkpoint", checkpoint_for(analysis), "--device", "cpu", *files, *options]) == 0
         table = read(output)
         assert own_columns(table) == columns_in_help(command, heading) == list(analysis.columns)
         assert (set(table.columns) if suffix == ".csv" else table.attrs.keys()) >= facts.keys()

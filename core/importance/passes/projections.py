@@ -60,7 +60,7 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     def collect(head_outputs: Float[Tensor, "text query head channel"], _: Tensor) -> None:
         outputs.append(head_outputs[:, :, remaining_heads(len(outputs), attention)])
 
-    hooks = [module.register_forward_pre_hook(trace) for module in model.modules() if _is_linear(module)]
+    hooks = [module.register_forward_pre_hook(trace) for module in model.modules() if is_linear(module)]
     observe(model, model_inputs(checkpoint, [text]), Pass(calls=attention.calls, on_output=collect))
     for hook in hooks:
         hook.remove()
@@ -74,7 +74,8 @@ def projection_modules(checkpoint: Checkpoint, model: PreTrainedModel, text: Pas
     return found
 
 
-def _is_linear(module: nn.Module) -> bool:
+def is_linear(module: nn.Module) -> bool:
+    """Whether it multiplies with weights, as Linear and the Conv1D of GPT-2 do."""
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
 
 

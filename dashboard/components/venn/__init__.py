@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from attention_sieve.dashboard.components.selection import Selection, push
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name, heads_phrase
 
 _FILES: Final = Path(__file__).parent
@@ -55,7 +55,7 @@ def role_venn(
         data={
             "geometry": _GEOMETRY.get(str(len(roles))),
             "roles": list(roles),
-            "looks": [_look(role) for role in roles],
+            "looks": [_look(overlaps.looks[role]) for role in roles],
             "totals": [overlaps.total(role) for role in roles],
             "heads": sum(overlaps.combinations.values()),
             "rows": _rows(overlaps),
@@ -91,7 +91,7 @@ def _exact(combination: object, roles: Sequence[str]) -> tuple[str, ...] | None:
 def _rows(overlaps: Overlaps) -> list[dict[str, Any]]:
     rows = []
     for combination in overlaps.rows:
-        name = exact_name(combination.roles) if combination.roles else overlaps.none
+        name = exact_name(combination.roles, overlaps.looks) if combination.roles else overlaps.none
         label = f"{name}: {heads_phrase(combination.heads)}"
         rows.append(
             {"code": code(overlaps.roles, combination.roles), "heads": combination.heads, "name": name, "label": label}
@@ -99,6 +99,5 @@ def _rows(overlaps: Overlaps) -> list[dict[str, Any]]:
     return rows
 
 
-def _look(role: str) -> dict[str, str]:
-    look = LOOKS[role]
+def _look(look: RoleLook) -> dict[str, str]:
     return {"label": look.label, "letter": look.letter, "color": look.color, "ink": look.ink}

@@ -1,10 +1,10 @@
 """The exact combinations of roles, with counts and names, for the Venn diagram and its table."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook
 
 NO_ROLE: Final = "no role"
 
@@ -31,6 +31,8 @@ class Overlaps:
     """Roles that could not be tested, which have no count."""
     none: str = NO_ROLE
     """What heads without any of these roles are called."""
+    looks: Mapping[str, RoleLook] = field(default_factory=lambda: LOOKS)
+    """How each of them is drawn and called."""
 
     @property
     def rows(self) -> list[Combination]:
@@ -64,9 +66,9 @@ def code(roles: Sequence[str], held: Iterable[str]) -> int:
     return sum(1 << roles.index(role) for role in held)
 
 
-def exact_name(held: Sequence[str]) -> str:
+def exact_name(held: Sequence[str], looks: Mapping[str, RoleLook] = LOOKS) -> str:
     """A combination as text, such as "local and delimiter only"."""
-    labels = [LOOKS[role].label for role in held]
+    labels = [looks[role].label for role in held]
     if not labels:
         return NO_ROLE
     start = ", ".join(labels[:-1])

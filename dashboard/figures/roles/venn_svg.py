@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
-from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Combination, Overlaps, code
 from attention_sieve.dashboard.figures.sheet import DARK, Block, Box, TextStyle, sheet, write
 
@@ -44,7 +43,7 @@ def _venn(overlaps: Overlaps) -> Block:
     drawn, geometry = ET.Element("g"), GEOMETRY[str(len(roles))]
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
     for role, path in zip(roles, geometry["ellipses"], strict=True):
-        color = LOOKS[role].color
+        color = overlaps.looks[role].color
         paint = {"fill": color, "fill-opacity": "0.2", "stroke": color, "stroke-width": "3.5"}
         ET.SubElement(group, "path", {"d": path} | paint)
     counts = {code(roles, held): heads for held, heads in combinations.items()}
@@ -53,7 +52,7 @@ def _venn(overlaps: Overlaps) -> Block:
         style = TextStyle(32, "middle", "600") if heads else TextStyle(26, "middle")
         write(group, region["x"], region["y"] + style.size * 0.35, str(heads), style)
     for role, (x, y) in zip(roles, geometry["labels"], strict=True):
-        write(group, x, y, f"{LOOKS[role].label} {overlaps.total(role)}", TextStyle(30, "middle", "600"))
+        write(group, x, y, f"{overlaps.looks[role].label} {overlaps.total(role)}", TextStyle(30, "middle", "600"))
     n_none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
     without = f"{overlaps.none}: {n_none} of {heads}"
     write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, without, TextStyle(16, "end", "600"))
@@ -65,7 +64,7 @@ def _legend(overlaps: Overlaps) -> Block:
     """The roles with their totals one below the other."""
     drawn = ET.Element("g")
     for order, role in enumerate(overlaps.roles):
-        look = LOOKS[role]
+        look = overlaps.looks[role]
         Box(0, _ROW * order, 20, 20, 4).show(drawn, look)
         write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", TextStyle(14))
     return Block(drawn, 300, _ROW * len(overlaps.roles))
@@ -76,20 +75,27 @@ def _table(overlaps: Overlaps, column: float, *, names: bool) -> Block:
     drawn, bars = ET.Element("g"), column * len(roles) + 14
     for order, role in enumerate(roles):
         x = column * (order + 0.5)
-        write(drawn, x, 12, LOOKS[role].label if names else LOOKS[role].letter, TextStyle(13, "middle", "600"))
+        write(
+            drawn,
+            x,
+            12,
+            overlaps.looks[role].label if names else overlaps.looks[role].letter,
+            TextStyle(13, "middle", "600"),
+        )
         if names:
             write(drawn, x, 28, str(overlaps.total(role)), TextStyle(13, "middle"))
     write(drawn, bars, 28 if names else 12, "heads", TextStyle(13, weight="600"))
     for order, row in enumerate(rows):
         y = 48 + _ROW * order
-        _dots(drawn, roles, row, y, column)
+        _dots(drawn, overlaps, row, y, column)
         length = max(3.0, _BAR * row.heads / rows[0].heads)
         Box(bars, y - 8, length, 16, 3).fill(drawn, "#868686")
         write(drawn, bars + length + 8, y + 5, str(row.heads), TextStyle(14))
     return Block(drawn, bars + _BAR + 56, 38 + _ROW * len(rows))
 
 
-def _dots(svg: ET.Element, roles: Sequence[str], row: Combination, y: float, column: float) -> None:
+def _dots(svg: ET.Element, overlaps: Overlaps, row: Combination, y: float, column: float) -> None:
+    roles = overlaps.roles
     centres = [column * (order + 0.5) for order in range(len(roles))]
     held = [x for x, role in zip(centres, roles, strict=True) if role in row.roles]
     if len(held) > 1:
@@ -97,6 +103,6 @@ def _dots(svg: ET.Element, roles: Sequence[str], row: Combination, y: float, col
         ET.SubElement(svg, "line", ends | {"stroke": DARK, "stroke-opacity": "0.6", "stroke-width": "2"})
     for x, role in zip(centres, roles, strict=True):
         if role in row.roles:
-            Box(x - 10, y - 10, 20, 20, 4).show(svg, LOOKS[role])
+            Box(x - 10, y - 10, 20, 20, 4).show(svg, overlaps.looks[role])
         else:
             ET.SubElement(svg, "circle", cx=f"{x:g}", cy=f"{y:g}", r="5", fill="#DDDDDD")

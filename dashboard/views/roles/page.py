@@ -46,8 +46,9 @@ from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
-from attention_sieve.dashboard.views.roles import chance, results, wording
+from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording
 from attention_sieve.dashboard.views.roles.chance import Controlled
+from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
 from attention_sieve.dashboard.views.roles.grid import grid_over, number_columns
 from attention_sieve.dashboard.views.roles.how_decided import how_decided
@@ -287,9 +288,15 @@ def _details(shown: _Shown) -> None:
             "Score distributions": lambda: _distributions(shown),
             "Sensitivity": lambda: _sensitivity(shown),
             "Overlaps": lambda: _overlaps(shown),
+            **({copying_wording.TITLE: lambda: _copying(shown)} if shown.visit.engine.files.is_decoder else {}),
             "Table": lambda: _table(shown),
         },
     )
+
+
+def _copying(shown: _Shown) -> None:
+    n_layers, n_heads = shown.tests.mean.shape[1:]
+    copying(shown.visit, state.chosen_heads(n_layers, n_heads, busiest(shown.tests)))
 
 
 def _per_layer(shown: _Shown) -> None:

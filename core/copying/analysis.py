@@ -1,0 +1,112 @@
+"""The analysis of copying: where heads look, what they write, and whether it matters, as one value."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Analysis, Ask
+from attention_sieve.core.copying.finding import CopyAnswers, CopyFinding, CopySettings, copy_finding, detector_row
+from attention_sieve.core.copying.question import OV_SIGNS, SECOND_COPY, WRITES, looks_question
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.question import Question, text_itself
+from attention_sieve.core.roles.measures import ScoreSettings, role_scores
+from attention_sieve.core.roles.question import scores_question
+from attention_sieve.core.roles.roles import DECODER_ROLES
+from attention_sieve.core.texts.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Final = {
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "looks": "mean score of looking at the tokens of the role",
+    "writes": "mean copying score, from -1 (raises only other tokens) to 1 (raises only the token looked at); empty "
+    "for a head that raises none",
+    "times": "how many times as much the head raises the token looked at as the mean token of the sample; 1 by chance",
+    "ov_sign": "sum of the eigenvalues of the head's OV circuit over the sum of their moduli, from weights alone: 1 "
+    "copies, -1 suppresses",
+    "full": "loss on second copies with all heads on, in nats a token",
+    "without": "the same without this head",
+    "delta": "without - full",
+    "low": "lower end of the 95% confidence interval of delta",
+    "high": "upper end of this interval",
+    "p": 'two-sided p-value of "no change", as of the command ablate',
+    "p_adjusted": "p after correction over all heads",
+    "in_looks": "whether looks is at least tau",
+    "in_writes": "whether times is at least that of the setting",
+    "in_matters": "whether the loss rises, with p_adjusted below alpha",
+}
+"""What each column of the table holds."""
+CHANGES: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
+
+
+def copy_table(finding: CopyFinding) -> "pd.DataFrame":
+    """A row per head, with COLUMNS; columns that are left out are empty."""
+    import pandas as pd  # which the first page does without
+
+    layer, head = np.indices(finding.looks.shape)
+    nothing = np.full(finding.looks.shape, np.nan)
+    effects = finding.effects
+    numbers = {
+        "looks": finding.looks,
+        "writes": finding.writes,
+        "times": finding.times,
+        "ov_sign": finding.answers.signs,
+        "full": None if effects is None else np.full_like(nothing, effects.full),
+        **{name: None if effects is None else getattr(effects, name) for name in CHANGES},
+    }
+    table = pd.DataFrame({"layer": layer.ravel(), "head": head.ravel()})
+    table = table.assign(**{name: (nothing if of is None else of).ravel() for name, of in numbers.items()})
+    return table.assign(
+        **{
+            f"in_{name}": pd.array(
+                finding.columns[name].ravel() if name in finding.columns else [None] * len(table), "boolean"
+            )
+            for name in ("looks", "writes", "matters")
+        }
+    )
+
+
+def _question(settings: CopySettings) -> Question[Text, Any]:
+    """Of several questions the one about looking; that of all roles of decoders is kept for other pages, too."""
+    return scores_question(DECODER_ROLES) if settings.detector == "share" else looks_question(settings.role)
+
+
+def _collected(ask: Ask, items: tuple[Text, ...], settings: CopySettings) -> tuple[CopyAnswers]:
+    found = ask(_question(settings), items, "where heads look")
+    if settings.detector == "share":
+        scored = role_scores(found, ScoreSettings(roles=DECODER_ROLES, scale="share"))
+        looks = scored.scores[:, DECODER_ROLES.index(settings.role)]
+    else:
+        looks = detector_row(found, settings.detector)
+    left_out, writes, signs, outcomes = [], None, None, None
+    try:
+        writes = ask(WRITES, items, "what heads write")
+        shortest = min(items, key=lambda text: sum(map(len, text.segments)))  # any text would do
+        (signs,) = ask(OV_SIGNS, [shortest], "signs of OV circuits")
+    except AnalysisError as error:
+        left_out.append(("writes" if writes is None else "ov_sign", str(error)))
+    if not settings.no_ablation:
+        try:
+            outcomes = ask(SECOND_COPY, items, "switching heads off")
+        except AnalysisError as error:
+            left_out.append(("matters", str(error)))
+    return (CopyAnswers(looks=looks, writes=writes, signs=signs, outcomes=outcomes, left_out=tuple(left_out)),)
+
+
+COPY_ANALYSIS: Final[Analysis[Text, Text, Any, CopySettings, CopyFinding]] = Analysis(
+    name="copying",
+    settings=CopySettings(),
+    text_of=text_itself,
+    question=_question,
+    collect=_collected,
+    judge=lambda items, answers, settings: copy_finding(items, answers[0], settings),
+    table=copy_table,
+    columns=COLUMNS,
+    facts=lambda finding, _: finding.facts,
+)
+"""Which heads look at what is to be copied, write it, and are needed for it.
+
+Source: Olsson et al. 2022, appendix (prefix matching and copying); Elhage et al. 2021 (OV circuits).
+"""

@@ -1,0 +1,174 @@
+"""What heads write about the tokens that they look at, and published scores of where they look, from passes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attention_sieve.core.attention.observed import check_heads_are_seen, observe
+from attention_sieve.core.attention.observers import Pass, Tile
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.copying.published import DETECTORS, detector_scores, detector_weights
+from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
+from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path
+from attention_sieve.core.importance.passes.projections import remaining_heads, weight_of
+from attention_sieve.core.importance.per_text import with_holes
+from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from attention_sieve.core.passes.readout import check_metric
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.observer import EntryWeights
+from attention_sieve.core.roles.roles import Role
+from attention_sieve.core.texts.tokens import SPECIAL
+
+OTHERWISE: Final = "Leave the second column out, or choose"
+"""Advice where the outputs of heads cannot be observed."""
+
+
+class PublishedLooks:
+    """Sums of the attention entries that published scores read, of rows that are normalised to sum to 1."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], role: Role) -> None:
+        """Find the entries.
+
+        Args:
+            checkpoint: loaded.
+            texts: of the batch.
+            role: whose tokens are looked at.
+        """
+        attention = checkpoint.attentions[texts[0].kind]
+        self._texts, self._role = texts, role
+        weights = [detector_weights(text, role) for text in texts]
+        at = np.concatenate([np.insert(of_text.at, 0, row, axis=1) for row, of_text in enumerate(weights)])
+        target = np.concatenate([of_text.sums + row * len(DETECTORS) for row, of_text in enumerate(weights)])
+        weight = np.concatenate([of_text.weight for of_text in weights])
+        n_queries = max(len(text.queries.ids) for text in texts)
+        order = np.argsort(at[:, 0] * n_queries + at[:, 1], kind="stable")
+        dtype = checkpoint.statistics_dtype
+
+        def tensor(array: np.ndarray) -> Tensor:
+            values = torch.from_numpy(array)
+            return to_device(values.to(dtype) if values.is_floating_point() else values, checkpoint.device)
+
+        self._entries = EntryWeights(at[order], target[order], weight[order], n_queries, tensor)
+        shape = (attention.n_layers, len(texts) * len(DETECTORS), attention.n_heads)
+        self._sums = torch.zeros(shape, dtype=dtype, device=checkpoint.device)
+        self._missing = attention.removed
+
+    def observe(self, tile: Tile) -> None:
+        """Add a tile's entries."""
+        self._entries.add(tile, self._sums[tile.layer])
+
+    def results(self) -> list[Float[np.ndarray, "detector layer head"]]:
+        """The scores of each text."""
+        n_layers, _, n_heads = self._sums.shape
+        sums = self._sums.view(n_layers, len(self._texts), len(DETECTORS), n_heads).permute(1, 2, 0, 3).cpu().numpy()
+        scores = [detector_scores(of_text, text, self._role) for of_text, text in zip(sums, self._texts, strict=True)]
+        return [np.stack([with_holes(of_one, self._missing) for of_one in of_text]) for of_text in scores]
+
+
+class _MostAttended:
+    """The key of most attention of each query, special tokens left out."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = True
+    """So that the last layer computes them, though nothing reads what it gives."""
+
+    def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText]) -> None:
+        n_keys = max(len(text.keys.ids) for text in texts)
+        hidden = np.ones((len(texts), n_keys), bool)
+        for row, text in enumerate(texts):
+            hidden[row, : len(text.keys.ids)] = text.keys.segments == SPECIAL
+        self._hidden = to_device(torch.from_numpy(hidden), checkpoint.device)
+        attention = checkpoint.attentions[texts[0].kind]
+        shape = (attention.n_layers, len(texts), attention.n_heads, n_keys)
+        self.keys: Int[Tensor, "layer text head query"] = torch.zeros(shape, dtype=torch.long, device=checkpoint.device)
+
+    def observe(self, tile: Tile) -> None:
+        """Note the keys of a tile."""
+        hidden = self._hidden[tile.texts, None, None, : tile.probabilities.shape[-1]]
+        most = tile.probabilities.nan_to_num().masked_fill(hidden, -1).argmax(-1)
+        self.keys[tile.layer, tile.texts, :, tile.queries] = most
+
+
+def text_writes(
+    checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextWrites]]]:
+    """How much of what each head raises falls on the token that it looks at.
+
+    What a head adds to the residual stream is unembedded as it is, past everything between. The logits of the first
+    SAMPLE distinct tokens of a text, less their mean and where they are positive, are what the head raises.
+
+    Args:
+        checkpoint: loaded, a causal language model.
+        texts: prepared.
+        settings: which heads are off; these write nothing, and have no share.
+
+    Yields: index of the text and its shares, batch by batch.
+    Raises: AnalysisError if outputs of heads cannot be observed, or do not reach the unembedding by additions and
+        normalisations alone.
+    Source: Olsson et al. 2022, appendix, head activation evaluators (copying).
+    """
+    check_heads_are_seen(checkpoint.model, OTHERWISE)
+    check_metric(checkpoint, "lm", settings.kind)
+    attention = checkpoint.attentions[settings.kind]
+    shortest = min(texts, key=lambda text: text.n_tokens)
+    path = direct_path(checkpoint, shortest, PassSettings(settings.kind), len(shortest.queries.ids) - 1)
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
+        batch_texts = [texts[index] for index in batch.positions]
+        most, seen = _MostAttended(checkpoint, batch_texts), list[tuple[Tensor, Tensor]]()
+
+        def collect(outputs: Tensor, values: Tensor, seen: list[tuple[Tensor, Tensor]] = seen) -> None:
+            seen.append((outputs, values))
+
+        of_pass = {"calls": attention.calls, "gates": gates(checkpoint, settings)}
+        inputs = model_inputs(checkpoint, batch_texts)
+        observe(checkpoint.model, inputs, Pass(observers=[most], **of_pass, on_output=collect, stops=True))
+        writes = []
+        for row, index in enumerate(batch.positions):
+            layers = [(outputs[row], values[row]) for outputs, values in seen]
+            writes.append((index, _writes(checkpoint, path, texts[index], layers, most.keys[:, row].cpu())))
+        yield writes
+
+
+@torch.no_grad()
+def _writes(
+    checkpoint: Checkpoint,
+    path: DirectPath,
+    text: PassText,
+    layers: Sequence[tuple[Tensor, Tensor]],
+    most: Int[Tensor, "layer head query"],
+) -> TextWrites:
+    """Shares in one text, from the outputs and values of each layer, and the key of most attention of each query."""
+    attention, device = checkpoint.attentions[text.kind], checkpoint.device
+    sample, first, number = sample_of(text)
+    unembedding = path.model.get_output_embeddings().weight[to_device(torch.from_numpy(sample), device)].double()
+    directions, numbers = unembedding - unembedding.mean(0), torch.from_numpy(number)
+    queries = torch.from_numpy(np.flatnonzero(text.queries.segments != SPECIAL))
+    shares = np.full((len(WAYS), attention.n_layers, attention.n_heads), np.nan)
+    for layer, module in path.projections.items():
+        heads, (outputs, values) = remaining_heads(layer, attention), layers[layer]
+        size, n_kv_heads = outputs.shape[-1], len(values)
+        to_logits = path.before_addition(layer, directions) @ weight_of(module).double()
+        for place, head in enumerate(heads):
+            by_channel = to_logits[:, place * size : (place + 1) * size].T
+            looked_at = numbers[most[layer, head, queries]]
+            written = outputs[queries[looked_at >= 0], head].double() @ by_channel
+            alone = values[head * n_kv_heads // attention.n_heads, torch.from_numpy(first)].double() @ by_channel
+            shares[WAYS.index("value"), layer, head] = _share(alone, torch.arange(len(sample)))
+            shares[WAYS.index("output"), layer, head] = _share(written, looked_at[looked_at >= 0])
+    return TextWrites(shares=shares, n_tokens=len(sample))
+
+
+def _share(logits: Float[Tensor, "position token"], looked_at: Int[Tensor, " position"]) -> float:
+    raised = logits.relu().cpu()
+    total = float(raised.sum())
+    return float(raised[torch.arange(len(raised)), looked_at].sum()) / total if total > 0 else float("nan")

@@ -1,0 +1,89 @@
+"""Looks, writes, matters: whether the heads of a decoder copy, by three tests."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
+from attention_sieve.core.copying.finding import CopyFinding
+from attention_sieve.core.copying.published import DIFFERENCES
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.components.venn import role_venn
+from attention_sieve.dashboard.figures.appearance import COLUMN_LOOKS
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
+from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.downloads import drawing_downloads
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.charts import chart, table
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
+from attention_sieve.dashboard.views.roles import copying_wording as wording
+
+
+def copying(visit: Visit, heads: list[Head]) -> None:
+    """Draw the tab.
+
+    Args:
+        visit: what the page works with.
+        heads: the chosen ones.
+    """
+    st.markdown(wording.SEE)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        detector = from_list(wording.DETECTOR, wording.DETECTORS, key="detector", width=300)
+        way = one_of(wording.WAY, wording.WAYS, key="writing", help=wording.WAY_HELP)
+        ablates = toggle(wording.ABLATE, key="matters", help=wording.ABLATE_HELP)
+    st.caption(DIFFERENCES[detector])
+    settings = replace(
+        COPY_ANALYSIS.settings,
+        detector=detector,
+        way=way,
+        no_ablation=not ablates,
+        alpha=visit.chosen.criterion.alpha,
+        correction=visit.chosen.criterion.correction,
+    )
+    try:
+        found = find(visit, COPY_ANALYSIS, settings, doing=wording.MEASURING)
+        if found is None:
+            return
+        _show(visit, found.finding, heads)
+    except AnalysisError as error:
+        show_error(error)
+
+
+def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
+    st.markdown(wording.summary(finding))
+    for name, reason in finding.answers.left_out:
+        st.info(plain(wording.missing(name, reason)))
+    if finding.answers.outcomes is not None and finding.effects is None:
+        st.info(wording.NO_SECOND_COPY)
+    texts = {"corpus": visit.chosen.corpus, "corpus texts": str(len(finding.items))}
+    facts = {**provenance.engine_facts(visit.chosen, visit.engine), **texts, **finding.facts}
+    if len(finding.columns) > 1:
+        _venn(finding, facts)
+    if finding.writes is not None:
+        words = ScatterTexts(title=wording.SCATTER, x=wording.X, y=wording.Y, reading=wording.READING)
+        description = wording.description(visit.engine.files.name)
+        figure = head_scatter(finding.looks, finding.writes, words, description, heads)
+        chart("looks and writes", figure, facts, selects=True)
+    with st.expander(wording.TABLE):
+        table("copying", copy_table(finding), facts, COLUMNS)
+        st.caption(wording.NOTE)
+
+
+def _venn(finding: CopyFinding, facts: dict[str, str]) -> None:
+    """The overlaps; the heads of a selected part are named."""
+    overlaps = Overlaps(
+        roles=tuple(finding.columns), combinations=finding.combinations, none=wording.NONE, looks=COLUMN_LOOKS
+    )
+    part = role_venn(overlaps, Selection("copying venn", None, overlaps.roles), wording.OVERLAPS)
+    shown = overlaps.roles if part is None else part
+    inside = np.logical_and.reduce([finding.present, *(h == (n in shown) for n, h in finding.columns.items())])
+    st.caption(wording.region(shown, [(layer, head) for layer, head in np.argwhere(inside).tolist()]))
+    title, caption = provenance.titled(wording.OVERLAPS, facts), provenance.caption(facts)
+    drawing_downloads("looks, writes, matters", title, facts, lambda: venn_svg(overlaps, title=title, caption=caption))
