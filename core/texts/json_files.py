@@ -141,8 +141,8 @@ def _given(item: dict[str, Any], where: str) -> GivenTokens:
         raise TextError(f"{where} has the id {outside[0]:g}. {howto}")
     turns = None
     if TURNS in item:
-        spans_of_turns = item[TURNS] if isinstance(item[TURNS], list) else [item[TURNS]]
-        turns = tuple(_span(span, TURNS, len(ids), where) for span in spans_of_turns)
+        spans = _list(item[TURNS], TURNS, where, "turns, each of two whole numbers")
+        turns = tuple(_span(span, TURNS, len(ids), where) for span in spans)
         if any(later < end for (_, end), (later, _) in pairwise(turns)):
             raise TextError(
                 f"{where}: two turns overlap, or do not stand in their order. Put each after the one before."

@@ -462,6 +462,22 @@ def test_an_object_gives_the_ids_of_tokens_wherever_texts_are_read(name):
     assert write_typed([text]).encode() == IDS
 
 
+CHAT = b'{"ids": [5, 0, 17, 9], "turns": [[1, 2], [3, 4]]}'
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
+def test_a_chat_is_given_by_ids_and_the_tokens_of_its_turns(name):
+    (text,) = read_file(name, CHAT)
+    assert text == text_of_ids(GivenTokens((5, 0, 17, 9), turns=((1, 2), (3, 4))))
+    assert write_typed([text]).encode() == CHAT
+
+
+def test_what_a_pass_depends_on_is_unchanged_where_there_are_no_turns():
+    given, chat = GivenTokens((5, 0)), GivenTokens((5, 0), turns=((0, 1),))
+    assert text_fields(text_of_ids(given))["given"] == {"ids": (5, 0), "needle": None, "answer": None}
+    assert text_fields(text_of_ids(chat))["given"] != text_fields(text_of_ids(given))["given"]
+
+
 def test_ids_and_the_same_numbers_as_words_are_different_texts():
     ids, words = text_of_ids(GivenTokens((5, 17))), Text(("5 17",), (("5", "17"),), ((0, 0),), (("root", "root"),))
     assert text_fields(ids) != text_fields(words)
@@ -486,6 +502,9 @@ def test_a_json_object_of_lists_gives_the_ids_of_several_texts():
         ('{"ids": [1, 2], "needle": [0, 1]}', 'Line 1 has no "answer". Give both "needle" and "answer", or neither.'),
         ('{"ids": [1, 2], "needle": [0, 1], "answer": [1, 3]}', 'Line 1: "answer" is [1, 3], in a text of 2 tokens.'),
         ('{"ids": [1, 2], "needle": [0, 2], "answer": [1, 2]}', "the answer begins at 1, before the needle ends at 2."),
+        ('{"ids": [1, 2], "turns": [[0, 3]]}', 'Line 1: "turns" is [0, 3], in a text of 2 tokens.'),
+        ('{"ids": [1, 2], "turns": [[0, 2], [1, 2]]}', "Line 1: two turns overlap, or do not stand in their order."),
+        ('{"ids": [1, 2], "turns": 3}', 'Line 1: "turns" is a number.'),
         ('{"ids": [1, 2], "needle": [0, 1], "answer": [1, 2.5]}', 'Line 1: "answer": number 2 is 2.5.'),
     ],
 )
