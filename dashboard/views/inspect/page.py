@@ -86,7 +86,7 @@ def _inspect() -> None:
         at_first = write_typed([controls.probe_text(choice)])
     typed, text = _typed(at_first)
     controls.heads_off(choice)
-    slot = st.empty()
+    slot = st.container()
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
     texts = frame.readable(choice, engine, corpus_texts)
@@ -96,7 +96,7 @@ def _inspect() -> None:
     found = writing.text_so_far(visit, text, slot)
     screen = on_screen(_with_template(visit, text), text if found is None else found.whole)
     if found is not None and screen is not None:
-        with slot.container():
+        with slot:
             _written(visit, screen, text, found)
     beside = None
     if lesson is not None:

@@ -32,6 +32,7 @@ WISH: Final = "wish to write"
 CHAT: Final = "chat"
 """Key, and query parameter, of whether the typed lines are turns of a chat."""
 MOST_PER_CLICK: Final = 200
+LARGEST_SEED: Final = 10**9
 TOKENS, TEMPERATURE, SEED = "tokens to write", "temperature", "writing seed"
 USUAL: Final = WritingSettings()
 
@@ -50,13 +51,37 @@ def write_button() -> None:
     )
     toggle(wording.CHAT, key=CHAT, help=wording.CHAT_HELP)
     with st.popover(wording.HOW, icon=":material/tune:", key="how it writes"):
-        bound = {"bind": "query-params", "persist_state": "session"}
-        st.number_input(wording.TOKENS, 1, MOST_PER_CLICK, USUAL.tokens, key=TOKENS, **bound)
         st.number_input(
-            wording.TEMPERATURE, 0.0, HOTTEST, USUAL.temperature, 0.1,
-            format="%.1f", key=TEMPERATURE, help=wording.TEMPERATURE_HELP, **bound,
-        )  # fmt: skip
-        st.number_input(wording.SEED, 0, 10**9, USUAL.seed, key=SEED, help=wording.SEED_HELP, **bound)
+            wording.TOKENS,
+            1,
+            MOST_PER_CLICK,
+            USUAL.tokens,
+            key=TOKENS,
+            bind="query-params",
+            persist_state="session",
+        )
+        st.number_input(
+            wording.TEMPERATURE,
+            0.0,
+            HOTTEST,
+            USUAL.temperature,
+            0.1,
+            format="%.1f",
+            key=TEMPERATURE,
+            help=wording.TEMPERATURE_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
+        st.number_input(
+            wording.SEED,
+            0,
+            LARGEST_SEED,
+            USUAL.seed,
+            key=SEED,
+            help=wording.SEED_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
 
 
 def _can_write() -> bool:
@@ -73,12 +98,14 @@ def chat_of(visit: Visit, typed: str) -> Text:
 
     Raises: AnalysisError.
     """
-    with waiting("" if visit.inference.is_loaded(visit.engine) else _loading(visit)) as report:
+    with waiting(_loading(visit)) as report:
         return visit.inference.on_screen(visit.engine, chat, Text((typed,)), typed, report=report)
 
 
 def _loading(visit: Visit) -> str:
-    return shared_wording.loading(plain(visit.engine.files.name))
+    """What is said while the checkpoint is loaded; empty if it is."""
+    is_loaded = visit.inference.is_loaded(visit.engine)
+    return "" if is_loaded else shared_wording.loading(plain(visit.engine.files.name))
 
 
 def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuation | None":
@@ -87,7 +114,7 @@ def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuati
     Args:
         visit: what the page works with.
         prompt: the text that the reader has typed.
-        slot: an empty place, in which the text grows.
+        slot: in which the text grows, and what goes wrong is said.
 
     Returns: None where nothing is written.
     """
@@ -96,7 +123,8 @@ def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuati
         try:
             _write(visit, prompt, slot, () if wish == "again" or now is None else now.ids)
         except AnalysisError as error:
-            show_error(error)
+            with slot:
+                show_error(error)
         now = written(visit, prompt)
     try:
         found = None if now is None else continuation_of(visit, prompt, now.ids)
@@ -121,27 +149,32 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
     """Have the model write, a part of a second at a time, between which the work of other readers has its turn.
 
     All that is written so far is kept at each turn: a click on anything else ends the writing, and nothing is lost.
+
+    Raises: AnalysisError of any stage, and for a text that has its maximum length.
     """
     from attention_sieve.core.generation.writer import Writer  # imports torch
 
     values = st.session_state
     settings = WritingSettings(int(values[TOKENS]), float(values[TEMPERATURE]), int(values[SEED]))
-    if not ids:
-        remember(visit, prompt, written(visit, prompt))
-    with (
-        slot.container(key="writing"),
-        waiting("" if visit.inference.is_loaded(visit.engine) else _loading(visit)) as report,
-    ):
-        before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
-        go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
-        writer = Writer(before.whole, visit.settings, settings)
-        line = st.empty()
-        st.button(wording.STOP, key="stop writing", icon=":material/stop:")
-        while writer.end is None:
-            new, text = visit.inference.run(visit.engine, partial(_turn, writer, before.n_prompt), report)
-            ids = (*ids, *new)
-            put(visit, prompt, Written(ids, visit.chosen.off, settings))
-            line.markdown(plain(text))
+    growing = slot.empty()
+    try:
+        with growing.container(key="writing"), waiting(_loading(visit)) as report:
+            before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
+            if before.end == "full":
+                raise AnalysisError(wording.full(before.n_prompt + len(ids)))
+            if not ids:
+                remember(visit, prompt, written(visit, prompt))
+            go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
+            writer = Writer(before.whole, visit.settings, settings)
+            line = st.empty()
+            st.button(wording.STOP, key="stop writing", icon=":material/stop:")
+            while writer.end is None:
+                new, text = visit.inference.run(visit.engine, partial(_turn, writer, before.n_prompt), report)
+                ids = (*ids, *new)
+                put(visit, prompt, Written(ids, visit.chosen.off, settings))
+                line.markdown(plain(text))
+    finally:
+        growing.empty()
 
 
 def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tuple[int, ...], str]:

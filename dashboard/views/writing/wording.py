@@ -47,7 +47,10 @@ def part(first: int, last: int, n_tokens: int) -> str:
 
 
 def full(n_tokens: int) -> str:
-    return f"The text has {n_tokens:,} tokens, the most that this model reads, so nothing more can be written."
+    return (
+        f"The text has {n_tokens:,} tokens, the most that this model reads, so nothing more can be written. Cut it "
+        "after an earlier token, or begin with a shorter text."
+    )
 
 
 def no_ids(value: str) -> str:
