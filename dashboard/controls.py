@@ -178,7 +178,8 @@ def checkpoint_names() -> tuple[str, ...]:
 
 def is_pair_here() -> bool:
     """Whether there is a checkpoint to compare the bundled one with: made here, or offered by a public server."""
-    return any(name != BUNDLED for name in (checkpoints.names() if public.is_public() else made_checkpoints()))
+    others = {BUNDLED, *(name for run in checkpoints.laboratory_runs() for name in run.checkpoints)}
+    return not others.issuperset(checkpoints.names() if public.is_public() else made_checkpoints())
 
 
 def suggested() -> tuple[str, ...]:

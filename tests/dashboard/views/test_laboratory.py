@@ -14,6 +14,7 @@ from attention_sieve.core.checkpoints.saved_runs import HeldOut
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.laboratory.training import N_HEADS, N_LAYERS, WIDTH, untrained_model
 from attention_sieve.dashboard import public
+from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
 from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
 from attention_sieve.dashboard.plain import WORD_JOINER
@@ -107,9 +108,10 @@ def test_patterns_come_with_the_text_and_its_copied_tokens(app, here):
     assert line.count("**") == 2 * 3 * 8, "three copies of nine tokens, of each the last eight"
 
 
-def test_runs_of_the_laboratory_are_no_fine_tuning_runs(here):
+def test_runs_of_the_laboratory_are_no_fine_tuning_runs_and_no_pair_with_the_bundled_checkpoint(here):
     assert [run.name for run in laboratory_runs()] == ["learnt"]
     assert "learnt" not in [run.name for run in made_here()]
+    assert not is_pair_here()
 
 
 def test_a_stored_step_and_what_it_looks_at_open_on_other_pages(app, here):
