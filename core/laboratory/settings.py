@@ -7,6 +7,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.settings import TrainingSettings
 
 Periods = Literal["drawn", "fixed"]
+N_LAYERS, N_HEADS, WIDTH = 2, 4, 64
+"""Of the model; the width is that of its residual stream, in channels."""
 LENGTH: Final = 64
 """Tokens of a sequence, with the one that begins it."""
 DRAWN: Final = (8, 28)

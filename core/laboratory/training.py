@@ -22,9 +22,15 @@ from attention_sieve.core.checkpoints.threads import on_threads
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer, Reports, arguments
 from attention_sieve.core.laboratory.sequences import BEGINNING, UNKNOWN, VOCABULARY, is_copied, sequences
-from attention_sieve.core.laboratory.settings import BATCH, LENGTH, LaboratorySettings
+from attention_sieve.core.laboratory.settings import (
+    BATCH,
+    LENGTH,
+    N_HEADS,
+    N_LAYERS,
+    WIDTH,
+    LaboratorySettings,
+)
 
-N_LAYERS, N_HEADS, WIDTH = 2, 4, 64
 N_VALIDATION: Final = 64
 """Sequences that the model is not trained on."""
 OF_VALIDATION: Final = 1

@@ -15,7 +15,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.outcomes import CopyScore
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
-from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
+from attention_sieve.core.laboratory.settings import LARGEST_SEED, N_HEADS, N_LAYERS, LaboratorySettings
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -131,7 +131,7 @@ def _heads_off(is_asked: bool) -> tuple[Head, ...]:
     """The heads that are switched off here; those of the sidebar's checkpoint are others."""
     if not is_asked:
         return ()
-    heads = {head_name(layer, head): (layer, head) for layer in range(2) for head in range(4)}
+    heads = {head_name(layer, head): (layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)}
     picked = st.pills(
         wording.OFF,
         list(heads),

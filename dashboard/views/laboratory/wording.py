@@ -2,18 +2,29 @@
 
 from typing import Final
 
-from attention_sieve.core.laboratory.settings import BATCH, DRAWN, FIXED, LEARNING_RATE, LENGTH, Periods
+from attention_sieve.core.laboratory.sequences import VOCABULARY
+from attention_sieve.core.laboratory.settings import (
+    BATCH,
+    DRAWN,
+    FIXED,
+    LEARNING_RATE,
+    LENGTH,
+    N_HEADS,
+    N_LAYERS,
+    WIDTH,
+    Periods,
+)
 from attention_sieve.core.probe_texts.make import ProbeKind
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard.controls import N_PROBES
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
-    "layers": "2",
-    "heads": "4",
-    "width": "64",
+    "layers": str(N_LAYERS),
+    "heads": str(N_HEADS),
+    "width": str(WIDTH),
     "parameters": "74,048",
-    "vocabulary": "128",
+    "vocabulary": str(len(VOCABULARY)),
     "length": str(LENGTH),
     "least": str(DRAWN[0]),
     "most": str(DRAWN[1]),
@@ -24,7 +35,7 @@ NUMBERS: Final = {
     "tau": f"{USUAL_TAU['share']:g}",
     "example": "repeats-drawn/checkpoint-150",
 }
-"""Numbers in `method.md`; a test compares those of the model with the model."""
+"""Numbers in `method.md`; a test counts the parameters of the model."""
 SEE: Final = (
     "A small model learns here, in about half a minute, to continue sequences that repeat. Move through its training, "
     "and see when a head begins to look at the token before, and when the induction heads appear that build on it."

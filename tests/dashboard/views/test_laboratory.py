@@ -12,7 +12,8 @@ from reading import button, sent
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import HeldOut
 from attention_sieve.core.finetuning.journal import Journal
-from attention_sieve.core.laboratory.training import N_HEADS, N_LAYERS, WIDTH, untrained_model
+from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
+from attention_sieve.core.laboratory.training import untrained_model
 from attention_sieve.dashboard import public
 from attention_sieve.dashboard.controls import is_pair_here
 from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
@@ -273,8 +274,6 @@ def test_many_saved_steps_are_drawn_evenly_from_the_first_to_the_last():
     assert drawn_steps(saved[:5]) == saved[:5]
 
 
-def test_the_notes_name_the_numbers_of_the_model():
+def test_the_notes_name_the_number_of_parameters():
     model = untrained_model()
     assert wording.NUMBERS["parameters"] == f"{sum(weight.numel() for weight in model.parameters()):,}"
-    assert [wording.NUMBERS[name] for name in ("layers", "heads", "width")] == [str(N_LAYERS), str(N_HEADS), str(WIDTH)]
-    assert wording.NUMBERS["vocabulary"] == str(model.config.vocab_size)
