@@ -10,12 +10,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
-from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, delete_run
-from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.finetuning.journal import read_record
+from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.laboratory.outcomes import CopyScore
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
-from attention_sieve.core.laboratory.settings import LARGEST_SEED, N_HEADS, N_LAYERS, LaboratorySettings
+from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -24,16 +22,12 @@ from attention_sieve.dashboard.components.grid.patterns import frame_of, pattern
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory.formation import formation
 from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus
-from attention_sieve.dashboard.views.finetune import runs as training_runs
-from attention_sieve.dashboard.views.finetune import wording as training_wording
-from attention_sieve.dashboard.views.finetune.folders import free_name
-from attention_sieve.dashboard.views.finetune.runs import FineTuning
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.laboratory import wording
 from attention_sieve.dashboard.views.laboratory.numbers import (
@@ -45,6 +39,7 @@ from attention_sieve.dashboard.views.laboratory.numbers import (
     strongest_heads,
     visit_at,
 )
+from attention_sieve.dashboard.views.laboratory.training import RUN, resume_or_delete, training
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
@@ -53,14 +48,8 @@ from attention_sieve.dashboard.views.roles.grid import grid_over
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 GRID: Final = "laboratory grid"
-RUN: Final = "model"
-"""Key and query parameter of the run that is shown."""
-WATCHED: Final = "laboratory run watched"
-"""Key of the run that this reader saw last."""
 PATTERNS: Final = "patterns"
 """Key of whether cells show attention, as on Inspect."""
-LOOK_AGAIN: Final = 1.0
-"""Seconds between two checks of an active run."""
 PAGE: Final = "laboratory"
 
 
@@ -73,7 +62,7 @@ def _laboratory() -> None:
     top = st.container()
     runs = laboratory_runs()
     with st.container():  # what stands in it comes and goes above switches, whose place in the page must not change
-        _training(has_form=not runs or shows(PAGE, "training"))
+        training(has_form=not runs or shows(PAGE, "training"))
     if not runs:
         if state.lesson_is_on(PAGE):
             lesson_panel(top, frame.without_corpus())
@@ -153,7 +142,7 @@ def _below(
     in_lesson = state.lesson_is_on(PAGE)
     with left:
         if not in_lesson:
-            _verdict(run, visit, tested)
+            _verdict(run, visit)
         copied = _copies(visit) if shows(PAGE, "switches") else None
     with right:
         if shows(PAGE, "formation"):
@@ -201,16 +190,14 @@ def _marked(looked: TextAttention) -> str:
     return wording.probe_text(" ".join(words))
 
 
-def _verdict(run: SavedRun, visit: Visit, tested: Corpus) -> None:
+def _verdict(run: SavedRun, visit: Visit) -> None:
     """Say whether heads that look at copies find them at any distance, or only look back a fixed one."""
-    by_kind = {visit.chosen.corpus: tested}
+    holds = {}
     for kind in wording.KINDS.values():
-        other = visit_at(run, _step_of(visit), kind, visit.chosen.off)
-        if other.chosen.corpus not in by_kind and (found := roles_at(other)) is not None:
-            by_kind[other.chosen.corpus] = found
-    holds = {controls.PROBES[corpus]: found.tests.holds[ROLES.index("induction")] for corpus, found in by_kind.items()}
-    if len(holds) < len(wording.KINDS):
-        return
+        found = roles_at(visit_at(run, _step_of(visit), kind, visit.chosen.off))
+        if found is None:
+            return
+        holds[kind] = found.tests.holds[ROLES.index("induction")]
     n_drawn, n_rulers = int(holds["repeats"].sum()), int((holds["fixed-repeats"] & ~holds["repeats"]).sum())
     st.markdown(wording.verdict(n_drawn, n_rulers) if n_drawn or n_rulers else wording.NO_COPIES)
 
@@ -292,106 +279,4 @@ def _what_next(run: SavedRun, visit: Visit) -> None:
             ),
         ):
             st.page_link(pages[page], label=label, icon=icon, query_params=link)
-        if not is_public() and run.progress.state != "running":
-            _resume(run)
-            _delete(run)
-
-
-def _resume(run: SavedRun) -> None:
-    if run.progress.state == "finished":
-        return
-    progress = run.progress
-    ended = {"stopped": training_wording.stopped, "left": training_wording.left}
-    st.markdown(plain(ended[progress.state](progress) if progress.state in ended else progress.message))
-    try:
-        settings = LaboratorySettings(**read_record(run.folder)["settings"])
-    except (KeyError, TypeError, AnalysisError):
-        return  # written by another version: it cannot be resumed
-    if st.button(training_wording.resume(run.name), key="resume laboratory", icon=":material/play_circle:"):
-        _begin(run.name, settings, resume=True)
-
-
-def _delete(run: SavedRun) -> None:
-    """Delete a run, after the reader has confirmed it."""
-    with st.popover(training_wording.DELETE, icon=":material/delete:"):
-        n_bytes = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
-        st.markdown(training_wording.about_to_delete(plain(run.name), n_bytes))
-        if st.button(training_wording.delete(run.name), key="delete laboratory", type="primary"):
-            try:
-                delete_run(run.name)
-            except AnalysisError as error:
-                show_error(error)
-                return
-            st.rerun()
-
-
-def _training(*, has_form: bool) -> None:
-    """The active run, or else the form of a new one if it is wanted; on a public server neither."""
-    if is_public():
-        return
-    active = training_runs.running()
-    if active is not None:
-        st.session_state[WATCHED] = active
-        _progress(active)
-        return
-    if (watched := st.session_state.get(WATCHED)) is not None:
-        _say_failed(training_runs.progress(watched))
-    if has_form:
-        _form()
-
-
-def _say_failed(progress: Progress) -> None:
-    """Why the run that this reader saw last has failed, if it has."""
-    if progress.state == "failed":
-        st.error(plain(progress.message), icon=":material/error:")
-    elif progress.state == "left":
-        st.error(plain(training_wording.left(progress)), icon=":material/error:")
-
-
-def _form() -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
-        periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
-        seed = st.number_input(
-            wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
-        )
-        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:", type="primary"):
-            settings = LaboratorySettings(periods=periods, seed=int(seed))
-            _begin(free_name(wording.named(periods, int(seed))), settings)
-
-
-def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:
-    """Start a run and show it, or show the error."""
-    try:
-        training_runs.start_laboratory(name, settings, resume=resume)
-    except AnalysisError as error:
-        show_error(error)
-        return
-    st.session_state[RUN] = name
-    st.session_state.pop(state.TOY_STEP, None)
-    st.rerun()
-
-
-def _progress(active: FineTuning) -> None:
-    """Bar and button of the active run; the page is drawn again at each step that it saves, and at its end."""
-    drawn = training_runs.progress(active).saved
-
-    @st.fragment(run_every=LOOK_AGAIN)
-    def panel() -> None:
-        progress = training_runs.progress(active)
-        if progress.state != "running" or progress.saved != drawn:
-            st.rerun()
-        with st.container(horizontal=True, vertical_alignment="center"):
-            share = min(progress.step / progress.steps, 1.0) if progress.steps else 0.0
-            st.progress(share, plain(f"{active.name}: {training_wording.running(progress)}"))
-            if training_runs.is_stopping(active):
-                st.markdown(training_wording.STOPPING)
-            else:
-                st.button(
-                    training_wording.STOP,
-                    key="stop laboratory",
-                    icon=":material/stop_circle:",
-                    help=training_wording.STOP_HELP,
-                    on_click=active.stop,
-                )
-
-    panel()
+        resume_or_delete(run)

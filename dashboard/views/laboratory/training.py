@@ -1,0 +1,133 @@
+"""Runs of the laboratory on its page: the form of a new one, the active one, and what can be done with each."""
+
+from typing import Final
+
+import streamlit as st
+
+from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, delete_run
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.finetuning.journal import read_record
+from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.public import is_public
+from attention_sieve.dashboard.views.finetune import runs as training_runs
+from attention_sieve.dashboard.views.finetune import wording as training_wording
+from attention_sieve.dashboard.views.finetune.folders import free_name
+from attention_sieve.dashboard.views.finetune.runs import FineTuning
+from attention_sieve.dashboard.views.laboratory import wording
+from attention_sieve.dashboard.views.pickers import one_of
+
+RUN: Final = "model"
+"""Key and query parameter of the run that is shown."""
+WATCHED: Final = "laboratory run watched"
+"""Key of the run that this reader saw last."""
+LOOK_AGAIN: Final = 1.0
+"""Seconds between two checks of an active run."""
+
+
+def training(*, has_form: bool) -> None:
+    """The active run, or else the form of a new one if it is wanted; on a public server neither."""
+    if is_public():
+        return
+    active = training_runs.running()
+    if active is not None:
+        st.session_state[WATCHED] = active
+        _progress(active)
+        return
+    if (watched := st.session_state.get(WATCHED)) is not None:
+        _say_failed(training_runs.progress(watched))
+    if has_form:
+        _form()
+
+
+def _say_failed(progress: Progress) -> None:
+    """Why the run that this reader saw last has failed, if it has."""
+    if progress.state == "failed":
+        st.error(plain(progress.message), icon=":material/error:")
+    elif progress.state == "left":
+        st.error(plain(training_wording.left(progress)), icon=":material/error:")
+
+
+def _form() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
+        periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
+        seed = st.number_input(
+            wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
+        )
+        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:", type="primary"):
+            settings = LaboratorySettings(periods=periods, seed=int(seed))
+            _begin(free_name(wording.named(periods, int(seed))), settings)
+
+
+def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:
+    """Start a run and show it, or show the error."""
+    try:
+        training_runs.start_laboratory(name, settings, resume=resume)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    st.session_state[RUN] = name
+    st.session_state.pop(state.TOY_STEP, None)
+    st.rerun()
+
+
+def _progress(active: FineTuning) -> None:
+    """Bar and button of the active run; the page is drawn again at each step that it saves, and at its end."""
+    drawn = training_runs.progress(active).saved
+
+    @st.fragment(run_every=LOOK_AGAIN)
+    def panel() -> None:
+        progress = training_runs.progress(active)
+        if progress.state != "running" or progress.saved != drawn:
+            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            share = min(progress.step / progress.steps, 1.0) if progress.steps else 0.0
+            st.progress(share, plain(f"{active.name}: {training_wording.running(progress)}"))
+            if training_runs.is_stopping(active):
+                st.markdown(training_wording.STOPPING)
+            else:
+                st.button(
+                    training_wording.STOP,
+                    key="stop laboratory",
+                    icon=":material/stop_circle:",
+                    help=training_wording.STOP_HELP,
+                    on_click=active.stop,
+                )
+
+    panel()
+
+
+def resume_or_delete(run: SavedRun) -> None:
+    """What can be done with a run that is not active; nothing on a public server."""
+    if is_public() or run.progress.state == "running":
+        return
+    if run.progress.state != "finished":
+        _resume(run)
+    _delete(run)
+
+
+def _resume(run: SavedRun) -> None:
+    progress = run.progress
+    ended = {"stopped": training_wording.stopped, "left": training_wording.left}
+    st.markdown(plain(ended[progress.state](progress) if progress.state in ended else progress.message))
+    try:
+        settings = LaboratorySettings(**read_record(run.folder)["settings"])
+    except (KeyError, TypeError, AnalysisError):
+        return  # written by another version: it cannot be resumed
+    if st.button(training_wording.resume(run.name), key="resume laboratory", icon=":material/play_circle:"):
+        _begin(run.name, settings, resume=True)
+
+
+def _delete(run: SavedRun) -> None:
+    """Delete a run, after the reader has confirmed it."""
+    with st.popover(training_wording.DELETE, icon=":material/delete:"):
+        n_bytes = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
+        st.markdown(training_wording.about_to_delete(plain(run.name), n_bytes))
+        if st.button(training_wording.delete(run.name), key="delete laboratory", type="primary"):
+            try:
+                delete_run(run.name)
+            except AnalysisError as error:
+                show_error(error)
+                return
+            st.rerun()
