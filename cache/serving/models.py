@@ -1,7 +1,7 @@
 """Keeps loaded checkpoints in memory, within a budget."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,19 +44,20 @@ class Models:
     its budget; a checkpoint that exceeds it alone is kept alone.
     """
 
-    def __init__(self, budget_bytes: int | None = None) -> None:
+    def __init__(self, budget_bytes: int | None = None, load: Callable[..., Checkpoint] = load_checkpoint) -> None:
         """Begin with nothing loaded.
 
         Args:
             budget_bytes: for each device; None for the megabytes in ATTENTION_SIEVE_MODELS_MB, or else half of the
                 machine's memory and 60 % of a GPU's.
+            load: loads a checkpoint as `load_checkpoint` does.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
         if budget_bytes is None:
             advice = "4096, or remove it to let checkpoints take half of the memory"
             budget_bytes = limit_from("ATTENTION_SIEVE_MODELS_MB", advice)
-        self._budget = budget_bytes
+        self._budget, self._load_checkpoint = budget_bytes, load
         self._held: OrderedDict[Engine, _Held] = OrderedDict()
         """The least recently used first."""
         self._loads: dict[Engine, Future] = {}
@@ -131,7 +132,7 @@ class Models:
         expected = _expected_bytes(engine)
         self._make_room(device, expected)
         try:
-            return load_checkpoint(engine.files, device=device, dtype=engine.dtype)
+            return self._load_checkpoint(engine.files, device=device, dtype=engine.dtype)
         except Exception as error:
             if isinstance(error, AnalysisError) or not is_out_of_memory(error):
                 raise

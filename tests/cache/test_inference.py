@@ -95,11 +95,9 @@ def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("the model was asked again")
 
-    for name in ("load_checkpoint", "choose_device"):
-        monkeypatch.setattr(f"attention_sieve.cache.serving.models.{name}", never)
     for name in ("prepare", "with_relations"):
         monkeypatch.setattr(f"attention_sieve.cache.serving.batch.{name}", never)
-    second = Inference(Store(tmp_path))
+    second = Inference(Store(tmp_path), Models(load=never))
     np.testing.assert_array_equal(
         measures_in(second.ask(engine, SCORES, TEXTS[::-1]).results), measures_in(before.results[::-1])
     )
@@ -339,14 +337,14 @@ def test_a_checkpoint_that_fails_to_load_behind_says_why_when_it_is_needed(infer
         inference.checkpoint(broken)
 
 
-def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference, engine, monkeypatch):
+def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference, engine):
     loads = []
 
     def fails(*args, **kwargs):
         loads.append(args)
         raise CheckpointError("Broken. Save it again.")
 
-    monkeypatch.setattr("attention_sieve.cache.serving.models.load_checkpoint", fails)
+    inference = anew(inference, models=Models(load=fails))
     for _ in range(3):
         inference.load_behind(engine)
         for thread in threading.enumerate():
@@ -379,7 +377,7 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2])
 
 
-def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inference, engine, monkeypatch):
+def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inference, engine):
     before = inference.ask(engine, SCORES, TEXTS)
     loading, finish = threading.Event(), threading.Event()
 
@@ -388,7 +386,7 @@ def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inferenc
         assert finish.wait(60)
         raise CheckpointError("never mind")
 
-    monkeypatch.setattr("attention_sieve.cache.serving.models.load_checkpoint", slow_load)
+    inference = anew(inference, models=Models(load=slow_load))
     inference.load_behind(Engine(engine.files, dtype="float64"))
     assert loading.wait(60)
     answers = []
@@ -396,4 +394,5 @@ def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inferenc
     reader.start()
     reader.join(30)
     finish.set()
-    assert answers == [before]
+    (answer,) = answers
+    np.testing.assert_array_equal(measures_in(answer.results), measures_in(before.results))

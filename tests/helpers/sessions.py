@@ -4,7 +4,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 
 
-def anew(inference, **limits):
+def anew(inference, **settings):
     """What another process sees of the same store. Closes the first: its workers write after they have answered."""
     inference.close()
-    return Inference(Store(inference.store.folder), **limits)
+    return Inference(Store(inference.store.folder), **settings)

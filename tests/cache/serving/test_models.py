@@ -9,7 +9,7 @@ from small_checkpoints import save
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving import memory, models
 from attention_sieve.cache.serving.models import Models
-from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.memory import is_out_of_memory
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 
@@ -34,11 +34,9 @@ def use(held, engine):
         return [weakref.ref(checkpoint.model), *map(weakref.ref, checkpoint.full_model.parameters())]
 
 
-def test_a_checkpoint_is_loaded_once_and_stays_within_the_budget(engines, monkeypatch):
+def test_a_checkpoint_is_loaded_once_and_stays_within_the_budget(engines):
     loads = []
-    real = models.load_checkpoint
-    monkeypatch.setattr(models, "load_checkpoint", lambda *args, **kwargs: loads.append(args) or real(*args, **kwargs))
-    held = Models(2**30)
+    held = Models(2**30, lambda *of, **on: loads.append(of) or load_checkpoint(*of, **on))
     for _ in range(2):
         use(held, engines[0])
         held.trim()
@@ -80,33 +78,29 @@ def test_one_that_passes_the_budget_alone_is_held_and_the_others_go(engines):
     assert [held.is_loaded(engine) for engine in engines] == [False, False, True]
 
 
-def test_room_is_made_before_a_checkpoint_is_loaded(engines, monkeypatch):
-    held = Models(int(1.5 * n_bytes(engines[0])))
-    gone = use(held, engines[0])
-    alive = []
-    real = models.load_checkpoint
+def test_room_is_made_before_a_checkpoint_is_loaded(engines):
+    gone, alive = [], []
 
-    def load(*args, **kwargs):
-        alive.extend(reference for reference in gone if reference() is not None)
-        return real(*args, **kwargs)
+    def load(*of, **on):
+        alive.append([reference for reference in gone if reference() is not None])
+        return load_checkpoint(*of, **on)
 
-    monkeypatch.setattr(models, "load_checkpoint", load)
+    held = Models(int(1.5 * n_bytes(engines[0])), load)
+    gone += use(held, engines[0])
     use(held, engines[1])
-    assert alive == []
+    assert alive == [[], []]
 
 
-def test_threads_that_want_the_same_checkpoint_load_it_once(engines, monkeypatch):
+def test_threads_that_want_the_same_checkpoint_load_it_once(engines):
     began, finish, loads = threading.Event(), threading.Event(), []
-    real = models.load_checkpoint
 
-    def load(*args, **kwargs):
-        loads.append(args)
+    def load(*of, **on):
+        loads.append(of)
         began.set()
         assert finish.wait(60)
-        return real(*args, **kwargs)
+        return load_checkpoint(*of, **on)
 
-    monkeypatch.setattr(models, "load_checkpoint", load)
-    held = Models()
+    held = Models(load=load)
     threads = [threading.Thread(target=use, args=(held, engines[0])) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -120,40 +114,43 @@ def test_threads_that_want_the_same_checkpoint_load_it_once(engines, monkeypatch
     assert not held.is_loading(engines[0])
 
 
-def test_a_load_that_fails_is_tried_again_when_asked_again(engines, monkeypatch):
-    held, loads = Models(), []
+def test_a_load_that_fails_is_tried_again_when_asked_again(engines):
+    loads = []
 
-    def fails(*args, **kwargs):
-        loads.append(args)
-        raise CheckpointError("Broken. Save it again.")
+    def fails_twice(*of, **on):
+        loads.append(of)
+        if len(loads) <= 2:
+            raise CheckpointError("Broken. Save it again.")
+        return load_checkpoint(*of, **on)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(models, "load_checkpoint", fails)
-        for _ in range(2):
-            with pytest.raises(CheckpointError, match="Broken"):
-                use(held, engines[0])
+    held = Models(load=fails_twice)
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match="Broken"):
+            use(held, engines[0])
     assert len(loads) == 2
     assert not held.is_loading(engines[0])
     use(held, engines[0])
     assert held.is_loaded(engines[0])
 
 
-def test_a_checkpoint_too_large_for_the_memory_gives_a_sentence(engines, monkeypatch):
-    def fails(*args, **kwargs):
-        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+@pytest.mark.parametrize(
+    ("said", "error", "message"),
+    [
+        (
+            "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.",
+            CheckpointError,
+            r"more than the memory of cpu has room for\. Choose a smaller",
+        ),
+        ("shape mismatch", RuntimeError, "^shape mismatch$"),
+    ],
+    ids=["too large for the memory", "a bug stays one"],
+)
+def test_an_error_while_loading_gives_a_sentence_if_the_memory_ran_out(engines, said, error, message):
+    def fails(*_, **__):
+        raise RuntimeError(said)
 
-    monkeypatch.setattr(models, "load_checkpoint", fails)
-    with pytest.raises(CheckpointError, match=r"more than the memory of cpu has room for\. Choose a smaller"):
-        use(Models(), engines[0])
-
-
-def test_an_error_while_loading_that_is_a_bug_stays_one(engines, monkeypatch):
-    def fails(*args, **kwargs):
-        raise RuntimeError("shape mismatch")
-
-    monkeypatch.setattr(models, "load_checkpoint", fails)
-    with pytest.raises(RuntimeError, match="shape mismatch"):
-        use(Models(), engines[0])
+    with pytest.raises(error, match=message):
+        use(Models(load=fails), engines[0])
 
 
 def test_the_budget_is_read_from_the_environment(engines, monkeypatch):
