@@ -13,7 +13,6 @@ from scipy.spatial.distance import jensenshannon
 from small_checkpoints import save
 from transformers import AutoModel
 
-import attention_sieve.core.attention.observed
 import attention_sieve.core.comparison.in_step
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -94,11 +93,10 @@ def test_so_it_does_for_each_attention_of_an_encoder_decoder(kind, pair):
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mpnet"])
 @pytest.mark.parametrize("entries", [50, 700])
-def test_small_tiles_give_the_same(family, entries, pair, monkeypatch):
+def test_small_tiles_give_the_same(family, entries, pair, small_tiles):
     a, b = pair(family)
     whole = compared(a, b)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(entries)
     tiled = compared(a, b)
     np.testing.assert_allclose(tiled.divergence, whole.divergence, atol=1e-6)
 
@@ -121,12 +119,11 @@ def test_equal_checkpoints_have_no_difference_at_all(dtype, pair):
     assert (found.divergence == 0).all()
 
 
-def test_a_model_behind_the_door_and_one_that_is_tapped_go_in_step(pair, monkeypatch):
+def test_a_model_behind_the_door_and_one_that_is_tapped_go_in_step(pair, small_tiles):
     (a, _), (b, _) = pair("albert"), pair("deberta-v2")
     texts = (TEXTS[1], TEXTS[2])
     assert all(map(same_tokens, prepared(a, texts), prepared(b, texts)))
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(50)
     expected = [eager_divergence(a, b, *sides) for sides in zip(prepared(a, texts), (SELF, SELF))]
     np.testing.assert_allclose(compared(a, b, texts).divergence, expected, atol=1e-6)
 

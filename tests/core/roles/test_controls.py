@@ -110,12 +110,11 @@ def test_the_random_numbers_are_those_of_split_mix():
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "mistral"])
-def test_the_orders_of_a_text_do_not_depend_on_the_texts_beside_it(family, loaded, monkeypatch):
+def test_the_orders_of_a_text_do_not_depend_on_the_texts_beside_it(family, loaded, small_tiles):
     checkpoint = loaded(family)
     alone = [with_permuted_keys(checkpoint, [text])[0] for text in TEXTS]
     together = with_permuted_keys(checkpoint, TEXTS)
-    monkeypatch.setattr("attention_sieve.core.attention.observed.TILE_ENTRIES", 1)
-    monkeypatch.setattr("attention_sieve.core.attention.observed.LEAST_QUERIES", 2)
+    small_tiles(1, queries=2)
     in_small_tiles = with_permuted_keys(checkpoint, TEXTS[::-1])[::-1]
     for one, other, third in zip(alone, together, in_small_tiles, strict=True):
         np.testing.assert_allclose(one.measures, other.measures, rtol=1e-4, atol=1e-5)

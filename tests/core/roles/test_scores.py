@@ -8,7 +8,6 @@ from naive import Layout
 from passing import SELF, Recorder, measures_of, of_source, pass_texts, whole_map
 from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 
-import attention_sieve.core.attention.observed
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, Window
@@ -162,22 +161,21 @@ def test_a_text_scores_the_same_alone_padded_and_in_any_order(family, loaded, ex
 
 @pytest.mark.parametrize("entries", [1, 50, 333])
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
-def test_small_tiles_give_the_same_scores(family, entries, loaded, expected, monkeypatch):
+def test_small_tiles_give_the_same_scores(family, entries, loaded, expected, small_tiles):
     checkpoint = loaded(family, "float64")
     texts, pairs, by_definition = expected(family, checkpoint)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", entries)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(entries)
     tiles = seen_tiles(checkpoint, texts)
     assert len(tiles) > 4
     assert any(queries.stop - queries.start < len(texts[0].ids) for _, queries in tiles)
     assert close(scores(checkpoint, texts, pairs), by_definition)
 
 
-def test_tiles_of_whole_texts_give_the_same_scores(loaded, expected, monkeypatch):
+def test_tiles_of_whole_texts_give_the_same_scores(loaded, expected, small_tiles):
     checkpoint = loaded("bert", "float64")
     texts, pairs, by_definition = expected("bert", checkpoint)
     width = max(len(text.ids) for text in texts)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 2 * 3 * width * width)
+    small_tiles(2 * 3 * width * width)
     tiles = seen_tiles(checkpoint, texts)
     assert {texts.stop - texts.start for texts, _ in tiles} == {1, 2}
     assert {(queries.start, queries.stop) for _, queries in tiles} == {(0, width)}
@@ -327,14 +325,13 @@ def test_a_head_that_is_off_is_gone_from_the_pass(loaded, expected):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, monkeypatch):
+def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, small_tiles):
     checkpoint = loaded(family)
     (text,) = pass_texts(checkpoint, TEXTS[1:2])
     type_ids = text.source.type_ids if checkpoint.takes_type_ids else None
     eager = naive.eager_attention(type(checkpoint.model), folders(family), text.source.ids, type_ids)
     np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "TILE_ENTRIES", 50)
-    monkeypatch.setattr(attention_sieve.core.attention.observed, "LEAST_QUERIES", 1)
+    small_tiles(50)
     np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
 
 
