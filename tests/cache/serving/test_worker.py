@@ -99,6 +99,12 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(worker_module, "ALONE_SECONDS", math.inf)
 
 
+@pytest.fixture
+def at_rest_at_once(monkeypatch):
+    """A worker's thread ends as soon as there is no work."""
+    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
+
+
 class Waiting:
     """A session's reports, and a way to wait for its first."""
 
@@ -272,8 +278,8 @@ def test_a_corpus_goes_on_while_others_keep_typing(inference, engine, gate, thre
     assert 1 <= first_of_corpus <= 5
 
 
-def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engine, gate, threads, monkeypatch):
-    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
+@pytest.mark.usefixtures("at_rest_at_once")
+def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engine, gate, threads):
     texts = [sentence(number) for number in range(200)]
     inference_before = Waiting()
     gate.open()
@@ -488,16 +494,13 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
     assert "can't" not in inference.notice(engine)
 
 
-@pytest.mark.usefixtures("unhurried")
-def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(
-    inference, engine, monkeypatch, gate
-):
+@pytest.mark.usefixtures("unhurried", "at_rest_at_once")
+def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(inference, engine, gate):
     def small_memory(_, texts):
         if len(texts) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
     gate.open()
-    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     inference.ask(engine, scores_unless(small_memory), [sentence(number) for number in range(64)])
     rest(inference)
     gate.batches.clear()
@@ -558,8 +561,8 @@ def test_two_engines_at_once_give_what_each_gives_alone(inference, engine, other
         close_to(in_sequence(one, part))(answer.result(SECONDS).results)
 
 
-def test_an_evicted_checkpoint_is_freed_and_the_threads_end(tmp_path, engine, other_engine, monkeypatch):
-    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
+@pytest.mark.usefixtures("at_rest_at_once")
+def test_an_evicted_checkpoint_is_freed_and_the_threads_end(tmp_path, engine, other_engine):
     inference = Inference(Store(tmp_path), Models(1))
     inference.ask(engine, SCORES, [sentence(0)])
     with inference._models.use(engine) as checkpoint:
@@ -575,8 +578,8 @@ def test_an_evicted_checkpoint_is_freed_and_the_threads_end(tmp_path, engine, ot
     inference.store.close()
 
 
-def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_engine, monkeypatch):
-    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
+@pytest.mark.usefixtures("at_rest_at_once")
+def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_engine):
     seen = []
 
     def fails(checkpoint, _):
