@@ -35,7 +35,7 @@ COLUMNS: Final = {
     "p_adjusted": "p after correction over all heads",
     "in_looks": "whether looks is at least tau",
     "in_writes": "whether times is at least that of the setting",
-    "in_matters": "whether the loss rises, with p_adjusted below alpha",
+    "in_matters": "whether delta is at least the rise of the setting, and p_adjusted, if there is one, below alpha",
 }
 """What each column of the table holds."""
 CHANGES: Final = ("without", "delta", "low", "high", "p", "p_adjusted")

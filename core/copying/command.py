@@ -30,6 +30,8 @@ def copying(arguments: argparse.Namespace) -> None:
     finding = write_finding(arguments, COPY_ANALYSIS, texts, settings)
     for name, reason in finding.answers.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
+    if finding.without_verdict:
+        print(finding.without_verdict, file=sys.stderr)
     n_heads = int(finding.present.sum())
     counts = ", ".join(f"{name} {int(holds.sum()):,}" for name, holds in finding.columns.items())
     n_all = finding.combinations.get(frozenset(finding.columns), 0)

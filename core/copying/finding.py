@@ -8,13 +8,14 @@ from typing import Annotated, Final, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.core.copying.published import DETECTORS, Detector
+from attention_sieve.core.copying.published import DETECTORS, LEAST, Detector, least
 from attention_sieve.core.copying.writes import SAMPLE, WAYS, TextWrites, Way, copying_score
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.effects import Effects, effects
 from attention_sieve.core.importance.metrics import TextOutcomes, mean_score
 from attention_sieve.core.importance.settings import check_resamples
-from attention_sieve.core.importance.verdicts import RESAMPLES
+from attention_sieve.core.importance.verdicts import RESAMPLES, without_verdict
+from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.statistics.means import Correction, check_alpha, moments
 from attention_sieve.core.texts.text import Text
 
@@ -36,7 +37,11 @@ class CopySettings:
         "how looking is scored: share above chance; mass of attention (Crosbie and Shutova); mean over entries "
         "(Olsson); mul or abs (TransformerLens); stripe at the commonest distance (ARENA)",
     ] = "share"
-    tau: Annotated[float, "a head looks if its mean score is at least this"] = 0.4
+    tau: Annotated[
+        float | None,
+        f"a head looks if its mean score is at least this; default: {USUAL_TAU['share']:g} for the share, and "
+        f"{LEAST:g} for published scores",
+    ] = None
     way: Annotated[
         Way,
         "how writing is scored: by what the head would write if it looked at one token alone (value), or by what it "
@@ -48,7 +53,10 @@ class CopySettings:
         f"score above 0 is {SAMPLE / 3:.1f} times, with {SAMPLE} tokens",
     ] = 3.0
     no_ablation: Annotated[bool, "leave out the third column, which takes longest"] = False
-    alpha: Annotated[float, "a head matters if its corrected p-value is below this, and the loss rises"] = 0.05
+    rise: Annotated[
+        float, "a head matters if the loss on second copies rises by at least so many nats a token without it"
+    ] = 0.5
+    alpha: Annotated[float, "and if its corrected p-value is below this, where there are texts enough for one"] = 0.05
     resamples: Annotated[
         int, "number N of bootstrap resamples and of sign flips; the smallest possible p is 2 / (N + 1)"
     ] = RESAMPLES
@@ -59,10 +67,17 @@ class CopySettings:
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
         check_resamples(self.resamples)
-        if not -1 <= self.tau <= 1:
+        if self.tau is not None and not -1 <= self.tau <= 1:
             raise AnalysisError(f"tau is {self.tau:g}, and scores of looking are at most 1. Choose one from -1 to 1.")
         if not 0 < self.times <= SAMPLE:
             raise AnalysisError(f"times is {self.times:g}. Choose a number above 0, to {SAMPLE}.")
+        if not self.rise > 0:
+            raise AnalysisError(f"rise is {self.rise:g}. Choose a number above 0, in nats a token.")
+
+    @property
+    def least(self) -> float:
+        """Score from which a head looks."""
+        return least(self.detector) if self.tau is None else self.tau
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,11 +141,12 @@ class CopyFinding:
     @cached_property
     def columns(self) -> Mapping[str, Bool[np.ndarray, "layer head"]]:
         """Heads of each of COLUMNS_OF that is known."""
-        holds = {"looks": self.looks >= self.settings.tau}
+        holds = {"looks": self.looks >= self.settings.least}
         if self.times is not None:
             holds["writes"] = self.times >= self.settings.times
         if self.effects is not None:
-            holds["matters"] = (self.effects.p_adjusted < self.settings.alpha) & (self.effects.delta > 0)
+            is_refuted = self.effects.p_adjusted >= self.settings.alpha  # not where there is no test
+            holds["matters"] = (self.effects.delta >= self.settings.rise) & ~is_refuted
         return holds
 
     @property
@@ -154,15 +170,24 @@ class CopyFinding:
         return counts
 
     @property
+    def without_verdict(self) -> str:
+        """How many changes of the loss have no interval and no p-value, and why; empty if all have them."""
+        if self.effects is None:
+            return ""
+        documents = [self.items[row].document for row in self._with_copies]
+        return without_verdict(self.effects.delta, self.effects.p, documents)
+
+    @property
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
         settings, left_out = self.settings, dict(self.answers.left_out)
         return {
             "looks at tokens of": settings.role,
             "looking": settings.detector,
-            "tau": f"{settings.tau:g}",
+            "tau": f"{settings.least:g}",
             "writing": settings.way,
             "at least times": f"{settings.times:g}",
+            "rise": f"{settings.rise:g}",
             "alpha": f"{settings.alpha:g}",
             "correction": settings.correction,
             "texts with second copies": str(len(self._with_copies)),

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.roles.roles import Band, Pairs, Role
 
 Detector = Literal["share", "mass", "entries", "mul", "abs", "stripe"]
@@ -25,8 +26,18 @@ DIFFERENCES: Final[dict[Detector, str]] = {
     "looks so far back scores as one that finds copies.",
 }
 """What each score is, in a sentence that says how it differs from the others."""
+LEAST: Final = 0.4
+"""Score from which a head counts as one that looks.
+
+Source: ARENA, chapter 1.2, for the stripe.
+"""
 DETECTORS: Final = tuple(name for name in get_args(Detector) if name != "share")
 """Those that are sums of attention; the share is the score of the role."""
+
+
+def least(detector: Detector) -> float:
+    """Score from which a head looks, unless a reader says otherwise: that of the role for the share above chance."""
+    return USUAL_TAU["share"] if detector == "share" else LEAST
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

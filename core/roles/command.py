@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from attention_sieve.core.answering import Reading, find_in
-from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.commands import (
     CSV,
     PARQUET,
@@ -49,7 +49,7 @@ from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.matched_pairs import matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS
-from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES, known_roles
+from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles
 from attention_sieve.core.roles.tables import (
     SCORE_COLUMNS,
     counts_by_control,
@@ -64,6 +64,7 @@ from attention_sieve.core.texts.text import Text, texts_sha256
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "random_weights", "attention", "off")
 OF_SCORES: Final = ("roles", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
+FOR_DECODERS: Final = f"; for decoders also {','.join(DECODER_ROLES)}"
 CONTROL_COLUMNS: Final = {
     "control": "none for the checkpoint itself",
     "seed": "random seed of the control",
@@ -110,7 +111,7 @@ def add_commands(commands: Any) -> None:
         "scores", nargs="?", type=Path, help="Parquet file written by the score command, instead of texts"
     )
     add_texts_options(testing, required=False)
-    add_roles_option(testing)
+    add_roles_option(testing, FOR_DECODERS)
 
 
 def _add_command(
@@ -123,20 +124,19 @@ def _add_command(
     add_random_weights_option(parser)
     add_resume_option(parser)
     add_texts_options(parser)
-    add_roles_option(parser)
+    add_roles_option(parser, FOR_DECODERS)
     parser.set_defaults(run=run)
     return parser
 
 
-def add_roles_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that chooses the roles."""
+def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") -> None:
+    """Add the option that chooses the roles; `for_decoders` says what is different for them."""
     parser.add_argument(
         "--roles",
         type=_roles,
-        default=ROLES,
         metavar="NAMES",
         help=f"roles to score, separated by commas, or all, also {' and '.join(FURTHER_ROLES)}; "
-        f"default: {','.join(ROLES)}",
+        f"default: {','.join(ROLES)}{for_decoders}",
     )
 
 
@@ -148,14 +148,20 @@ def _roles(names: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def score_settings(arguments: argparse.Namespace) -> ScoreSettings:
-    """The scores that the options ask for."""
-    return settings_of(arguments, ScoreSettings(roles=arguments.roles))
+def score_settings(arguments: argparse.Namespace, usual: tuple[str, ...] = ROLES) -> ScoreSettings:
+    """The scores that the options ask for, of the usual roles if they name none."""
+    return settings_of(arguments, ScoreSettings(roles=arguments.roles or usual))
+
+
+def _of_checkpoint(arguments: argparse.Namespace) -> ScoreSettings:
+    """The same, with the roles of decoders among the usual ones of a decoder."""
+    is_decoder = find_checkpoint(arguments.checkpoint).is_decoder
+    return score_settings(arguments, known_roles((*ROLES, *(DECODER_ROLES if is_decoder else ()))))
 
 
 def role_settings(arguments: argparse.Namespace) -> RoleSettings:
     """The scores and the criterion that the options ask for; tau is the usual one of the scale."""
-    scores = score_settings(arguments)
+    scores = _of_checkpoint(arguments)
     return RoleSettings(scores, settings_of(arguments, Criterion.usual(scores.scale)))
 
 
@@ -171,7 +177,7 @@ def score(arguments: argparse.Namespace) -> None:
         columns=SCORE_COLUMNS,
         facts=lambda _, settings: settings.scores.facts,
     )
-    settings = RoleSettings(score_settings(arguments))
+    settings = RoleSettings(_of_checkpoint(arguments))
     write_reading(arguments.output, by_text, reading, settings, {"texts sha256": texts_sha256(texts)})
 
 
@@ -182,7 +188,7 @@ def roles(arguments: argparse.Namespace) -> None:
     valid however often texts are added and the command is repeated. With a file of scores no model runs, so that
     another tau takes no time; the options on the checkpoint, the texts and the scores are those of `score`.
     """
-    given = [name for name in OF_READING + OF_SCORES if getattr(arguments, name) not in (None, [], ROLES)]
+    given = [name for name in OF_READING + OF_SCORES if getattr(arguments, name) not in (None, [])]
     if arguments.scores is None:
         missing = [name for name in ("checkpoint", "texts") if getattr(arguments, name) is None]
         if missing:
@@ -233,12 +239,12 @@ def controls(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])
-        if missing := [role for role in SYNTACTIC if role not in arguments.roles]:
+        if missing := [role for role in SYNTACTIC if role not in settings.scores.roles]:
             raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     tests, positional = find_in(ROLE_ANALYSIS, reading, settings, progress_bar).tests, None
-    if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(arguments.roles):
+    if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(settings.scores.roles):
         pairs = answers(reading, MATCHED_PAIRS, texts, "pairs of words")
         matched = matched_tests(list(pairs.values()), settings.scores.direction, settings.criterion)
         positional = matched.positional(tests).sum(axis=(1, 2))

@@ -8,7 +8,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
 from attention_sieve.core.copying.finding import CopyFinding
-from attention_sieve.core.copying.published import DIFFERENCES
+from attention_sieve.core.copying.published import DIFFERENCES, least
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
@@ -42,6 +42,7 @@ def copying(visit: Visit, heads: list[Head]) -> None:
     settings = replace(
         COPY_ANALYSIS.settings,
         detector=detector,
+        tau=visit.chosen.criterion.tau if detector == visit.chosen.scale else least(detector),
         way=way,
         no_ablation=not ablates,
         alpha=visit.chosen.criterion.alpha,
@@ -73,6 +74,8 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
         chart("looks and writes", figure, facts, selects=True)
     with st.expander(wording.TABLE):
         table("copying", copy_table(finding), facts, COLUMNS)
+        if finding.without_verdict:
+            st.caption(finding.without_verdict)
         st.caption(wording.NOTE)
 
 

@@ -36,15 +36,12 @@ ABLATE_HELP: Final = (
     "head. This takes a pass for every head, but only once: the results are kept."
 )
 MEASURING: Final = "Testing where heads look and what they write"
-NONE: Final = "none of these"
+NONE: Final = "none"
 OVERLAPS: Final = "Heads that look, write and matter"
 X: Final = "looks (mean score)"
 Y: Final = "writes (copying score)"
 SCATTER: Final = "What heads look at and write"
-READING: Final = (
-    "A dot is a head: to the right, it looks at what is to be copied; further up, it raises the token that it looks "
-    "at, 1 at most. Click one to choose it.",
-)
+READING: Final = ("A dot is a head. Right: it looks at what is to be copied. Up: it raises what it looks at.",)
 TABLE: Final = "Every head"
 NO_SECOND_COPY: Final = (
     "No text completes a pair of tokens for the second time, so no head can matter for that. Choose probe texts."
@@ -64,13 +61,13 @@ def summary(finding: CopyFinding) -> str:
     """How many heads pass each test, and all of them, beside chance."""
     settings, n_heads = finding.settings, int(finding.present.sum())
     n = {name: int(holds.sum()) for name, holds in finding.columns.items()}
-    parts = [f"**{n['looks']:,}** look (at least {settings.tau:g})"]
+    parts = [f"**{n['looks']:,}** look (at least {settings.least:g})"]
     if "writes" in n:
         parts.append(
             f"**{n['writes']:,}** write (raise the token looked at {settings.times:g} times as much as others)"
         )
     if "matters" in n:
-        parts.append(f"**{n['matters']:,}** matter (the loss rises, corrected p < {settings.alpha:g})")
+        parts.append(f"**{n['matters']:,}** matter (the loss rises by {settings.rise:g} nats or more)")
     in_all = finding.combinations.get(frozenset(n), 0)
     both = "all three" if len(n) == 3 else "both"
     chance = f"{both}: **{in_all:,}**, by chance {finding.expected_in_all:.1f}." if len(n) > 1 else ""

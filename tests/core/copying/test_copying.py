@@ -234,7 +234,7 @@ def test_olssons_score_runs_from_minus_one_to_one_and_a_third_of_what_is_raised_
 
 
 def test_the_finding_counts_heads_by_the_three_tests_and_says_what_chance_gives(made):
-    settings = CopySettings(tau=0.01, times=1.2, resamples=200)
+    settings = CopySettings(tau=0.01, times=1.2, rise=1e-3, resamples=200)
     finding = find(COPY_ANALYSIS, made("llama"), TEXTS, settings)
     assert sum(finding.combinations.values()) == 8
     assert list(finding.columns) == ["looks", "writes", "matters"]
@@ -244,6 +244,8 @@ def test_the_finding_counts_heads_by_the_three_tests_and_says_what_chance_gives(
     assert list(table) == list(COPY_ANALYSIS.columns)
     assert (table["in_looks"] == (table["looks"] >= 0.01)).all()
     assert table["delta"].tolist() == pytest.approx((table["without"] - table["full"]).tolist())
+    assert (table["in_matters"] == (table["delta"] >= 1e-3)).all(), "two texts are too few for a test"
+    assert "There are 2 texts" in finding.without_verdict
     without = find(COPY_ANALYSIS, made("llama"), TEXTS, CopySettings(no_ablation=True))
     assert list(without.columns) == ["looks", "writes"]
     assert COPY_ANALYSIS.table(without)["delta"].isna().all()
@@ -274,6 +276,7 @@ def test_an_encoder_and_texts_without_repeats_get_their_sentence(folders, made):
         ({"alpha": 0.0}, "alpha is 0"),
         ({"resamples": 3}, "3 is not a number of resamples"),
         ({"times": 0.0}, "times is 0"),
+        ({"rise": -1.0}, "rise is -1"),
     ],
 )
 def test_settings_out_of_range_get_their_sentence(changed, says):

@@ -2,16 +2,24 @@
 
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from passing import SELF, of_source
 from small_checkpoints import TOKENIZERS
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.probe_texts.make import ProbeSettings, probe_texts
 from attention_sieve.core.roles.measures import RoleSet
-from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, after_earlier_copies, copied_from_needle
+from attention_sieve.core.roles.roles import (
+    DECODER_ROLES,
+    FURTHER_ROLES,
+    ROLES,
+    after_earlier_copies,
+    copied_from_needle,
+)
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.conllu import GivenTokens
@@ -130,3 +138,18 @@ def test_a_head_that_copies_the_needle_has_all_it_can():
         assert len(copied) == np.diff(text.source.given.answer)
         score, share, greatest = scored(text, lambda query, found=copied: found.get(query, []), ("retrieval",))
         np.testing.assert_allclose([score, share], [greatest, [1]])
+
+
+@pytest.mark.parametrize("command", ["score", "roles"])
+def test_commands_score_a_decoder_for_its_roles_unless_others_are_named(command, writing, guessing, tmp_path):
+    (tmp_path / "texts.txt").write_text("The cat sat where the cat sat.\nA dog ran where a dog sat.")
+    output = tmp_path / "scores.parquet"
+
+    def roles_of(checkpoint, *options):
+        of_texts = ["--texts", str(tmp_path / "texts.txt"), "--output", str(output)]
+        assert main([command, "--checkpoint", str(checkpoint), "--device", "cpu", *of_texts, *options]) == 0
+        return tuple(pd.read_parquet(output)["role"].unique())
+
+    assert roles_of(writing) == (*ROLES, *DECODER_ROLES)
+    assert roles_of(writing, "--roles", "induction") == ("induction",)
+    assert roles_of(guessing) == ROLES

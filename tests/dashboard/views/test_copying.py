@@ -1,0 +1,41 @@
+"""Looks, writes, matters: the tab of a decoder on Roles."""
+
+from reading import sent
+
+from attention_sieve.dashboard.views.roles import copying_wording as wording
+
+TEXTS = "The dog saw the dog that the cat saw.\nA stray cat chased a stray dog and the stray cat ran."
+
+
+def opened(app, checkpoint, **more):
+    return app("roles", checkpoint=checkpoint, corpus_text=TEXTS, details=wording.TITLE, **more)
+
+
+def test_a_decoder_is_tested_for_looking_and_writing_at_once_and_for_mattering_on_request(app, small):
+    at = opened(app, str(small("llama", "CausalLM")))
+    assert not at.exception
+    assert not at.error
+    assert sent(at, wording.OVERLAPS)["roles"] == ["looks", "writes"]
+    assert any("Of 8 heads" in each.value and "both:" in each.value for each in at.markdown)
+    at.toggle(key="matters").set_value(True).run()
+    assert not at.exception
+    assert sent(at, wording.OVERLAPS)["roles"] == ["looks", "writes", "matters"]
+    assert any("all three:" in each.value and "nats a token" in each.value for each in at.markdown)
+
+
+def test_each_published_score_says_how_it_differs(app, small):
+    at = opened(app, str(small("llama", "CausalLM")))
+    for name, says in (("“abs” (TransformerLens)", "One less the distance"), ("stripe (ARENA)", "commonest distance")):
+        at.selectbox(key="detector").set_value(name).run()
+        assert not at.exception
+        assert any(says in each.value for each in at.caption)
+        assert any("look (at least 0.4)" in each.value for each in at.markdown)
+
+
+def test_an_encoder_has_no_such_tab_and_a_decoder_without_an_output_says_what_is_missing(app, small):
+    at = opened(app, "bundled")
+    assert wording.TITLE not in [tab.label for tab in at.tabs]
+    texts = "The dog saw the dog that the cat saw."
+    at = app("roles", checkpoint=str(small("gpt2", "CausalLM")), corpus_text=texts, details=wording.TITLE)
+    assert wording.TITLE in [tab.label for tab in at.tabs]
+    assert not at.exception
