@@ -26,7 +26,7 @@ class Continuation:
     pieces: tuple[str, ...]
     """What each token after the prompt stands for."""
     written: str
-    """What they stand for together."""
+    """What they stand for together, without the token that ends the text."""
     end: End | None
     """Why the model would write no more: it has ended the text, or the text has its maximum length."""
 
@@ -56,7 +56,7 @@ def continuation(checkpoint: Checkpoint, prompt: Text, of_pass: PassSettings, id
         whole=text_of_ids(_given(prompt, whole, (len(before), len(whole) - is_ended))),
         n_prompt=len(before),
         pieces=tuple(tokenizer.decode([token]) for token in ids),
-        written=tokenizer.decode(whole).removeprefix(tokenizer.decode(before)),
+        written=tokenizer.decode(whole[: len(whole) - is_ended]).removeprefix(tokenizer.decode(before)),
         end="ended" if is_ended else full,
     )
 

@@ -21,7 +21,16 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
 from attention_sieve.dashboard.views.writing import wording
-from attention_sieve.dashboard.views.writing.choice import STEP, Written, go, put, put_in_link, remember, written
+from attention_sieve.dashboard.views.writing.choice import (
+    STEP,
+    Written,
+    go,
+    put,
+    put_in_link,
+    remember,
+    written,
+    written_before,
+)
 
 if TYPE_CHECKING:
     from attention_sieve.core.generation.continuation import Continuation
@@ -162,8 +171,9 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
             before = visit.inference.on_screen(visit.engine, continued, prompt, visit.settings, ids, report=report)
             if before.end == "full":
                 raise AnalysisError(wording.full(before.n_prompt + len(ids)))
+            previous, earlier = written(visit, prompt), written_before(visit, prompt)
             if not ids:
-                remember(visit, prompt, written(visit, prompt))
+                remember(visit, prompt, previous)
             go(before.n_prompt + len(ids) - 1)  # to the first step of what is new
             writer = Writer(before.whole, visit.settings, settings)
             line = st.empty()
@@ -173,6 +183,8 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
                 ids = (*ids, *new)
                 put(visit, prompt, Written(ids, visit.chosen.off, settings))
                 line.markdown(plain(text))
+            if previous is not None and previous.ids == ids:  # the same once more
+                remember(visit, prompt, earlier)
     finally:
         growing.empty()
 

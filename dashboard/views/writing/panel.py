@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
+from attention_sieve.core.generation.chat import read_turns
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.plain import WORD_JOINER, plain
@@ -109,7 +110,23 @@ def _buttons(visit: Visit, prompt: Text, found: "Continuation", now: Written, st
         on_click=wish_to_write,
         args=("again",),
     )
+    if prompt.given is not None and prompt.given.turns is not None:
+        st.button(
+            wording.AS_TURN,
+            key="as turn",
+            icon=":material/forum:",
+            help=wording.AS_TURN_HELP,
+            on_click=_as_turn,
+            args=(found.written,),
+        )
     st.button(wording.REMOVE, key="remove written", icon=":material/close:", on_click=put, args=(visit, prompt, None))
+
+
+def _as_turn(written: str) -> None:
+    """Put what was written below the typed turns, or behind the last one if that is the assistant's."""
+    typed = (st.session_state["text"] or "").rstrip()
+    goes_on = typed.lower().endswith("assistant:") or read_turns(typed)[-1]["role"] == "assistant"
+    st.session_state["text"] = f"{typed}{written}" if goes_on else f"{typed}\nassistant: {written.strip()}"
 
 
 def _sentences(visit: Visit, screen: OnScreen, found: "Continuation", now: Written) -> list[str]:

@@ -34,6 +34,11 @@ CUT_HELP: Final = "Removes what was written after the chosen token, so that you 
 AGAIN: Final = "Write again"
 AGAIN_HELP: Final = "Writes from your text on anew, with the heads and settings of now. What stands here is kept."
 REMOVE: Final = "Remove"
+AS_TURN: Final = "Keep as a turn"
+AS_TURN_HELP: Final = (
+    "Puts it below your lines as a turn of the assistant. Then type the next turn of the user below it, and let the "
+    "model write on."
+)
 BACK: Final = "Put it back"
 TITLE: Final = "The model wrote"
 INSIDE: Final = (

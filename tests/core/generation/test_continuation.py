@@ -49,6 +49,7 @@ def test_a_text_that_ends_inside_a_character_says_so_until_it_is_complete(decode
 def test_the_end_of_a_text_and_of_what_a_model_reads_are_known_from_its_ids(decoder):
     checkpoint = decoder("gpt2", eos_token_id=11)
     assert after(checkpoint, [9, 11]).end == "ended"
+    assert after(checkpoint, [9, 11]).written == after(checkpoint, [9]).written
     assert after(checkpoint, [11, 9]).end is None
     n_prompt = after(checkpoint, []).n_prompt
     assert after(checkpoint, [9] * (N_POSITIONS - n_prompt)).end == "full"

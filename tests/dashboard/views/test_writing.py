@@ -78,6 +78,8 @@ def test_heads_that_are_off_stay_off_and_both_texts_are_there(gpt2, small):
     click(at, "write again")
     assert ids_in_link(at) == expected(small, 6, off) != expected(small, 6)
     assert f"Before, {wording.with_heads(())}" in captions(at)
+    click(at, "write again")  # the same once more
+    assert f"Before, {wording.with_heads(())}" in captions(at)
     click(at, "put back")
     assert ids_in_link(at) == expected(small, 6)
 
@@ -166,6 +168,10 @@ def test_turns_are_read_by_the_chat_template_and_its_tokens_are_a_role(chatting)
     click(at, "write on")
     assert ids_in_link(at)
     assert at.text_area(key="text").value == "user: a dog\nassistant: the mat\nuser: a cat"
+    click(at, "as turn")
+    *_, last = at.text_area(key="text").value.split("\nassistant:")
+    assert last.strip()
+    assert ids_in_link(at) == []
 
 
 @pytest.mark.parametrize(
