@@ -15,12 +15,14 @@ from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result, answer
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
 
 ANALYSES: Final = (
     ROLE_ANALYSIS,
+    SINK_ANALYSIS,
     COPY_ANALYSIS,
     SURFACE_ANALYSIS,
     GRADIENT_ANALYSIS,

@@ -129,9 +129,14 @@ def text_writes(
         def collect(outputs: Tensor, values: Tensor, seen: list[tuple[Tensor, Tensor]] = seen) -> None:
             seen.append((outputs, values))
 
-        of_pass = {"calls": attention.calls, "gates": gates(checkpoint, settings)}
-        inputs = model_inputs(checkpoint, batch_texts)
-        observe(checkpoint.model, inputs, Pass(observers=[most], **of_pass, on_output=collect, stops=True))
+        passing = Pass(
+            observers=[most],
+            calls=attention.calls,
+            gates=gates(checkpoint, settings),
+            on_output=collect,
+            stops=True,
+        )
+        observe(checkpoint.model, model_inputs(checkpoint, batch_texts), passing)
         writes = []
         for row, index in enumerate(batch.positions):
             layers = [(outputs[row], values[row]) for outputs, values in seen]

@@ -50,6 +50,7 @@ from attention_sieve.core.roles.matched_pairs import matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.tables import (
     SCORE_COLUMNS,
     counts_by_control,
@@ -112,6 +113,9 @@ def add_commands(commands: Any) -> None:
     )
     add_texts_options(testing, required=False)
     add_roles_option(testing, FOR_DECODERS)
+
+    sentence = "measure attention sinks as they are published: the share of heads that look at the first token"
+    add_texts_options(add_analysis_command(commands, "sinks", sinks, sentence, SINK_ANALYSIS))
 
 
 def _add_command(
@@ -210,6 +214,17 @@ def roles(arguments: argparse.Namespace) -> None:
     for note in (few_texts(len(finding.scored.scores)), _too_short(finding)):
         if note is not None:
             print(note, file=sys.stderr)
+
+
+def sinks(arguments: argparse.Namespace) -> None:
+    """Measure how much each head of a decoder looks at the first token of a text; write a row per head.
+
+    The share of heads that are attention sinks is printed: those whose attention to the first token, in the mean over
+    the first 64 tokens, is above 0.3; in each text, then the mean over texts.
+    """
+    settings = settings_of(arguments, SINK_ANALYSIS.settings)
+    finding = write_finding(arguments, SINK_ANALYSIS, read_texts(arguments.texts, arguments.text_columns), settings)
+    print(f"Sink share: {finding.share:.1%} of heads, over {finding.n_texts:,} texts.")
 
 
 def _too_short(finding: RoleFinding) -> str | None:

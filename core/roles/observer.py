@@ -1,4 +1,4 @@
-"""Weighted sums of single attention entries, for measures of pairs of words."""
+"""Weighted sums of single attention entries, for measures of pairs of words; attention to the first token."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,7 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_sieve.core.attention.observers import Tile
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import N_MATCHED, MatchedSieves, TextMatches
 
 
@@ -92,3 +94,37 @@ class MatchedObserver:
         scores = np.where(both[..., None], sums, np.nan).astype(np.float32)
         half = N_MATCHED // 2
         return [TextMatches(related=of_text[:half], unrelated=of_text[half:]) for of_text in scores]
+
+
+class FirstToken:
+    """Attention of the first queries of each text to the first token, as the model uses it: rows of a model that has
+    sinks of its own sum to less than 1."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], n_tokens: int) -> None:
+        """Begin a batch.
+
+        Args:
+            checkpoint: loaded.
+            texts: of the batch; shorter ones than `n_tokens` have no result.
+            n_tokens: number of queries of each text.
+        """
+        attention = checkpoint.attentions[texts[0].kind]
+        self._n_tokens, self._causal = n_tokens, attention.causal
+        self._too_short = np.array([len(text.queries.ids) < n_tokens for text in texts])
+        shape = (attention.n_layers, len(texts), attention.n_heads)
+        self._sums = torch.zeros(shape, device=checkpoint.device, dtype=checkpoint.statistics_dtype)
+
+    def observe(self, tile: Tile) -> None:
+        """Add a tile's queries."""
+        n_queries = max(0, min(self._n_tokens - tile.queries.start, tile.queries.stop - tile.queries.start))
+        self._sums[tile.layer, tile.texts] += tile.probabilities[:, :, :n_queries, 0].sum(-1)
+
+    def results(self) -> list[Float[np.ndarray, "layer head"]]:
+        """Means of each text; NaN for one that is too short, and in a model that also looks ahead."""
+        means = (self._sums / self._n_tokens).permute(1, 0, 2).cpu().numpy()
+        means[self._too_short | (not self._causal)] = np.nan
+        return list(means)

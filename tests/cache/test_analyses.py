@@ -26,6 +26,7 @@ from attention_sieve.core.importance.settings import AblationSettings, Importanc
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS, SinkSettings
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
 from attention_sieve.core.texts.text import Text, read_typed
@@ -46,6 +47,7 @@ OF_LABELLED = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
 """Those whose inputs may have labels; small differences of outputs are rounded more than shares of attention."""
 CASES = {
     ROLE_ANALYSIS: (TEXTS, ROLE_ANALYSIS.settings),
+    SINK_ANALYSIS: (TEXTS, SinkSettings(tokens=8)),
     COPY_ANALYSIS: (TEXTS, CopySettings(resamples=500)),
     SURFACE_ANALYSIS: (TEXTS, SURFACE_ANALYSIS.settings),
     GRADIENT_ANALYSIS: (TEXTS, GRADIENT_ANALYSIS.settings),
@@ -60,6 +62,7 @@ CASES = {
 """Inputs of each analysis, and settings under which so few have a table."""
 COMMANDS = {
     ROLE_ANALYSIS: ["roles"],
+    SINK_ANALYSIS: ["sinks", "--tokens", "8"],
     COPY_ANALYSIS: ["copying", "--resamples", "500"],
     SURFACE_ANALYSIS: ["surface"],
     GRADIENT_ANALYSIS: ["surface"],
@@ -80,7 +83,7 @@ each_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysi
 @pytest.fixture
 def checkpoint_for(guessing, writing):
     """checkpoint_for(analysis) -> folder of one for which it makes sense."""
-    return lambda analysis: str(writing if analysis is COPY_ANALYSIS else guessing)
+    return lambda analysis: str(writing if analysis in (SINK_ANALYSIS, COPY_ANALYSIS) else guessing)
 
 
 @pytest.fixture

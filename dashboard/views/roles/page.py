@@ -11,9 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.roles import combinations, roles_per_layer, shown_roles
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from attention_sieve.core.roles.uncertainty.stability import few_texts
@@ -31,9 +33,10 @@ from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, he
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
+from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
@@ -175,6 +178,24 @@ def _caveats(shown: _Shown) -> None:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
         st.markdown(wording.looks_back(shown.visit.chosen.score_settings.direction))
+        _sinks(shown.visit)
+
+
+def _sinks(visit: Visit) -> None:
+    """The published share of attention sinks, on request."""
+    if not toggle(wording.SINKS, key="sink share", help=wording.SINKS_HELP):
+        return
+    try:
+        found = find(visit, SINK_ANALYSIS, SINK_ANALYSIS.settings)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    if found is not None:
+        finding = found.finding
+        st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
+        texts = {"corpus": visit.chosen.corpus, "corpus texts": str(finding.n_texts)}
+        facts = {**provenance.engine_facts(visit.chosen, visit.engine), **texts}
+        table_downloads("sinks", sink_table(finding), facts | SINK_ANALYSIS.facts(finding, finding.settings))
 
 
 def _summary(shown: _Shown) -> None:

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from attention_sieve.core.copying.finding import CopySettings
+from attention_sieve.core.copying.writes import SAMPLE
 from attention_sieve.core.descriptions.best_relations import LEAST_CASES
 from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
 from attention_sieve.core.roles.roles import LOCAL_RADIUS
+from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.uncertainty import intervals, stability
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from attention_sieve.core.statistics.evidence import STAKES
@@ -26,6 +29,9 @@ NUMBERS: Final = {
     "most_stake": f"{STAKES[-1]:g}",
     "gain": percent(LEAST_GAIN),
     "share_tau": f"{USUAL_TAU['share']:g}",
+    "sample": str(SAMPLE),
+    "times": f"{CopySettings.times:g}",
+    "rise": f"{CopySettings.rise:g}",
     "seeds": str(len(SEEDS)),
     "resamples": str(stability.RESAMPLES),
     "certain": percent(stability.CERTAIN),
@@ -44,6 +50,12 @@ SEE: Final = (
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. If a role's count jumps "
     "with tau, the role is a matter of degree; if its band is wide, it takes more texts to tell."
+)
+_SINKS: Final = SINK_ANALYSIS.settings
+SINKS: Final = "Share of attention sinks, as published"
+SINKS_HELP: Final = (
+    f"The share of heads whose attention to the first token, in the mean over the first {_SINKS.tokens} tokens of a "
+    f"text, is above {_SINKS.eps:g} (Gu et al. 2025). The role *first-token sink* is tested over texts instead."
 )
 VENN_ROLES: Final = "Roles in the diagram"
 NONE_OF_THESE: Final = "none of these"
@@ -117,3 +129,9 @@ def spans(numbers: Sequence[int]) -> str:
 
 def no_such_region(requested: str) -> str:
     return f"The link asks for heads with exactly the roles “{requested}”, which no head has here. Showing all heads."
+
+
+def sink_share(share: float, n_long: int, n_texts: int) -> str:
+    """The published share of attention sinks."""
+    others = "" if n_long == n_texts else f"; the others of {n_texts:,} are shorter than {_SINKS.tokens} tokens"
+    return f"**{percent(share, 0)}** of heads are attention sinks, mean over {counted(n_long, 'text')}{others}."

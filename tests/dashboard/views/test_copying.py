@@ -32,7 +32,16 @@ def test_each_published_score_says_how_it_differs(app, small):
         assert any("look (at least 0.4)" in each.value for each in at.markdown)
 
 
-def test_an_encoder_has_no_such_tab_and_a_decoder_without_an_output_says_what_is_missing(app, small):
+def test_the_published_share_of_sinks_is_given_on_request(app, small):
+    checkpoint = str(small("llama", "CausalLM", max_position_embeddings=200))
+    at = app("roles", checkpoint=checkpoint, corpus_text=f"{TEXTS} {TEXTS} {TEXTS}")
+    at.toggle(key="sink share").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    assert any("of heads are attention sinks, mean over" in each.value for each in at.markdown)
+
+
+def test_an_encoder_has_no_such_tab(app, small):
     at = opened(app, "bundled")
     assert wording.TITLE not in [tab.label for tab in at.tabs]
     texts = "The dog saw the dog that the cat saw."
