@@ -195,7 +195,7 @@ def _sinks(visit: Visit) -> None:
         st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
         texts = {"corpus": visit.chosen.corpus, "corpus texts": str(finding.n_texts)}
         facts = {**provenance.engine_facts(visit.chosen, visit.engine), **texts}
-        table_downloads("sinks", sink_table(finding), facts | SINK_ANALYSIS.facts(finding, finding.settings))
+        table_downloads("sinks", sink_table(finding), {**facts, **SINK_ANALYSIS.facts(finding, finding.settings)})
 
 
 def _summary(shown: _Shown) -> None:

@@ -34,7 +34,7 @@ def test_each_published_score_says_how_it_differs(app, small):
 
 def test_the_published_share_of_sinks_is_given_on_request(app, small):
     checkpoint = str(small("llama", "CausalLM", max_position_embeddings=200))
-    at = app("roles", checkpoint=checkpoint, corpus_text=f"{TEXTS} {TEXTS} {TEXTS}")
+    at = app("roles", checkpoint=checkpoint, corpus_text=TEXTS.replace("\n", " ") * 2)
     at.toggle(key="sink share").set_value(True).run()
     assert not at.exception
     assert not at.error
