@@ -14,7 +14,8 @@ def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     sentence = "test whether heads of a decoder look at what is to be copied, write it, and matter"
     parser = add_analysis_command(commands, "copying", copying, sentence, COPY_ANALYSIS)
-    parser.description = f"{parser.description}{column_list('Detectors', {str(name): difference for name, difference in DIFFERENCES.items()})}"
+    differences = {str(name): says for name, says in DIFFERENCES.items()}
+    parser.description = f"{parser.description}{column_list('Detectors', differences)}"
     add_texts_options(parser)
 
 
