@@ -55,7 +55,7 @@ def _form() -> None:
         seed = st.number_input(
             wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
         )
-        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:", type="primary"):
+        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:"):
             settings = LaboratorySettings(periods=periods, seed=int(seed))
             _begin(free_name(wording.named(periods, int(seed))), settings)
 
