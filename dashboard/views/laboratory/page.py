@@ -71,6 +71,8 @@ def _laboratory() -> None:
     by_name = {run.name: run for run in runs}
     if st.session_state.get(RUN, runs[0].name) not in by_name:
         st.session_state[RUN] = runs[0].name
+    if state.lesson_is_on(PAGE):
+        _lesson(by_name[st.session_state.get(RUN, runs[0].name)], top)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = from_list(wording.RUN, by_name, key=RUN, width=240)
         probes = wording.KINDS["gaps drawn"]
@@ -85,14 +87,21 @@ def _laboratory() -> None:
         tested = roles_at(visit)
         if tested is None:
             return
-        looked = None
-        if with_patterns or state.lesson_is_on(PAGE):
-            looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
-        if state.lesson_is_on(PAGE):
-            lesson_panel(top, visit, tested=tested, looked=looked)
-        heads = _grid(visit, tested, looked if with_patterns else None)
+        heads = _grid(visit, tested, _looked(visit) if with_patterns else None)
     if first_screen_is_drawn():
         _below(run, visit, tested, heads, (left, right))
+
+
+def _lesson(run: SavedRun, top: DeltaGenerator) -> None:
+    """The panel of a lesson, which is about the trained model, whichever step is shown; before what stands below it."""
+    visit = visit_at(run, run.progress.saved[-1], "repeats")
+    lesson_panel(top, visit, looked=_looked(visit))
+
+
+def _looked(visit: Visit) -> TextAttention:
+    """Attention of the text of which patterns are shown."""
+    looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
+    return looked
 
 
 def _step(saved: Sequence[int]) -> int:
