@@ -1,6 +1,6 @@
 """The heads of GPT-2 small that others have published, beside what the roles find; needs the checkpoint, from the hub.
 
-    python -m benchmarks.findings.published_heads [checkpoint]
+    python -m benchmarks.hub.published_heads [checkpoint]
 
 The texts are those of the published scores: 30 random tokens, twice, after the token that begins a text, so that the
 share of attention on the token after the earlier copy is the stripe of the detectors of heads. Another checkpoint of

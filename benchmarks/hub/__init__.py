@@ -1,0 +1,1 @@
+"""Checks against published numbers, for a machine that reaches the hub."""
