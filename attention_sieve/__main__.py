@@ -1,6 +1,7 @@
-"""The analyses of the dashboard, the work that it has no page for, and the care of its store, on the command line.
+"""Opens the dashboard, or runs a command: its analyses, the work that it has no page for, the care of its store.
 
-`python -m attention_sieve COMMAND --help` lists the options of a command and the columns of the files that it writes.
+`%(prog)s` alone opens the dashboard. `%(prog)s COMMAND --help` lists the options of a command and the columns of the
+files that it writes.
 """
 
 import argparse
@@ -12,43 +13,23 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Final
 
-from attention_sieve.cache.kept_answers import keeping
-from attention_sieve.cache.store import command as store
-from attention_sieve.cache.store.store import Store
-from attention_sieve.core.checkpoints import sample_decoder
-from attention_sieve.core.comparison import command as comparison
-from attention_sieve.core.copying import command as copying
-from attention_sieve.core.coreference import command as coreference
-from attention_sieve.core.corpus import command as corpus
-from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
-from attention_sieve.core.finetuning import command as finetuning
-from attention_sieve.core.importance import command as importance
-from attention_sieve.core.importance.gates import command as gates
-from attention_sieve.core.importance.pruning import command as pruning
-from attention_sieve.core.importance.removal import command as removal
-from attention_sieve.core.knowledge import command as knowledge
-from attention_sieve.core.knowledge import tasks_command as making_tasks
-from attention_sieve.core.knowledge.erasure import command as erasure
-from attention_sieve.core.knowledge.trials import command as trials
-from attention_sieve.core.laboratory import command as laboratory
-from attention_sieve.core.maps import command as maps
-from attention_sieve.core.options import Parser
-from attention_sieve.core.probe_texts import command as probe_texts
-from attention_sieve.core.relations import command as relations
-from attention_sieve.core.roles import command as roles
-from attention_sieve.core.similarity import command as similarity
-from attention_sieve.core.surface import command as surface
-from attention_sieve.core.tree_probes import command as tree_probes
-from attention_sieve.core.word_links import command as word_links
+import attention_sieve
+from attention_sieve.core.errors import PROGRAM, AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
 
 GARBAGE_AFTER: Final = 20_000
 """Threshold of the garbage collector. Imports create hundreds of thousands of objects that stay: with Python's default
 of 700, collection takes a fifth of the time to import torch and transformers."""
+OPENING: Final = ("--port", "--results", "--version")
+"""Options that stand without a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns 0, 1 for damage in the store, or 2 with a message on standard error for bad input."""
-    options = _parser().parse_args(arguments)
+    """Open the dashboard, or run one command.
+
+    Returns: 0, 1 for damage in the store, or 2 with a message on standard error for bad input.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser(has_commands=_names_a_command(given)).parse_args(given)
     try:
         return _run_keeping(options) if hasattr(options, "resume_answers") else options.run(options) or 0
     except AnalysisError as error:
@@ -56,8 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _names_a_command(given: Sequence[str]) -> bool:
+    """Whether all commands are needed, which import torch: the dashboard opens without them."""
+    return bool(given) and not given[0].startswith(OPENING)
+
+
 def _run_keeping(options: argparse.Namespace) -> int:
     """Run a command that keeps what it computes; raises KeyboardInterrupt with what to do after one."""
+    from attention_sieve.cache.kept_answers import keeping
+    from attention_sieve.cache.store.store import Store
+
     with closing(Store()) as results:
         options.answer = keeping(results, resumes=options.resume_answers)
         try:
@@ -79,7 +68,8 @@ def _entry() -> int:
     A command may interrupt itself again with a sentence on what is done.
     """
     signal.signal(signal.SIGTERM, _terminate)
-    gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
+    if _names_a_command(sys.argv[1:]):
+        gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
     try:
         code = main()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and Python ends without a word if it is interrupted
@@ -107,37 +97,26 @@ def _option_for(error: AnalysisError) -> str:
     return " Option: --text-columns first,second." if isinstance(error, ColumnsNeeded) else ""
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m attention_sieve", description=__doc__)
-    commands = parser.add_subparsers(required=True)
-    roles.add_commands(commands)
-    for module in (
-        comparison,
-        surface,
-        relations,
-        coreference,
-        word_links,
-        tree_probes,
-        similarity,
-        maps,
-        removal,
-        gates,
-        probe_texts,
-        copying,
-        sample_decoder,
-        laboratory,
-    ):
-        module.add_command(commands)
-    importance.add_commands(commands)
-    pruning.add_command(commands)
-    making_tasks.add_commands(commands)
-    knowledge.add_commands(commands)
-    trials.add_commands(commands)
-    erasure.add_command(commands)
-    corpus.add_commands(commands)
-    finetuning.add_commands(commands)
-    store.add_command(commands)
+def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
+    kind = argparse.ArgumentParser
+    if has_commands:
+        from attention_sieve.core.options import Parser as kind
+    parser = kind(prog=PROGRAM, description=__doc__)
+    parser.add_argument("--version", action="version", version=f"Attention Sieve {attention_sieve.__version__}")
+    parser.add_argument("--port", type=int, help="port of the dashboard; default: 8501")
+    parser.add_argument("--results", metavar="FOLDER", help="results folder of a corpus that the dashboard opens")
+    parser.set_defaults(run=_open_dashboard)
+    if has_commands:
+        from attention_sieve.commands import add_commands
+
+        add_commands(parser.add_subparsers(metavar="COMMAND", title="commands", required=True))
     return parser
+
+
+def _open_dashboard(options: argparse.Namespace) -> None:
+    from attention_sieve.dashboard.start import start
+
+    start(options.port)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
 """Errors that are shown to the user. Each message says what is wrong and what to do about it."""
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
+PROGRAM: Final = "attention-sieve" if Path(sys.argv[0]).stem == "attention-sieve" else "python -m attention_sieve"
+"""How the command line was called, for messages that name a command: with uvx, only the first way is there."""
 LONGEST_QUOTED: Final = 100
 """Maximum number of characters of a quoted name or word in a message."""
 PANIC: Final = ("pyo3_runtime", "PanicException")

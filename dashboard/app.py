@@ -1,16 +1,11 @@
 """Attention Sieve's dashboard: page set-up, navigation, and the sidebar that all pages share."""
 
-import sys
 from base64 import b64encode
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
-
-# `streamlit run` puts this file's folder on the path, not the project's.
-if (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
-    sys.path.insert(0, root)
 
 from attention_sieve.core.pauses import pausing
 from attention_sieve.dashboard import controls, link, state, wording

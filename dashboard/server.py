@@ -1,13 +1,15 @@
 """The dashboard's server: Streamlit's own, with everything that the first screen needs at the start of the page.
 
-`streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. The first page has an address
+`streamlit run dashboard/server.py` starts it in a clone, `dashboard/start.py` wherever it is installed;
+`dashboard/app.py` is what it shows. The first page has an address
 without a name; `/inspect` leads there too. What is added to Streamlit, and why, stands in `dashboard/web`.
 """
 
 import gc
 import inspect
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -21,10 +23,11 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 
 # `streamlit run` puts this file's folder on the path, not the project's.
-if (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
+if not __package__ and (root := str(Path(__file__).resolve().parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
 from attention_sieve.cache.serving.memory import few_arenas
+from attention_sieve.dashboard.configuration import check_configuration
 from attention_sieve.dashboard.pages import offered_pages
 from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
 from attention_sieve.dashboard.web.addresses import KnownAddresses
@@ -58,6 +61,12 @@ def warm_up() -> None:
     inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element
 
 
+@asynccontextmanager
+async def _with_its_settings(_: st.App) -> AsyncIterator[None]:
+    check_configuration()
+    yield
+
+
 async def _send(request: Request) -> HTMLResponse:
     begin_to_warm_up()
     return HTMLResponse(_PAGE, headers={"Cache-Control": "no-cache"})
@@ -86,4 +95,4 @@ middleware = [
 ]
 if is_public():
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
-app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)
+app = st.App(_HERE / "app.py", routes=routes, middleware=middleware, lifespan=_with_its_settings)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
+from attention_sieve.core.errors import PROGRAM
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.figure import counted, percent
@@ -67,12 +68,12 @@ BACK_TO_SCORES: Final = "Show times uniform attention"
 ON_PROBES: Final = "What a decoder's heads do shows best on texts that are made for it:"
 RESULTS: Final = "Results folder"
 RESULTS_HELP: Final = (
-    "A corpus that was scored before, with `python -m attention_sieve corpus run`: only its statistics are loaded, "
+    f"A corpus that was scored before, with `{PROGRAM} corpus run`: only its statistics are loaded, "
     "however many texts it has. Choose one of the latest, or type the path of a folder."
 )
 RESULTS_NONE: Final = "Choose one, or type its path"
 WAIT_RESULTS: Final = (
-    "Choose a results folder in the sidebar, or make one: `python -m attention_sieve corpus run --checkpoint C --texts "
+    f"Choose a results folder in the sidebar, or make one: `{PROGRAM} corpus run --checkpoint C --texts "
     "FOLDER --output FOLDER`."
 )
 NOT_TESTED: Final = "not tested"

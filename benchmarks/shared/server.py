@@ -55,15 +55,38 @@ def serve(folder: Path, script: Path = DASHBOARD, **environment: str) -> Iterato
 
     Raises: RuntimeError if the server ends or does not answer.
     """
+    port = free_port()
+    options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
+    with started(["-m", "streamlit", "run", str(script), *options], port, folder, ROOT, **environment) as dashboard:
+        yield dashboard
+
+
+def free_port() -> int:
+    """A port on which nothing listens."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
-    log = folder / "server.log"
-    known = {**_environment(folder), **environment}
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def started(arguments: list[str], port: int, folder: Path, place: Path, **environment: str) -> Iterator[Dashboard]:
+    """A dashboard that Python starts with some arguments.
+
+    Args:
+        arguments: of Python.
+        port: where it then listens.
+        folder: where results and the log, `server.log`, are kept.
+        place: the working folder.
+        environment: variables that differ for it.
+
+    Raises: RuntimeError if the server ends or does not answer.
+    """
+    log, known = folder / "server.log", {**_environment(folder), **environment}
     with log.open("w") as output:
-        process = subprocess.Popen([*command, *options], cwd=ROOT, env=known, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, *arguments], cwd=place, env=known, stdout=output, stderr=subprocess.STDOUT
+        )
     try:
         _wait_for(f"http://localhost:{port}", process)
         yield Dashboard(f"http://localhost:{port}", process.pid, log)

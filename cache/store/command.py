@@ -12,7 +12,7 @@ from typing import Any, Final
 from attention_sieve.cache.store import results_file
 from attention_sieve.cache.store.connection import connect, files_set_aside, set_aside
 from attention_sieve.cache.store.store import limit_from_environment, results_path
-from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.progress import ProgressBar
 
 FIRST_DATED: Final = 10**15
@@ -105,7 +105,7 @@ def verify(_: argparse.Namespace, path: Path) -> int:
     kept_as = set_aside(path, inode) or "another file by a running program"
     print(
         f"The file itself is damaged: {' '.join(report.split())}. It was set aside as {kept_as}; results are computed "
-        "again. Remove it with: python -m attention_sieve store clear --set-aside"
+        f"again. Remove it with: {PROGRAM} store clear --set-aside"
     )
     return 1
 
@@ -177,7 +177,7 @@ def _sentence(path: Path, error: Exception) -> str:
             "this version sets them aside and begins a new file."
         )
     if results_file.is_damage(error):
-        return f"{path} is damaged: {error}. Set it aside with: python -m attention_sieve store verify"
+        return f"{path} is damaged: {error}. Set it aside with: {PROGRAM} store verify"
     return f"{path} cannot be used: {error}. Check its permissions, the disk, and whether a program is busy with it."
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.attention.settings import Head, Kind, head_name
-from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.errors import PROGRAM, CheckpointError
 from attention_sieve.core.json_values import parse_json
 
 REMOVED_HEADS: Final = "removed_heads.json"
@@ -18,9 +18,7 @@ FORMAT: Final = 1
 MAX_FILE_BYTES: Final = 2_000_000
 """Maximum size of the file; enough for 100,000 heads."""
 LARGEST_INDEX: Final = 1_000_000
-SAVE_AGAIN: Final = (
-    "Remove the heads again with python -m attention_sieve remove, or load the checkpoint that it comes from."
-)
+SAVE_AGAIN: Final = f"Remove the heads again with {PROGRAM} remove, or load the checkpoint that it comes from."
 
 AttentionSize = tuple[int | None, int | None]
 """Numbers of layers and heads of one kind of attention; None where the configuration does not give them."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.settings import FORMAT, SCORES_VERSION, CorpusSettings, check_format, versions
-from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.roles.roles import ROLES
 
@@ -132,8 +132,7 @@ def read_manifest(folder: Path) -> Manifest:
         return typed_json(content, Manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
-            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: python -m attention_sieve "
-            "corpus run"
+            f"{folder} is not a results folder: it has no {MANIFEST}. Make one with: {PROGRAM} corpus run"
         ) from None
     except (OSError, ValueError) as error:
         raise AnalysisError(

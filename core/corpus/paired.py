@@ -21,7 +21,7 @@ from attention_sieve.core.corpus.statistics import (
     write_statistics,
 )
 from attention_sieve.core.corpus.strata import EVERYTHING
-from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
 from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.statistics.means import half_interval, ratio
@@ -131,9 +131,7 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
     sums = file.read([EVERYTHING]).sums
     shapes = [sums[name].n.shape[1:] for name in (ROLE_SCORES, ON_REFERENCE) if name in sums]
     if len(shapes) < 2 or len(set(shapes)) > 1 or len(shapes[0]) != 3 or shapes[0][0] != len(b.settings.roles):
-        raise AnalysisError(
-            f"{path} is damaged (its heads differ). Compare again: python -m attention_sieve corpus compare"
-        )
+        raise AnalysisError(f"{path} is damaged (its heads differ). Compare again: {PROGRAM} corpus compare")
     return _tested(sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0), settings)
 
 

@@ -20,7 +20,7 @@ from attention_sieve.core.corpus.statistics import (
     open_statistics,
 )
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
-from attention_sieve.core.errors import AnalysisError, first_line
+from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.offsets import OFFSETS
@@ -135,9 +135,7 @@ def _check(statistics: Statistics, settings: CorpusSettings) -> None:
 
 
 def _damaged(file: StatisticsFile, error: ValueError) -> AnalysisError:
-    return AnalysisError(
-        f"{file.path} is damaged ({first_line(error)}). Merge it again: python -m attention_sieve corpus merge"
-    )
+    return AnalysisError(f"{file.path} is damaged ({first_line(error)}). Merge it again: {PROGRAM} corpus merge")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from attention_sieve.core.errors import AnalysisError, first_line, shortened
+from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line, shortened
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
@@ -101,7 +101,7 @@ def read_score_table(path: Path) -> ScoreTable:
     missing = [name for name in READ_COLUMNS if name not in table]
     if missing or table.empty:
         lacking = f"lacks the column {missing[0]}" if missing else "has no rows"
-        raise AnalysisError(f"{path} {lacking}. Make one with: python -m attention_sieve score")
+        raise AnalysisError(f"{path} {lacking}. Make one with: {PROGRAM} score")
     if not pd.api.types.is_float_dtype(table["score"]):
         raise AnalysisError(f"The scores in {path} are {table['score'].dtype}, not numbers. Score the texts again.")
     keys = table[["role", "layer", "head"]].astype({"role": str})
@@ -145,13 +145,11 @@ def _parquet(path: Path) -> pd.DataFrame:
         if nested:
             raise AnalysisError(
                 f"The column {nested[0].name} of {path} is of type {str(nested[0].type)[:50]}, which holds several "
-                "values in a row. Make a table of scores with: python -m attention_sieve score"
+                f"values in a row. Make a table of scores with: {PROGRAM} score"
             )
         return pd.read_parquet(path, columns=[field.name for field in columns])
     except FileNotFoundError:
-        raise AnalysisError(
-            f"There is no file {shortened(str(path))}. Write one with: python -m attention_sieve score"
-        ) from None
+        raise AnalysisError(f"There is no file {shortened(str(path))}. Write one with: {PROGRAM} score") from None
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata of something else
         raise AnalysisError(
             f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m "

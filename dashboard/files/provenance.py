@@ -1,12 +1,11 @@
 """Provenance of the files that a page offers: facts such as checkpoint, texts and settings."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
-from attention_sieve import ROOT
+from attention_sieve import __version__
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
@@ -21,7 +20,6 @@ LONGEST_QUOTE: Final = 60
 COMPARED: Final = "compared checkpoint"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
 """Names of corpora in titles, where they differ from the option in the sidebar."""
-VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
@@ -80,7 +78,7 @@ def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
     """Checkpoint of a file, and how it was run."""
     settings = choice.pass_settings(engine)
     return {
-        "program": f"Attention Sieve {VERSION}",
+        "program": f"Attention Sieve {__version__}",
         "checkpoint": engine.files.name,
         "revision": engine.files.revision or "local",
         "fingerprint": engine.files.fingerprint,

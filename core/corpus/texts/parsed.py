@@ -16,7 +16,7 @@ from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.settings import check_format
 from attention_sieve.core.corpus.texts.inputs import CorpusText
 from attention_sieve.core.corpus.texts.text_shards import iter_texts
-from attention_sieve.core.errors import AnalysisError, TextError, first_line
+from attention_sieve.core.errors import PROGRAM, AnalysisError, TextError, first_line
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.conllu import checked_tree
 from attention_sieve.core.texts.text import Text, text_of
@@ -102,7 +102,7 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
     if n_parsed < parsing.n_shards:
         raise AnalysisError(
             f"{parsing.n_shards - n_parsed:,} of {parsing.n_shards:,} shards in {folder} are not parsed yet. Go on "
-            "with: python -m attention_sieve corpus parse"
+            f"with: {PROGRAM} corpus parse"
         )
     for shard in parsing.shards():
         path = parsed_path(folder, shard)

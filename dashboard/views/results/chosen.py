@@ -5,13 +5,13 @@ from typing import Final
 
 import streamlit as st
 
+from attention_sieve import __version__
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.corpus.results import CorpusPart, Results
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.offers.results import open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import Choice
@@ -134,7 +134,7 @@ def _facts(choice: Choice, results: Results, stratum: Stratum) -> dict[str, str]
     criterion, settings = choice.criterion, results.settings
     part = part_of(results, stratum)
     return {
-        "program": f"Attention Sieve {provenance.VERSION}",
+        "program": f"Attention Sieve {__version__}",
         "checkpoint": results.checkpoint,
         "fingerprint": results.fingerprint,
         "dtype": settings.dtype,

@@ -1,0 +1,59 @@
+"""The commands of the command line, in the order of its help."""
+
+from typing import Any
+
+from attention_sieve.cache.store import command as store
+from attention_sieve.core.checkpoints import sample_decoder
+from attention_sieve.core.comparison import command as comparison
+from attention_sieve.core.copying import command as copying
+from attention_sieve.core.coreference import command as coreference
+from attention_sieve.core.corpus import command as corpus
+from attention_sieve.core.finetuning import command as finetuning
+from attention_sieve.core.importance import command as importance
+from attention_sieve.core.importance.gates import command as gates
+from attention_sieve.core.importance.pruning import command as pruning
+from attention_sieve.core.importance.removal import command as removal
+from attention_sieve.core.knowledge import command as knowledge
+from attention_sieve.core.knowledge import tasks_command as making_tasks
+from attention_sieve.core.knowledge.erasure import command as erasure
+from attention_sieve.core.knowledge.trials import command as trials
+from attention_sieve.core.laboratory import command as laboratory
+from attention_sieve.core.maps import command as maps
+from attention_sieve.core.probe_texts import command as probe_texts
+from attention_sieve.core.relations import command as relations
+from attention_sieve.core.roles import command as roles
+from attention_sieve.core.similarity import command as similarity
+from attention_sieve.core.surface import command as surface
+from attention_sieve.core.tree_probes import command as tree_probes
+from attention_sieve.core.word_links import command as word_links
+
+
+def add_commands(commands: Any) -> None:
+    """Add all commands to the command line's subparsers."""
+    roles.add_commands(commands)
+    for module in (
+        comparison,
+        surface,
+        relations,
+        coreference,
+        word_links,
+        tree_probes,
+        similarity,
+        maps,
+        removal,
+        gates,
+        probe_texts,
+        copying,
+        sample_decoder,
+        laboratory,
+    ):
+        module.add_command(commands)
+    importance.add_commands(commands)
+    pruning.add_command(commands)
+    making_tasks.add_commands(commands)
+    knowledge.add_commands(commands)
+    trials.add_commands(commands)
+    erasure.add_command(commands)
+    corpus.add_commands(commands)
+    finetuning.add_commands(commands)
+    store.add_command(commands)

@@ -1,0 +1,186 @@
+"""The package as others install it: what is in it, and that it runs in a folder without the project."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from packaging.requirements import Requirement
+
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.dashboard.configuration import FILE, check_configuration, stated_options
+from benchmarks.shared.server import free_port, started
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("core", "cache", "dashboard")
+SOURCES = (*ROOMS, "attention_sieve", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+ONLY_IN_CLONES = ("__pycache__", "pictures")
+"""Folders that stay out: what Python has compiled, and the pictures of the READMEs."""
+BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+
+
+def build(what, source, folder):
+    """Build a wheel or an sdist with the setuptools that are installed, without a network."""
+    command = [sys.executable, "-c", BUILD, f"build_{what}", str(folder)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True)
+    return folder / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """Built from a copy of the project that has no links."""
+    source = tmp_path_factory.mktemp("source")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", *(ROOMS if name == "attention_sieve" else ()))
+            shutil.copytree(ROOT / name, source / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, source)
+    return build("sdist", source, tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    shutil.unpack_archive(sdist, folder, filter="data")
+    return build("wheel", next(folder.iterdir()), tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A folder with what the wheel installs, to be put on Python's path."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def script(installed):
+    """The console script, as pip writes it."""
+    path = installed.with_name("attention-sieve")
+    path.write_text("import sys\nfrom attention_sieve.__main__ import _entry\nsys.exit(_entry())\n")
+    return str(path)
+
+
+@pytest.fixture
+def run(installed, tmp_path):
+    """run(*command): run Python in another folder, where nothing but the wheel holds attention_sieve."""
+
+    def run(*command, **options):
+        environment = {**os.environ, "PYTHONPATH": str(installed), "STREAMLIT_SERVER_HEADLESS": "true"}
+        return subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, **options
+        )
+
+    return run
+
+
+def files_of(folder):
+    """Files of a folder of a clone that belong in the package, below the folder's name."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    relative = (path.relative_to(folder.parent) for path in paths)
+    return {path.as_posix() for path in relative if not set(ONLY_IN_CLONES) & set(path.parts)}
+
+
+def test_the_wheel_of_the_sdist_holds_all_files_of_the_rooms_and_one_name(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+    own = {f"attention_sieve/{path.name}" for path in (ROOT / "attention_sieve").glob("*.py")}
+    assert names == own | {f"attention_sieve/{name}" for room in ROOMS for name in files_of(ROOT / room)}
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert tops == {"attention_sieve", f"attention_sieve-{version}.dist-info"}
+
+
+def test_a_clone_and_the_sdist_build_the_same_wheel(wheel, tmp_path):
+    clone = tmp_path / "clone"
+    for name in (*SOURCES, ".streamlit"):
+        if (ROOT / name).is_dir() and not (ROOT / name).is_symlink():
+            shutil.copytree(ROOT / name, clone / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, clone / name, follow_symlinks=False)
+    with zipfile.ZipFile(build("wheel", clone, tmp_path)) as ours, zipfile.ZipFile(wheel) as theirs:
+        assert set(ours.namelist()) == set(theirs.namelist())
+        assert all(ours.read(name) == theirs.read(name) for name in ours.namelist() if not name.endswith("RECORD"))
+
+
+@pytest.mark.parametrize("shown", ["attention-sieve", "python -m attention_sieve"])
+def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(run, script, shown):
+    command = [script] if shown == "attention-sieve" else ["-m", "attention_sieve"]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert run(*command, "--version").stdout == f"Attention Sieve {version}\n"
+    refused = run(*command, "roles", "scores.parquet", "--output", "roles.csv")
+    assert refused.stderr == f"There is no file scores.parquet. Write one with: {shown} score\n"
+    assert refused.returncode == 2
+    assert run(*command, "roles").stderr.startswith(f"usage: {shown} roles [-h]")
+
+
+def test_the_installed_dashboard_answers_from_another_folder_and_under_its_own_names_only(script, installed, tmp_path):
+    """It starts only with the settings that hold these names, its theme and its runner."""
+    port, place = free_port(), tmp_path / "elsewhere"
+    place.mkdir()
+    environment = {"PYTHONPATH": str(installed), "STREAMLIT_SERVER_HEADLESS": "true"}
+    with started([script, "--port", str(port)], port, tmp_path, place, **environment) as dashboard:
+        with urlopen(dashboard.address) as answer:
+            assert b"modulepreload" in answer.read()
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(Request(dashboard.address, headers={"Host": "elsewhere.example"}))
+        assert dashboard.tracebacks() == 0
+    assert list(place.iterdir()) == []
+
+
+def test_importing_the_package_loads_nothing_of_weight(run):
+    loaded = "print(sorted({'torch', 'numpy', 'pandas', 'streamlit', 'transformers'} & set(sys.modules)))"
+    assert run("-c", f"import sys, attention_sieve; attention_sieve.__version__; {loaded}").stdout == "[]\n"
+
+
+def test_a_server_that_has_not_read_its_settings_does_not_start(run, tmp_path):
+    """Its launcher lies in another folder, in which Streamlit looks for them."""
+    (tmp_path / "launch.py").write_text("from attention_sieve.dashboard.server import app\n\napp.run()\n")
+    ended = run("launch.py", timeout=120)
+    assert ended.returncode != 0
+    assert "The dashboard does not start without its settings, and" in ended.stderr
+
+
+def test_settings_that_are_missing_or_damaged_are_named(tmp_path):
+    path = tmp_path / "config.toml"
+    with pytest.raises(
+        AnalysisError, match=r"config\.toml cannot be read .*No such file.*Install attention-sieve again"
+    ):
+        stated_options(path)
+    path.write_text("[server\n")
+    with pytest.raises(AnalysisError, match=r"config\.toml cannot be read"):
+        stated_options(path)
+    path.write_text("[theme.dark]\ntextColor = '#fff'\n[server]\nport = 8501\n")
+    assert stated_options(path) == {"theme.dark.textColor": "#fff", "server.port": 8501}
+
+
+def test_the_settings_of_the_project_are_those_of_the_dashboard():
+    assert (ROOT / ".streamlit" / "config.toml").samefile(FILE)
+    check_configuration()
+
+
+def test_every_requirement_is_asked_for_by_the_package_with_a_range_that_holds_the_tested_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    ranges = {requirement.name: requirement.specifier for requirement in map(Requirement, asked)}
+    lines = [
+        line
+        for name in ("requirements.txt", "requirements-ray.txt")
+        for line in (ROOT / name).read_text("utf-8").splitlines()
+        if re.match("[a-z]", line)
+    ]
+    tested = {requirement.name: requirement.specifier for requirement in map(Requirement, lines)}
+    assert set(tested) - set(ranges) == set()
+    for name, pinned in tested.items():
+        (version,) = (one.version for one in pinned)
+        assert ranges[name].contains(version), name
+    assert not any(one.operator == "==" for one in ranges["torch"])
