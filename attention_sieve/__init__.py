@@ -11,14 +11,46 @@ ROOT: Final = Path(__file__).parents[1]
 """The folder from which Python imports this package; of a clone, the project's."""
 
 
+_CALLS: Final = (
+    "roles",
+    "scores",
+    "surface",
+    "gradients",
+    "relations",
+    "coreference",
+    "word_links",
+    "similarity",
+    "ablation",
+    "single_heads",
+    "importance",
+)
+__all__ = ["ROOT", "Finding", "__version__", "load", *_CALLS]
+
+
 def __getattr__(name: str) -> Any:
-    """The version, which is looked up when it is asked for: that of a clone, or else of the installed package."""
-    if name != "__version__":
+    """The version and the calls, which are looked up, and import torch, when they are asked for."""
+    if name == "__version__":
+        return _version()
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from attention_sieve import calls
+
+    found = calls.call_of(name) if name in _CALLS else getattr(calls, name)
+    globals()[name] = found  # the same function each time
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    """That of a clone, or else of the installed package."""
     if Path(__file__).with_name("core").resolve() == ROOT.resolve() / "core":  # a link, as only clones have them
         import tomllib
 
-        return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        return str(project["version"])
     from importlib.metadata import version
 
     return version("attention-sieve")

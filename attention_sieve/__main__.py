@@ -109,7 +109,7 @@ def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
     if has_commands:
         from attention_sieve.commands import add_commands
 
-        add_commands(parser.add_subparsers(metavar="COMMAND", title="commands", required=True))
+        add_commands(parser.add_subparsers(metavar="COMMAND", title="commands"))
     return parser
 
 

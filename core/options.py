@@ -93,7 +93,7 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
             says `no`, and its sentence what switching it off does. The sentence of one whose usual value is None says
             what that means.
     """
-    for name, (hint, sentence) in _options(settings).items():
+    for name, (hint, sentence) in options_of(settings).items():
         value, kind = getattr(settings, name), next((part for part in get_args(hint) if _is_optional(hint)), hint)
         option: dict[str, Any] = {"help": sentence if value is None else f"{sentence}; default: {value}"}
         is_on = kind is bool and value
@@ -110,11 +110,11 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
             option["type"] = kind
         flag = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
         parser.add_argument(flag, dest=name, default=None, **option)
-    for part in _parts(settings).values():
+    for part in parts_of(settings).values():
         add_settings_options(parser, part)
 
 
-def _parts(settings: Any) -> dict[str, Any]:
+def parts_of(settings: Any) -> dict[str, Any]:
     """Settings within some settings, by the name of their field."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return {name: value for name, value in values.items() if is_dataclass(value)}
@@ -124,8 +124,8 @@ def _is_optional(hint: Any) -> bool:
     return NoneType in get_args(hint)
 
 
-def _options(settings: Any) -> dict[str, tuple[Any, str]]:
-    """Kind and sentence of each field that is an option, by its name."""
+def options_of(settings: Any) -> dict[str, tuple[Any, str]]:
+    """Kind and sentence of each field that is an option, by its name; without the settings within."""
     hints = get_type_hints(type(settings), include_extras=True)
     return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Annotated}
 
@@ -136,9 +136,9 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     Raises: AnalysisError of the settings, such as for a number out of its range.
     """
     of_any: Any = usual
-    given = {name: getattr(arguments, name) for name in _options(usual)}
+    given = {name: getattr(arguments, name) for name in options_of(usual)}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    parts = {name: settings_of(arguments, part) for name, part in _parts(usual).items()}
+    parts = {name: settings_of(arguments, part) for name, part in parts_of(usual).items()}
     return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
 
 

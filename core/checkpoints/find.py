@@ -56,33 +56,42 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         folder, revision = fetch(name)
     config = checked_config(name, folder)
     states = file_states(name, folder, HUB_FILES)
+    files = described(
+        config,
+        CheckpointFiles(
+            name=name,
+            folder=folder,
+            revision=revision,
+            model_type="",
+            n_layers=None,
+            n_heads=None,
+            fingerprint=fingerprint(states),
+            states=states,
+        ),
+    )
+    sizes = dict(zip(files.kinds, ((files.n_layers, files.n_heads), files.decoder, files.decoder)))
+    return replace(files, removed=read_removed(name, folder, sizes))
+
+
+def described(config: dict[str, Any], files: CheckpointFiles) -> CheckpointFiles:
+    """A checkpoint with all that its configuration says of it."""
     has_decoder = config.get("is_encoder_decoder") is True
-    first = (
-        _first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
-        _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head"),
-    )
-    decoder = (
-        _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
-        _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
-    )
+    n_heads = _first_number(config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head")
     kinds = TWO_STACKS if has_decoder else ONE_STACK
-    sizes = dict(zip(kinds, (first, decoder, decoder)))
-    return CheckpointFiles(
-        name=name,
-        folder=folder,
-        revision=revision,
+    return replace(
+        files,
         model_type=str(config.get("model_type", "")),
-        n_layers=first[0],
-        n_heads=first[1],
-        fingerprint=fingerprint(states),
-        states=states,
+        n_layers=_first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
+        n_heads=n_heads,
         kinds=kinds,
-        decoder=decoder,
-        removed=read_removed(name, folder, sizes),
+        decoder=(
+            _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
+            _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
+        ),
         without_attention=_without_attention(config),
         is_decoder=any(str(name).endswith(DECODERS) for name in config.get("architectures") or ()),
         quantised=str(config.get(WEIGHTS) or "")[:20],
-        n_shared=_n_shared(config, first[1]) if kinds == ONE_STACK else 1,
+        n_shared=_n_shared(config, n_heads) if kinds == ONE_STACK else 1,
     )
 
 

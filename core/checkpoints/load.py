@@ -55,11 +55,28 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     transformers_logging.disable_progress_bar()
     config = _load_config(files)
     tokenizer = load_tokenizer(files)
-    stated = stated_length(files.name, tokenizer)
-    keep_names_as_text(tokenizer)
+    stated_length(files.name, tokenizer)  # a wrong one is refused before the weights are read
     full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
     own_memory(full_model)
     check_weights(files.name, full_model)
+    return checkpoint_of(files, full_model, tokenizer, device=device, dtype=dtype)
+
+
+def checkpoint_of(
+    files: CheckpointFiles, full_model: PreTrainedModel, tokenizer: Any, *, device: str, dtype: str
+) -> Checkpoint:
+    """A model in evaluation mode as a checkpoint, which observes it through the registered attention function.
+
+    Args:
+        files: says what the model is.
+        full_model: with its head.
+        tokenizer: a fast one; the names of its special tokens become plain text.
+        device, dtype: those of the model.
+
+    Raises: CheckpointError for a tokenizer that does not belong to the model, and a failed self-check.
+    """
+    stated = stated_length(files.name, tokenizer)
+    keep_names_as_text(tokenizer)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
     model = _without_head(full_model)
     layers_by_kind = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
@@ -194,7 +211,7 @@ def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
 
 def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
     """What the head predicts; None for a masked language model whose tokenizer has no mask token."""
-    head = _head(model.config)[1]
+    head = _head(model.config, type(model).__name__)[1]
     return None if head == "masked token" and tokenizer.mask_token_id is None else head
 
 
@@ -259,9 +276,9 @@ def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
     return model
 
 
-def _head(config: Any) -> tuple[str, OutputHead | None]:
-    """Auto class that loads a checkpoint, and what its head predicts."""
-    architecture = next(iter(config.architectures or ()), "")
+def _head(config: Any, architecture: str | None = None) -> tuple[str, OutputHead | None]:
+    """Auto class that loads a checkpoint, and what its head predicts; by default of the architecture that was saved."""
+    architecture = architecture or next(iter(config.architectures or ()), "")
     return next((head for end, head in HEADS.items() if architecture.endswith(end)), ("AutoModel", None))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from attention_sieve.core.commands import read_texts, write_finding
 from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER
+from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note
 
 
@@ -32,7 +32,12 @@ def relations(arguments: argparse.Namespace) -> None:
     and tests; otherwise cases count as independent, with Wilson's intervals and McNemar's tests. The number of
     documents is printed to standard error.
     """
-    settings = settings_of(arguments, AS_IN_CODE if arguments.as_in_code else AS_IN_PAPER)
+    settings = relation_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
     finding = write_finding(arguments, RELATION_ANALYSIS, texts, settings)
     print(documents_note(finding.n_documents), file=sys.stderr)
+
+
+def relation_settings(arguments: argparse.Namespace) -> RelationSettings:
+    """The settings that the options ask for."""
+    return settings_of(arguments, AS_IN_CODE if arguments.as_in_code else AS_IN_PAPER)

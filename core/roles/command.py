@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Reading, find_in
+from attention_sieve.core.answering import Analysis, Reading, find_in
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.commands import (
     CSV,
@@ -157,15 +158,14 @@ def score_settings(arguments: argparse.Namespace, usual: tuple[str, ...] = ROLES
     return settings_of(arguments, ScoreSettings(roles=arguments.roles or usual))
 
 
-def _of_checkpoint(arguments: argparse.Namespace) -> ScoreSettings:
-    """The same, with the roles of decoders among the usual ones of a decoder."""
-    is_decoder = find_checkpoint(arguments.checkpoint).is_decoder
-    return score_settings(arguments, known_roles((*ROLES, *(DECODER_ROLES if is_decoder else ()))))
+def usual_roles(files: CheckpointFiles) -> tuple[str, ...]:
+    """The roles that are scored without being asked for: of a decoder also those of decoders."""
+    return known_roles((*ROLES, *(DECODER_ROLES if files.is_decoder else ())))
 
 
-def role_settings(arguments: argparse.Namespace) -> RoleSettings:
+def role_settings(arguments: argparse.Namespace, files: CheckpointFiles) -> RoleSettings:
     """The scores and the criterion that the options ask for; tau is the usual one of the scale."""
-    scores = _of_checkpoint(arguments)
+    scores = score_settings(arguments, usual_roles(files))
     return RoleSettings(scores, settings_of(arguments, Criterion.usual(scores.scale)))
 
 
@@ -175,14 +175,20 @@ def score(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, (PARQUET,), [arguments.texts])
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
-    by_text = replace(
+    settings = RoleSettings(score_settings(arguments, usual_roles(checkpoint.files)))
+    of_texts = {"texts sha256": texts_sha256(texts)}
+    write_reading(arguments.output, scores_of(reading), reading, settings, of_texts)
+
+
+def scores_of(reading: Reading[Text]) -> Analysis[Text, Text, Any, RoleSettings, RoleFinding]:
+    """The analysis of roles whose table has a row per text, role and head."""
+    return replace(
         ROLE_ANALYSIS,
+        name="scores",
         table=lambda finding: score_table(finding.scored, reading.prepared),
         columns=SCORE_COLUMNS,
         facts=lambda _, settings: settings.scores.facts,
     )
-    settings = RoleSettings(_of_checkpoint(arguments))
-    write_reading(arguments.output, by_text, reading, settings, {"texts sha256": texts_sha256(texts)})
 
 
 def roles(arguments: argparse.Namespace) -> None:
@@ -197,7 +203,8 @@ def roles(arguments: argparse.Namespace) -> None:
         missing = [name for name in ("checkpoint", "texts") if getattr(arguments, name) is None]
         if missing:
             raise AnalysisError(f"There are no scores to test. Give a file of scores, or add --{missing[0]}.")
-        texts, settings = read_texts(arguments.texts, arguments.text_columns), role_settings(arguments)
+        texts = read_texts(arguments.texts, arguments.text_columns)
+        settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
         finding = write_finding(arguments, ROLE_ANALYSIS, texts, settings)
     elif given:
         raise AnalysisError(
@@ -250,7 +257,8 @@ def controls(arguments: argparse.Namespace) -> None:
     (random weights), where heads look (permuted keys) or word order (shuffled words). The counts of the coarse roles
     are also printed to standard error.
     """
-    settings, texts = role_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
+    settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
+    texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])

@@ -115,10 +115,8 @@ class GradientSettings:
     Raises: AnalysisError for an alpha that is not between 0 and 1.
     """
 
-    punctuation: tuple[str, ...] = PUNCTUATION
-    """Tokens that count as punctuation."""
-    alpha: float = 0.05
-    """Intervals cover 1 - alpha."""
+    punctuation: Annotated[tuple[str, ...], "characters that count as punctuation, written together"] = PUNCTUATION
+    alpha: Annotated[float, "confidence intervals cover 1 - alpha"] = 0.05
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)

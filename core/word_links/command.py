@@ -9,7 +9,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.commands import read_texts, write_finding
 from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
 from attention_sieve.core.statistics.documents import documents_note
-from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS
+from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
 from attention_sieve.core.word_links.on_corpus import PatternLinks
 from attention_sieve.core.word_links.pattern import Pattern
 
@@ -39,11 +39,19 @@ def word_links(arguments: argparse.Namespace) -> None:
     If the file names documents, these are the units of intervals and tests; otherwise texts count as independent. The
     best head of one half of the texts, evaluated on the other half, is printed to standard error.
     """
-    pattern = Pattern(arguments.query, arguments.key, arguments.relation, from_dependent=not arguments.from_head)
-    settings = replace(settings_of(arguments, WORD_LINK_ANALYSIS.settings), pattern=pattern)
+    settings = word_link_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
     links = write_finding(arguments, WORD_LINK_ANALYSIS, texts, settings).links
     print(_summary(links), documents_note(links.n_documents), file=sys.stderr)
+
+
+def word_link_settings(arguments: argparse.Namespace) -> WordLinkSettings:
+    """The pattern and the tests that the options ask for.
+
+    Raises: AnalysisError for neither two words nor a relation.
+    """
+    pattern = Pattern(arguments.query, arguments.key, arguments.relation, from_dependent=not arguments.from_head)
+    return replace(settings_of(arguments, WORD_LINK_ANALYSIS.settings), pattern=pattern)
 
 
 def _summary(links: PatternLinks) -> str:

@@ -1,0 +1,377 @@
+"""The analyses as calls: one function for each of them, with the options of its command as keywords.
+
+    import attention_sieve as sieve
+    found = sieve.roles("bundled", ["The chef who ran laughed.", ("A first segment.", "A second.")], tau=3)
+    found.table, found.facts
+
+`model` is the name of a checkpoint, its folder, what `load` returns, or a model of transformers in memory with its
+tokenizer. Nothing is written to disk, and no answers are kept.
+"""
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from inspect import Parameter, Signature
+from os import PathLike
+from typing import Any, Final
+
+import pandas as pd
+from pydantic import TypeAdapter, ValidationError
+
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.answering import Analysis, Reading, find_in
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.commands import finding_facts, prepared_texts, progress_bar
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
+from attention_sieve.core.errors import AnalysisError, TextError, quoted
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.options import options_of, parts_of, settings_of
+from attention_sieve.core.passes.prepare import check_settings
+from attention_sieve.core.relations.command import relation_settings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.command import role_settings, scores_of
+from attention_sieve.core.roles.roles import known_roles
+from attention_sieve.core.roles.tables import SCORE_COLUMNS
+from attention_sieve.core.texts.text import Text, text_of, texts_sha256
+from attention_sieve.core.word_links.command import word_link_settings
+
+SHOWN_ROWS: Final = 20
+"""Rows of a table that are shown where a finding is."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Finding:
+    """What an analysis found about the heads of a checkpoint."""
+
+    analysis: str
+    """Name of the analysis."""
+    table: pd.DataFrame
+    """As the command of the analysis writes it; `attrs` are the facts."""
+    columns: Mapping[str, str]
+    """What each column of the table holds."""
+    facts: Mapping[str, str]
+    """Checkpoint, texts and settings, as in files."""
+    result: Any
+    """What the table was made of: the arrays that the analysis found."""
+
+    @property
+    def title(self) -> str:
+        """What was found, of what, in one line."""
+        return f"{self.analysis} of {self.facts['checkpoint']}: {len(self.table):,} rows"
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.table.to_string(max_rows=SHOWN_ROWS, show_dimensions=False)}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks. Texts, tokens and names are data, which are escaped."""
+        return f"<p>{escape(self.title)}</p>{self.table.to_html(max_rows=SHOWN_ROWS, escape=True, border=0)}"
+
+
+def load(model: str | PathLike[str], *, device: str = "auto", dtype: str = "float32") -> Checkpoint:
+    """Load a checkpoint once, for several calls.
+
+    Args:
+        model: `bundled`, a folder, or an id of the Hugging Face hub.
+        device: auto, cuda, mps or cpu.
+        dtype: number format of the weights.
+
+    Raises: CheckpointError.
+
+    >>> import attention_sieve as sieve
+    >>> checkpoint = sieve.load("bundled", device="cpu")
+    >>> checkpoint.files.n_layers, checkpoint.files.n_heads
+    (6, 12)
+    """
+    return load_checkpoint(find_checkpoint(str(model)), device=device, dtype=dtype)
+
+
+@contextmanager
+def _opened(model: Any, tokenizer: Any, device: str | None, dtype: str | None) -> Iterator[Checkpoint]:
+    """The checkpoint of a name or a folder, one that is loaded, or a model in memory, where it is."""
+    is_named = isinstance(model, str | PathLike)
+    if not is_named and (device, dtype) != (None, None):
+        raise AnalysisError("The model is in memory, and is observed where it is. Leave out device and dtype.")
+    if (is_named or isinstance(model, Checkpoint)) and tokenizer is not None:
+        raise AnalysisError("A checkpoint brings its own tokenizer. Leave out tokenizer, or give a model in memory.")
+    if is_named:
+        yield load(model, device=device or "auto", dtype=dtype or "float32")
+    elif isinstance(model, Checkpoint):
+        yield model
+    else:
+        from attention_sieve.core.checkpoints.in_memory import observed_in_place
+
+        with observed_in_place(model, tokenizer) as checkpoint:
+            yield checkpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    """What differs between the calls: what is read, which settings there are, and how they are described."""
+
+    sentence: str
+    """What the call does."""
+    example: tuple[str, str]
+    """Texts and keywords of the example, as they are written in a program."""
+    further: Mapping[str, Any]
+    """Keywords beside those of the settings, with what they are if they are not given."""
+    settings: Callable[[Namespace], Any] | None = None
+    """As the command makes them, of options that also hold the files of the checkpoint; None for those of the analysis."""
+
+
+TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
+MENTIONS: Final = '[{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}]'
+
+
+OF_ROLES: Final = {"roles": None}
+CALLS: Final = {
+    "roles": _Call(
+        sentence="Test which heads have which roles over texts; a row per role, layer and head.",
+        example=(TEXTS, "tau=2"),
+        further=OF_ROLES,
+        settings=lambda options: role_settings(options, options.files),
+    ),
+    "scores": _Call(
+        sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
+        example=(TEXTS, 'roles=("local", "delimiter")'),
+        further=OF_ROLES,
+        settings=lambda options: role_settings(options, options.files),
+    ),
+    "surface": _Call(
+        sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
+        example=(TEXTS, "alpha=0.1"),
+        further={},
+    ),
+    "gradients": _Call(
+        sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
+        example=(TEXTS, ""),
+        further={},
+    ),
+    "relations": _Call(
+        sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
+        example=(TEXTS, "least_cases=1"),
+        further={"as_in_code": False},
+        settings=relation_settings,
+    ),
+    "coreference": _Call(
+        sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions and head.",
+        example=(MENTIONS, ""),
+        further={"window": WINDOW},
+    ),
+    "word_links": _Call(
+        sentence="Measure which heads attend from one word to another, by a relation or two words; a row per head.",
+        example=(TEXTS, 'relation="det"'),
+        further={"query": None, "key": None, "relation": None, "from_head": False},
+        settings=word_link_settings,
+    ),
+    "similarity": _Call(
+        sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
+        example=(TEXTS, "rows=16"),
+        further={},
+    ),
+    "ablation": _Call(
+        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
+        example=(TEXTS, 'replace="mean"'),
+        further={},
+    ),
+    "single_heads": _Call(
+        sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
+        example=(TEXTS, ""),
+        further={},
+    ),
+    "importance": _Call(
+        sentence="Measure the importance of each head in several ways; a row per measure and head.",
+        example=(TEXTS, "no_ablation=True"),
+        further={},
+    ),
+}
+"""By the name of the analysis; `scores` has the table of the command `score`."""
+BY_NAME: Final[Mapping[str, Analysis[Any, Any, Any, Any, Any]]] = {
+    **{analysis.name: analysis for analysis in ANALYSES},
+    "scores": ROLE_ANALYSIS,
+}
+OF_METRIC: Final = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
+SHARED: Final = {"device": None, "dtype": None, "attention": None, "off": (), "too_long": "error"}
+"""Keywords of all calls, with what they are if they are not given."""
+
+
+def call_of(name: str) -> Callable[..., Finding]:
+    """The function of an analysis, with a signature and a docstring of its own.
+
+    Args:
+        name: one of CALLS.
+    """
+    call, analysis = CALLS[name], BY_NAME[name]
+    sentences = dict(_sentences(analysis.settings))
+    usual = SHARED | dict(call.further) | {setting: value for setting, (value, _) in sentences.items()}
+
+    def find(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> Finding:
+        if unknown := sorted(set(given) - set(usual)):
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}")
+        with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
+            return _found(name, checkpoint, texts, given)
+
+    find.__name__ = find.__qualname__ = name
+    find.__module__ = "attention_sieve"
+    find.__doc__ = _docstring(name, call, analysis, sentences)
+    keywords = {"tokenizer": None, **usual}
+    find.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            *(Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in ("model", "texts")),
+            *(Parameter(each, Parameter.KEYWORD_ONLY, default=value) for each, value in keywords.items()),
+        ],
+        return_annotation=Finding,
+    )
+    return find
+
+
+def _sentences(settings: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """Usual value and sentence of each setting, and of the settings within, by its name."""
+    for name, (_, sentence) in options_of(settings).items():
+        yield name, (getattr(settings, name), sentence)
+    for part in parts_of(settings).values():
+        yield from _sentences(part)
+
+
+def _docstring(
+    name: str, call: _Call, analysis: Analysis[Any, Any, Any, Any, Any], sentences: Mapping[str, tuple[Any, str]]
+) -> str:
+    given, keywords = call.example
+    columns = SCORE_COLUMNS if name == "scores" else analysis.columns
+    asked = f'sieve.{name}("bundled", {given}, {keywords})'.replace(", )", ")")
+    return "\n".join(
+        (
+            f"{call.sentence}\n\nArgs:",
+            "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.",
+            "    texts: a text, or a list of texts, each a string or a pair of strings; of coreference, objects with",
+            "        text and clusters.",
+            "    tokenizer: of a model in memory.",
+            "    device, dtype: of a checkpoint that is loaded: auto, cuda, mps or cpu; and its number format.",
+            "    attention: encoder, decoder or cross in an encoder-decoder.",
+            "    off: heads to switch off, as pairs of layer and head.",
+            "    too_long: error, skip or truncate.",
+            *(f"    {setting}: {sentence}; usual: {value!r}" for setting, (value, sentence) in sentences.items()),
+            *(
+                f"    {setting}: as the option of the command; usual: {value!r}"
+                for setting, value in call.further.items()
+            ),
+            "\nRaises: AnalysisError, which says what was found and what to do.",
+            "\nColumns of the table:",
+            *(f"    {column}: {sentence}" for column, sentence in columns.items()),
+            "\n>>> import attention_sieve as sieve",
+            f">>> found = {asked}",
+            f">>> list(found.table.columns) == {list(columns)!r}",
+            "True",
+        )
+    )
+
+
+def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
+    analysis, settings = BY_NAME[name], _settings(name, given, checkpoint.files)
+    kind, off = (
+        given.get("attention") or checkpoint.files.kinds[0],
+        tuple(sorted({tuple(head) for head in given.get("off", ())})),
+    )
+    of_pass = PassSettings(kind, off)
+    check_settings(checkpoint, of_pass)
+    analysis.question(settings).check(kind)
+    too_long = given.get("too_long", "error")
+    if name == "coreference":
+        inputs = windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts
+        too_long = "truncate"
+    else:
+        inputs = _texts(texts)
+    if analysis in OF_METRIC:
+        from attention_sieve.core.passes.readout import check_metric
+
+        check_metric(checkpoint, settings.of_metric.metric, kind)
+        inputs = tuple(map(LabelledText, inputs))
+    if name == "gradients":
+        from attention_sieve.core.surface.gradients import check_gradients
+
+        check_gradients(checkpoint)
+    read = [analysis.text_of(each) for each in inputs]
+    prepared = prepared_texts(checkpoint, read, of_pass, too_long)
+    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
+    if name == "scores":
+        analysis = scores_of(reading)
+    result = find_in(analysis, reading, settings, progress_bar)
+    table = analysis.table(result)
+    facts = finding_facts(analysis, reading, result, settings, {"texts sha256": texts_sha256(read)})
+    table.attrs = dict(facts)
+    return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
+
+
+def _settings(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> Any:
+    """The settings of the keywords, made as the command makes them of its options.
+
+    Raises: AnalysisError for a value of another kind, or out of its range.
+    """
+    call, usual = CALLS[name], BY_NAME[name].settings
+    kinds = dict(_kinds(usual))
+    options = dict.fromkeys(kinds) | dict(call.further)
+    options |= {
+        setting: _checked(setting, given[setting], kinds.get(setting)) for setting in options if setting in given
+    }
+    if options.get("roles") is not None:
+        options["roles"] = known_roles([options["roles"]] if isinstance(options["roles"], str) else options["roles"])
+    return (call.settings or (lambda of_options: settings_of(of_options, usual)))(Namespace(**options, files=files))
+
+
+def _kinds(settings: Any) -> Iterator[tuple[str, Any]]:
+    for name, (kind, _) in options_of(settings).items():
+        yield name, kind
+    for part in parts_of(settings).values():
+        yield from _kinds(part)
+
+
+def _checked(name: str, value: Any, kind: Any) -> Any:
+    """A value of a setting, as its kind has it."""
+    if kind == tuple[str, ...] and isinstance(value, str):
+        value = tuple(value)  # characters, which the option takes written together
+    try:
+        return value if kind is None else TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise AnalysisError(f"{name} is {quoted(repr(value))}. {error.errors()[0]['msg']}.") from None
+
+
+def _texts(texts: Any) -> tuple[Text, ...]:
+    """Texts of strings, pairs of strings, and texts as the readers of files return them.
+
+    Raises: TextError.
+    """
+    given = [texts] if isinstance(texts, str | Text) else list(texts)
+    if not given:
+        raise TextError("There is no text. Give a string, or a list of strings.")
+    return tuple(_text(each, f"Text {position:,}") for position, each in enumerate(given, start=1))
+
+
+def _text(given: Any, where: str) -> Text:
+    if isinstance(given, Text):
+        return given
+    segments = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
+    if len(segments) not in (1, 2) or not all(isinstance(segment, str) for segment in segments):
+        raise TextError(f"{where} is {quoted(repr(given))}. Give a string, or a pair of strings for two segments.")
+    return text_of(segments, where)
+
+
+def _mentions(texts: Any) -> tuple[MentionText, ...]:
+    """Texts with mentions, from objects as files have them, or as the readers of files return them.
+
+    Raises: TextError.
+    """
+    given = [texts] if isinstance(texts, dict | MentionText) else list(texts)
+    if all(isinstance(each, MentionText) for each in given) and given:
+        return tuple(given)
+    try:
+        return read_mentions(json.dumps(given).encode())
+    except TypeError:
+        raise TextError(
+            'The texts are no objects with clusters. Write them as {"text": ..., "clusters": ...}.'
+        ) from None

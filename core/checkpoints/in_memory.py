@@ -1,0 +1,137 @@
+"""A model that a program holds in memory, as a checkpoint: observed where it is, and left as it was."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checks.soundness import check_weights
+from attention_sieve.core.checkpoints.find import DEVICES, described
+from attention_sieve.core.checkpoints.load import checkpoint_of
+from attention_sieve.core.errors import CheckpointError, panics_caught
+
+NO_FINGERPRINT: Final = "none: a model in memory"
+IMPLEMENTATION: Final = "_attn_implementation_internal"
+"""Where a configuration of transformers keeps its attention implementation. The public name beside it also changes the
+configurations within; each is put back on its own."""
+KEPT: Final = (IMPLEMENTATION, "use_cache")
+"""What is changed in configurations for the length of a pass."""
+
+
+@contextmanager
+def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
+    """A model in memory as a checkpoint, for the length of a block; nothing is copied, and nothing written to disk.
+
+    Whatever ends the block, the training mode of each module, the attention implementation and the states of random
+    numbers are then what they were. Hooks on the model stay and act, since they are part of what it computes.
+
+    Args:
+        model: a model of transformers, also wrapped by PEFT or compiled, on one device or spread over several.
+        tokenizer: the fast tokenizer that belongs to it; a copy is used.
+
+    Raises: CheckpointError for something else, a tokenizer that does not belong to the model, and a failed self-check.
+    """
+    inner = _unwrapped(model)
+    name = f"{type(inner).__name__} in memory"
+    _check(inner, tokenizer, name)
+    own_tokenizer = deepcopy(tokenizer)
+    with _left_as_it_was(inner), panics_caught():
+        inner.eval()
+        if "use_cache" in vars(inner.config):
+            inner.config.use_cache = False
+        check_weights(name, inner)
+        files = described(
+            inner.config.to_dict() | {"architectures": [type(inner).__name__]},
+            CheckpointFiles(
+                name=name,
+                folder=Path(),
+                revision="",
+                model_type="",
+                n_layers=None,
+                n_heads=None,
+                fingerprint=NO_FINGERPRINT,
+                states=(),
+            ),
+        )
+        dtype = str(inner.dtype).removeprefix("torch.")
+        yield checkpoint_of(files, inner, own_tokenizer, device=inner.device.type, dtype=dtype)
+
+
+def _unwrapped(model: Any) -> Any:
+    """The model of transformers within wrappers: of torch.compile, of data parallelism, of PEFT.
+
+    Raises: CheckpointError for an adapter that is not part of the model's layers.
+    """
+    while not isinstance(model, PreTrainedModel):
+        if isinstance(model, nn.Module) and hasattr(model, "get_base_model"):
+            if getattr(model.active_peft_config, "is_prompt_learning", False):
+                raise CheckpointError(
+                    f"The adapter of this {type(model).__name__} puts tokens of its own before each text. "
+                    "Give a model with another adapter, such as LoRA, or its base model."
+                )
+            model = model.get_base_model()
+        elif isinstance(model, nn.Module) and (inner := getattr(model, "_orig_mod", getattr(model, "module", None))):
+            model = inner
+        else:
+            break
+    return model
+
+
+def _check(model: Any, tokenizer: Any, name: str) -> None:
+    if not isinstance(model, PreTrainedModel):
+        raise CheckpointError(
+            f"The model is a {type(model).__name__}. Give a model of transformers, the name of a checkpoint, or its "
+            "folder."
+        )
+    if not isinstance(tokenizer, PreTrainedTokenizerBase) or not tokenizer.is_fast:
+        found = "is missing" if tokenizer is None else f"is a {type(tokenizer).__name__}"
+        raise CheckpointError(
+            f"The tokenizer of {name} {found}. Give its fast tokenizer, which reports the characters of each token: "
+            "tokenizer=AutoTokenizer.from_pretrained(...)"
+        )
+    dtype = str(model.dtype).removeprefix("torch.")
+    if model.device.type not in DEVICES or dtype not in DTYPES:
+        raise CheckpointError(
+            f"{name} has weights of {dtype} on {model.device.type}. Move it to one of "
+            f"{', '.join(DEVICES)}, in one of {', '.join(DTYPES)}."
+        )
+
+
+@contextmanager
+def _left_as_it_was(model: PreTrainedModel) -> Iterator[None]:
+    """Put back what passes change in a model, and the states of random numbers, whatever ends the block."""
+    training = [(module, module.training) for module in model.modules()]
+    configs = {id(config): config for module in model.modules() for config in _configs(getattr(module, "config", None))}
+    kept = [
+        (config, name, config.__dict__[name]) for config in configs.values() for name in KEPT if name in vars(config)
+    ]
+    on_gpu = model.device.type == "cuda"
+    states, numpy_state = random.getstate(), np.random.get_state()
+    gpus = sorted({weights.device.index for weights in model.parameters() if weights.device.type == "cuda"})
+    # Inputs go to "cuda", which is the current one of several.
+    with torch.random.fork_rng(gpus), torch.cuda.device(model.device) if on_gpu else nullcontext():
+        try:
+            yield
+        finally:
+            for module, was_training in training:
+                module.training = was_training
+            for config, name, value in kept:
+                config.__dict__[name] = value
+            random.setstate(states)
+            np.random.set_state(numpy_state)
+
+
+def _configs(config: Any) -> Iterator[Any]:
+    """A configuration of transformers and those within it; none for anything else that a module calls so."""
+    if config is not None and hasattr(config, "sub_configs"):
+        yield config
+        for name in config.sub_configs:
+            yield from _configs(getattr(config, name, None))

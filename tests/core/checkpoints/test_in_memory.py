@@ -1,0 +1,207 @@
+"""A model in memory is observed where it is, and left as it was."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_checkpoints import TOKENIZERS, config
+
+from attention_sieve.core.answering import find
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.checkpoints.in_memory import observed_in_place
+from attention_sieve.core.errors import AnalysisError, CheckpointError
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.texts.text import read_typed
+
+TEXTS = read_typed("The black cat quickly chased two birds on the mat.\nShe ran.\nA red dog sat on it.")
+FAMILIES = {
+    "bert": "AutoModelForMaskedLM",
+    "gpt2": "AutoModelForCausalLM",
+    "llama": "AutoModelForCausalLM",
+    "t5": "AutoModelForSeq2SeqLM",
+}
+
+
+def made(family, **options):
+    tokenizer = TOKENIZERS[family]()
+    torch.manual_seed(4)
+    auto_class = getattr(transformers, FAMILIES[family])
+    return auto_class.from_config(config(family, len(tokenizer)), **options), tokenizer
+
+
+def state_of(model):
+    """Everything that a caller could notice: modes, implementations, caches, hooks, gradients, random numbers."""
+    modules = dict(model.named_modules())
+    configs = {name: module.config for name, module in modules.items() if hasattr(module, "config")}
+    return {
+        "training": {name: module.training for name, module in modules.items()},
+        "attention": {name: each._attn_implementation for name, each in configs.items()},
+        "configs": {name: each.to_dict() for name, each in configs.items()},
+        "hooks": {
+            name: (list(module._forward_hooks), list(module._forward_pre_hooks), list(module._backward_hooks))
+            for name, module in modules.items()
+        },
+        "gradients": {
+            name: (weights.requires_grad, weights.grad is None) for name, weights in model.named_parameters()
+        },
+        "attributes": {name: sorted(vars(module)) for name, module in modules.items()},
+        "torch": torch.get_rng_state().tolist(),
+        "python": random.getstate(),
+        "numpy": str(np.random.get_state()),
+    }
+
+
+def output_of(model, tokenizer):
+    inputs = tokenizer("the cat sat", return_tensors="pt", return_token_type_ids=False)
+    if model.config.is_encoder_decoder:
+        inputs["decoder_input_ids"] = inputs["input_ids"]
+    was_training = model.training
+    with torch.no_grad():
+        logits = model.eval()(**inputs).logits
+    model.train(was_training)
+    return logits
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scores_are_those_of_the_model_on_disk(family, tmp_path):
+    model, tokenizer = made(family)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    on_disk = load_checkpoint(find_checkpoint(str(tmp_path)), device="cpu")
+    expected = find(ROLE_ANALYSIS, on_disk, TEXTS).scored.scores
+    with observed_in_place(model, tokenizer) as checkpoint:
+        np.testing.assert_allclose(find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores, expected, rtol=0, atol=1e-6)
+        assert checkpoint.head == on_disk.head
+        described = ("model_type", "n_layers", "n_heads", "kinds", "decoder", "is_decoder", "n_shared")
+        assert [getattr(checkpoint.files, name) for name in described] == [
+            getattr(on_disk.files, name) for name in described
+        ]
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_everything_is_afterwards_as_it_was(family, implementation):
+    """A model in training mode but for one module, with a hook, on which every kind of pass is run."""
+    model, tokenizer = made(family, attn_implementation=implementation)
+    model.train()
+    next(model.children()).eval()
+    model.register_forward_hook(lambda *_: None)
+    before, output = state_of(model), output_of(model, tokenizer)
+    next(model.children()).eval()
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    with observed_in_place(model, tokenizer) as checkpoint:
+        assert state_of(model) != before
+        find(ROLE_ANALYSIS, checkpoint, TEXTS)
+        if family == "bert":
+            find(ABLATION_ANALYSIS, checkpoint, list(map(LabelledText, TEXTS)))
+            find(IMPORTANCE_ANALYSIS, checkpoint, list(map(LabelledText, TEXTS)))
+        torch.rand(1), random.random(), np.random.rand()
+    assert state_of(model) == before
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
+    assert torch.equal(output_of(model, tokenizer), output)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, AnalysisError, RuntimeError])
+def test_everything_is_as_it_was_after_an_interruption_in_the_middle_of_a_pass(interruption):
+    model, tokenizer = made("bert")
+    model.train()
+
+    def interrupt(*_):
+        if model.config._attn_implementation == "attention_sieve" and len(seen) > 5:
+            raise interruption("stopped")
+        seen.append(1)
+
+    seen = []
+    model.bert.encoder.layer[1].register_forward_pre_hook(interrupt)
+    before = state_of(model)
+    with pytest.raises(interruption, match="stopped"), observed_in_place(model, tokenizer) as checkpoint:
+        for _ in range(20):
+            find(ROLE_ANALYSIS, checkpoint, TEXTS)
+    assert len(seen) > 5
+    assert state_of(model) == before
+
+
+def test_a_model_can_still_be_trained_after_it_was_observed():
+    model, tokenizer = made("llama")
+    with observed_in_place(model, tokenizer) as checkpoint:
+        find(ROLE_ANALYSIS, checkpoint, TEXTS)
+    ids = tokenizer("the cat sat", return_tensors="pt")["input_ids"]
+    model(input_ids=ids, labels=ids).loss.backward()
+    assert all(weights.grad is not None for weights in model.parameters())
+
+
+def test_the_tokenizer_is_not_changed():
+    model, tokenizer = made("bert")
+    before = tokenizer.backend_tokenizer.to_str()
+    with observed_in_place(model, tokenizer) as checkpoint:
+        find(ROLE_ANALYSIS, checkpoint, TEXTS)
+        assert checkpoint.tokenizer is not tokenizer
+    assert tokenizer.backend_tokenizer.to_str() == before
+
+
+def test_a_hook_that_changes_the_model_by_hand_changes_what_is_observed():
+    model, tokenizer = made("bert")
+    with observed_in_place(model, tokenizer) as checkpoint:
+        plain = find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores
+    hook = model.bert.encoder.layer[0].register_forward_hook(lambda _, __, output: output.flip(-1))
+    with observed_in_place(model, tokenizer) as checkpoint:
+        changed = find(ROLE_ANALYSIS, checkpoint, TEXTS).scored.scores
+    hook.remove()
+    np.testing.assert_array_equal(changed[:, :, 0], plain[:, :, 0])
+    assert not np.allclose(changed[:, :, 1], plain[:, :, 1], equal_nan=True)
+
+
+class Wrapped(torch.nn.Module):
+    """As PEFT wraps a model."""
+
+    def __init__(self, model, learns_prompts=False):
+        super().__init__()
+        self.base_model = model
+        self.active_peft_config = type("Config", (), {"is_prompt_learning": learns_prompts})
+
+    def get_base_model(self):
+        return self.base_model
+
+
+def test_a_wrapped_model_is_that_within_and_one_with_tokens_of_its_own_is_refused():
+    model, tokenizer = made("bert")
+    with observed_in_place(Wrapped(torch.nn.DataParallel(model)), tokenizer) as checkpoint:
+        assert checkpoint.full_model is model
+    with (
+        pytest.raises(CheckpointError, match=r"puts tokens of its own before each text.*such as LoRA"),
+        observed_in_place(Wrapped(model, learns_prompts=True), tokenizer),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("model", "tokenizer", "said"),
+    [
+        (torch.nn.Linear(2, 3), None, "The model is a Linear. Give a model of transformers"),
+        ("bert", None, "The tokenizer of BertForMaskedLM in memory is missing. Give its fast tokenizer"),
+        ("bert", 7, "The tokenizer of BertForMaskedLM in memory is a int"),
+        ("meta", "bert", "BertForMaskedLM in memory has weights of float32 on meta. Move it to one of cuda"),
+        ("nan", "bert", "in 1 weights of BertForMaskedLM in memory are not finite"),
+        ("bert", "small", "tokens, .* first, lie outside"),
+    ],
+)
+def test_something_else_is_refused_with_what_to_give(model, tokenizer, said):
+    kind, (made_model, made_tokenizer) = model, made("bert")
+    if kind == "meta":
+        made_model = made_model.to("meta")
+    if kind == "nan":
+        made_model.bert.pooler = None
+        with torch.no_grad():
+            next(made_model.parameters())[0, 0] = torch.nan
+    if tokenizer == "small":
+        made_model.resize_token_embeddings(20)
+    given = made_tokenizer if isinstance(tokenizer, str) else tokenizer
+    with (
+        pytest.raises(CheckpointError, match=said),
+        observed_in_place(kind if isinstance(kind, torch.nn.Module) else made_model, given),
+    ):
+        pass

@@ -1,0 +1,181 @@
+"""The calls of the package: each is its command, on a checkpoint by name, by folder, loaded, or in memory."""
+
+import doctest
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transformers
+
+import attention_sieve as sieve
+from attention_sieve import calls
+from attention_sieve.__main__ import main
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
+from attention_sieve.core.texts.text import read_typed
+
+TEXTS = ["The black cat quickly chased two birds on the mat.", "She ran.", "A dog sat where it ran."]
+MENTIONS = [
+    {"text": "She ran. The dog sat on it and she ate it.", "clusters": [[[0, 3], [31, 34]], [[9, 16], [24, 26]]]},
+    {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]},
+]
+COMMANDS = {
+    "scores": (["score"], {}),
+    "roles": (["roles", "--tau", "1.2"], {"tau": 1.2}),
+    "surface": (["surface", "--alpha", "0.1", "--punctuation", ".,"], {"alpha": 0.1, "punctuation": ".,"}),
+    "relations": (["relations", "--least-cases", "1", "--as-in-code"], {"least_cases": 1, "as_in_code": True}),
+    "coreference": (["coreference", "--candidates", "words"], {"candidates": "words"}),
+    "word_links": (["word-links", "--relation", "det", "--from-head"], {"relation": "det", "from_head": True}),
+    "similarity": (["similarity", "--rows", "7"], {"rows": 7}),
+    "ablation": (["ablate", "--metric", "lm"], {"metric": "lm"}),
+    "importance": (["importance", "--no-ablation"], {"no_ablation": True}),
+}
+"""The command of each analysis that has one, and the same settings as keywords."""
+
+
+@pytest.fixture(scope="module")
+def checkpoint(guessing):
+    return sieve.load(guessing, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def in_memory(guessing):
+    model = transformers.AutoModelForMaskedLM.from_pretrained(guessing)
+    return model, transformers.AutoTokenizer.from_pretrained(guessing)
+
+
+def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_those_of_the_package():
+    names = [*(analysis.name for analysis in ANALYSES), "scores"]
+    assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS)
+    assert set(names) < set(dir(sieve))
+    with pytest.raises(AttributeError, match="no attribute 'rolls'"):
+        _ = sieve.rolls
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_call_is_its_command(name, guessing, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+    texts, output = tmp_path / "texts.txt", tmp_path / "table.parquet"
+    given = MENTIONS if name == "coreference" else TEXTS
+    texts.write_text(json.dumps(given) if name == "coreference" else "\n".join(given), "utf-8")
+    command, settings = COMMANDS[name]
+    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), "--output", str(output)]
+    assert main([*command, *options]) == 0
+    written, found = pd.read_parquet(output), getattr(sieve, name)(checkpoint, given, **settings)
+    pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
+    of_texts = {"texts sha256", "window", "labels"}  # of the file
+    facts = {fact: value for fact, value in written.attrs.items() if fact not in of_texts}
+    assert {fact: value for fact, value in found.facts.items() if fact not in of_texts} == facts
+    assert found.table.attrs == found.facts
+
+
+@pytest.mark.parametrize("name", calls.CALLS)
+def test_a_model_in_memory_gives_what_its_folder_gives_and_nothing_is_written(
+    name, in_memory, checkpoint, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+    model, tokenizer = in_memory
+    given, (_, settings) = (MENTIONS if name == "coreference" else TEXTS), COMMANDS.get(name, ((), {}))
+    call = getattr(sieve, name)
+    was_training = model.train().training
+    found, expected = call(model, given, tokenizer=tokenizer, **settings), call(checkpoint, given, **settings)
+    pd.testing.assert_frame_equal(found.table, expected.table, rtol=1e-5, atol=1e-6)
+    assert list(found.table.columns) == list(found.columns)
+    assert model.training is was_training is True
+    assert found.facts["checkpoint"] == "BertForMaskedLM in memory"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [*calls.CALLS, "load"])
+def test_the_example_of_each_docstring_runs(name):
+    runner = doctest.DocTestRunner()
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(sieve, name), name, module=False, globs={})
+    assert len(example.examples) >= 3
+    said = []
+    runner.run(example, out=said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize("name", calls.CALLS)
+def test_a_call_has_the_options_of_its_settings_in_its_signature_and_its_docstring(name):
+    call = getattr(sieve, name)
+    keywords = inspect.signature(call).parameters
+    assert list(keywords)[:3] == ["model", "texts", "tokenizer"]
+    described = call.__doc__
+    assert all(
+        f"    {each}:" in described or each in ("device", "dtype") for each in keywords if each not in calls.SHARED
+    )
+    assert call is getattr(sieve, name)
+
+
+def test_pairs_and_single_texts_and_texts_of_readers_are_read(checkpoint):
+    pair = sieve.scores(checkpoint, [("Who sat on it?", "A red dog sat.")])
+    (typed,) = read_typed("Who sat on it? ||| A red dog sat.")
+    pd.testing.assert_frame_equal(sieve.scores(checkpoint, typed).table, pair.table)
+    assert set(sieve.scores(checkpoint, "She ran.").table["text"]) == {0}
+    assert set(sieve.scores(checkpoint, ["She ran.", "A cat sat."], roles="local").table["role"]) == {"local"}
+
+
+def test_heads_that_are_off_and_the_facts_on_them(checkpoint):
+    on, off = sieve.scores(checkpoint, TEXTS), sieve.scores(checkpoint, TEXTS, off=[(0, 1)])
+    assert off.facts["heads off"] == "L0 H1"
+    changed = ~np.isclose(on.table["score"], off.table["score"], equal_nan=True)
+    assert set(on.table["layer"][changed]) == {1}
+
+
+def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
+    found = sieve.roles(checkpoint, TEXTS)
+    assert repr(found).startswith(f"roles of {checkpoint.files.name}: {len(found.table)} rows\n")
+    assert len(repr(found).splitlines()) < 30
+    table = pd.DataFrame({"word": ["<script>alert(1)</script>"]})
+    hostile = calls.Finding(
+        analysis="<b>", table=table, columns={}, facts={"checkpoint": "<img src=x>"}, result=None
+    )._repr_html_()
+    assert "<script>" not in hostile
+    assert "<img" not in hostile
+    assert "<b>" not in hostile
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "texts", "settings"),
+    [
+        (TextError, "There is no text. Give a string, or a list of strings", [], {}),
+        (TextError, "Text 2 is 7. Give a string, or a pair of strings", ["She ran.", 7], {}),
+        (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
+        (TextError, "Text 1: the text is empty", ["  "], {}),
+        (AnalysisError, "scale is 'loud'. Input should be 'score' or 'share'", TEXTS, {"scale": "loud"}),
+        (AnalysisError, "tau is 'much'. Input should be a valid number", TEXTS, {"tau": "much"}),
+        (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
+        (AnalysisError, "has no cross attention", TEXTS, {"attention": "cross"}),
+        (AnalysisError, "Head L9 H9 cannot be switched off", TEXTS, {"off": [(9, 9)]}),
+        (AnalysisError, "The model is in memory, and is observed where it is", TEXTS, {"dtype": "float16"}),
+        (AnalysisError, "A checkpoint brings its own tokenizer", TEXTS, {"tokenizer": object()}),
+        (TypeError, r"roles\(\) got an unexpected keyword argument 'taus'", TEXTS, {"taus": 3}),
+    ],
+)
+def test_bad_input_gets_a_sentence(error, said, texts, settings, checkpoint):
+    with pytest.raises(error, match=said):
+        sieve.roles(checkpoint, texts, **settings)
+
+
+def test_mentions_and_metrics_that_do_not_fit_get_a_sentence(checkpoint):
+    with pytest.raises(TextError, match="Item 1 is a string"):
+        sieve.coreference(checkpoint, ["She ran."])
+    with pytest.raises(AnalysisError, match="was saved without a classifier"):
+        sieve.ablation(checkpoint, TEXTS, metric="labels")
+    with pytest.raises(AnalysisError, match="A pattern needs two words or a relation"):
+        sieve.word_links(checkpoint, TEXTS)
+
+
+def test_a_name_that_leads_nowhere_and_a_model_without_its_tokenizer_get_a_sentence(in_memory, tmp_path):
+    with pytest.raises(CheckpointError, match="There is no folder"):
+        sieve.scores(Path(tmp_path / "nothing"), TEXTS)
+    with pytest.raises(CheckpointError, match="tokenizer of BertForMaskedLM in memory is missing"):
+        sieve.scores(in_memory[0], TEXTS)
+    assert torch.is_grad_enabled()
