@@ -29,7 +29,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.commands import finding_facts, prepared_texts, progress_bar
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
-from attention_sieve.core.errors import AnalysisError, TextError, quoted
+from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.options import options_of, parts_of, settings_of
@@ -122,7 +122,11 @@ class _Call:
     further: Mapping[str, Any]
     """Keywords beside those of the settings, with what they are if they are not given."""
     settings: Callable[[Namespace], Any] | None = None
-    """As the command makes them, of options that also hold the files of the checkpoint; None for those of the analysis."""
+    """As the command makes them, of options that also hold the files of the checkpoint; None for the analysis's own."""
+    model: str = '"bundled"'
+    """That of the example."""
+    before: tuple[str, ...] = ()
+    """Lines of the example before the call."""
 
 
 TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
@@ -150,8 +154,13 @@ CALLS: Final = {
     ),
     "gradients": _Call(
         sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
-        example=(TEXTS, ""),
+        example=(TEXTS, 'tokenizer=sieve.load("bundled").tokenizer'),
         further={},
+        model="model",
+        before=(
+            "from transformers import BertConfig, BertForMaskedLM",
+            "model = BertForMaskedLM(BertConfig(num_hidden_layers=2))  # with random weights",
+        ),
     ),
     "relations": _Call(
         sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
@@ -244,7 +253,7 @@ def _docstring(
 ) -> str:
     given, keywords = call.example
     columns = SCORE_COLUMNS if name == "scores" else analysis.columns
-    asked = f'sieve.{name}("bundled", {given}, {keywords})'.replace(", )", ")")
+    asked = f"sieve.{name}({call.model}, {given}, {keywords})".replace(", )", ")")
     return "\n".join(
         (
             f"{call.sentence}\n\nArgs:",
@@ -265,6 +274,7 @@ def _docstring(
             "\nColumns of the table:",
             *(f"    {column}: {sentence}" for column, sentence in columns.items()),
             "\n>>> import attention_sieve as sieve",
+            *(f">>> {line}" for line in call.before),
             f">>> found = {asked}",
             f">>> list(found.table.columns) == {list(columns)!r}",
             "True",
@@ -338,7 +348,7 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
     try:
         return value if kind is None else TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
-        raise AnalysisError(f"{name} is {quoted(repr(value))}. {error.errors()[0]['msg']}.") from None
+        raise AnalysisError(f"{name} is {shortened(repr(value))}. {error.errors()[0]['msg']}.") from None
 
 
 def _texts(texts: Any) -> tuple[Text, ...]:
@@ -357,7 +367,7 @@ def _text(given: Any, where: str) -> Text:
         return given
     segments = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
     if len(segments) not in (1, 2) or not all(isinstance(segment, str) for segment in segments):
-        raise TextError(f"{where} is {quoted(repr(given))}. Give a string, or a pair of strings for two segments.")
+        raise TextError(f"{where} is {shortened(repr(given))}. Give a string, or a pair of strings for two segments.")
     return text_of(segments, where)
 
 
