@@ -9,7 +9,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Final
 
@@ -98,9 +98,11 @@ def _option_for(error: AnalysisError) -> str:
 
 
 def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
-    kind = argparse.ArgumentParser
+    kind: Callable[..., argparse.ArgumentParser] = argparse.ArgumentParser
     if has_commands:
-        from attention_sieve.core.options import Parser as kind
+        from attention_sieve.core.options import Parser
+
+        kind = Parser
     parser = kind(prog=PROGRAM, description=__doc__)
     parser.add_argument("--version", action="version", version=f"Attention Sieve {attention_sieve.__version__}")
     parser.add_argument("--port", type=int, help="port of the dashboard; default: 8501")

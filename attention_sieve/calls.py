@@ -8,11 +8,15 @@
 tokenizer. Nothing is written to disk, and no answers are kept.
 """
 
+import csv
+import io
 import json
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from inspect import Parameter, Signature
 from os import PathLike
@@ -31,9 +35,11 @@ from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
+from attention_sieve.core.importance.labels import Labels, read_labels
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.options import options_of, parts_of, settings_of
 from attention_sieve.core.passes.prepare import check_settings
+from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.command import relation_settings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import role_settings, scores_of
@@ -187,17 +193,17 @@ CALLS: Final = {
     "ablation": _Call(
         sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
         example=(TEXTS, 'replace="mean"'),
-        further={},
+        further={"labels": None},
     ),
     "single_heads": _Call(
         sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
         example=(TEXTS, ""),
-        further={},
+        further={"labels": None},
     ),
     "importance": _Call(
         sentence="Measure the importance of each head in several ways; a row per measure and head.",
         example=(TEXTS, "no_ablation=True"),
-        further={},
+        further={"labels": None},
     ),
 }
 """By the name of the analysis; `scores` has the table of the command `score`."""
@@ -291,31 +297,68 @@ def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, An
     of_pass = PassSettings(kind, off)
     check_settings(checkpoint, of_pass)
     analysis.question(settings).check(kind)
-    too_long = given.get("too_long", "error")
-    if name == "coreference":
-        inputs = windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts
-        too_long = "truncate"
-    else:
-        inputs = _texts(texts)
-    if analysis in OF_METRIC:
-        from attention_sieve.core.passes.readout import check_metric
-
-        check_metric(checkpoint, settings.of_metric.metric, kind)
-        inputs = tuple(map(LabelledText, inputs))
+    inputs, settings = _inputs(name, checkpoint, texts, given, settings)
     if name == "gradients":
         from attention_sieve.core.surface.gradients import check_gradients
 
         check_gradients(checkpoint)
+    too_long = "truncate" if name == "coreference" else given.get("too_long", "error")
     read = [analysis.text_of(each) for each in inputs]
     prepared = prepared_texts(checkpoint, read, of_pass, too_long)
-    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
+    reading: Reading[Any] = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
     if name == "scores":
         analysis = scores_of(reading)
-    result = find_in(analysis, reading, settings, progress_bar)
+    result = find_in(analysis, reading, settings, partial(progress_bar, bar=_bar))
     table = analysis.table(result)
     facts = finding_facts(analysis, reading, result, settings, {"texts sha256": texts_sha256(read)})
     table.attrs = dict(facts)
     return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
+
+
+def _inputs(
+    name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any], settings: Any
+) -> tuple[Sequence[Any], Any]:
+    """What an analysis reads, and its settings, which say how many classes the labels have."""
+    if name == "coreference":
+        return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
+    read = _texts(texts)
+    if BY_NAME[name] not in OF_METRIC:
+        return read, settings
+    from attention_sieve.core.passes.readout import check_metric
+
+    metric, labels = settings.of_metric.metric, given.get("labels")
+    check_metric(checkpoint, metric, given.get("attention") or checkpoint.files.kinds[0])
+    if metric != "labels" and labels is not None:
+        raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
+    if metric != "labels":
+        return tuple(map(LabelledText, read)), settings
+    if labels is None or len(labels) != len(read):
+        n_labels = "none" if labels is None else f"{len(labels):,}"
+        raise AnalysisError(
+            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels}."
+        )
+    known = _labelled(checkpoint, read, labels)
+    labelled = tuple(LabelledText(text, value) for text, value in zip(read, known.values.tolist(), strict=True))
+    return labelled, replace(settings, of_metric=replace(settings.of_metric, n_classes=known.n_classes))
+
+
+def _labelled(checkpoint: Checkpoint, texts: Sequence[Text], labels: Sequence[Any]) -> Labels:
+    """Texts with labels as a table has them: names or numbers of the checkpoint's classes, or values."""
+    columns, file = ("first", "second")[: len(texts[0].segments)], io.StringIO()
+    writer = csv.writer(file)
+    writer.writerows(
+        [(*columns, "label"), *((*text.segments, label) for text, label in zip(texts, labels, strict=True))]
+    )
+    return read_labels(checkpoint, "texts.csv", file.getvalue().encode(), columns, "label")
+
+
+def _bar(**options: Any) -> Any:
+    """A bar for work that takes more than a second, which goes when it is done; in a notebook tqdm's own for these."""
+    if "ipykernel" not in sys.modules:
+        return ProgressBar(**options, leave=False, delay=1)
+    from tqdm.auto import tqdm
+
+    return tqdm(**options, leave=False, delay=1)
 
 
 def _settings(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> Any:
@@ -325,7 +368,7 @@ def _settings(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> An
     """
     call, usual = CALLS[name], BY_NAME[name].settings
     kinds = dict(_kinds(usual))
-    options = dict.fromkeys(kinds) | dict(call.further)
+    options: dict[str, Any] = dict.fromkeys(kinds) | dict(call.further)
     options |= {
         setting: _checked(setting, given[setting], kinds.get(setting)) for setting in options if setting in given
     }
@@ -377,8 +420,8 @@ def _mentions(texts: Any) -> tuple[MentionText, ...]:
     Raises: TextError.
     """
     given = [texts] if isinstance(texts, dict | MentionText) else list(texts)
-    if all(isinstance(each, MentionText) for each in given) and given:
-        return tuple(given)
+    if (read := tuple(each for each in given if isinstance(each, MentionText))) and len(read) == len(given):
+        return read
     try:
         return read_mentions(json.dumps(given).encode())
     except TypeError:

@@ -188,12 +188,14 @@ def _is_cut(text: PassText) -> bool:
     return max(text.queries.n_cut, text.keys.n_cut) > 0
 
 
-def progress_bar(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None) -> Iterable[Done]:
-    """The results of all batches, one by one, while the progress is shown."""
-    with ProgressBar(desc=doing, total=n_texts, unit="text") as bar:
+def progress_bar(
+    work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None, bar: Callable[..., Any] = ProgressBar
+) -> Iterable[Done]:
+    """The results of all batches, one by one, while the progress is shown by a bar with tqdm's arguments."""
+    with bar(desc=doing, total=n_texts, unit="text") as shown:
         for batch in work:
             yield from batch
-            bar.update(len(batch))
+            shown.update(len(batch))
 
 
 def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from small_checkpoints import TOKENIZERS, config
 
 import attention_sieve as sieve
 from attention_sieve import calls
@@ -162,6 +163,37 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
 def test_bad_input_gets_a_sentence(error, said, texts, settings, checkpoint):
     with pytest.raises(error, match=said):
         sieve.roles(checkpoint, texts, **settings)
+
+
+def test_labels_are_those_of_the_commands_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+    texts, labels = [*TEXTS, "She ate it."], ["no", "yes", "no", "yes"]
+    tokenizer = TOKENIZERS["bert"]()
+    named = {"id2label": {0: "yes", 1: "no"}, "label2id": {"yes": 0, "no": 1}}
+    torch.manual_seed(3)
+    of_bert = config("bert", len(tokenizer), **named)
+    model = transformers.AutoModelForSequenceClassification.from_config(of_bert)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    table, output = tmp_path / "texts.csv", tmp_path / "ablated.parquet"
+    pd.DataFrame({"text": texts, "answer": labels}).to_csv(table, index=False)
+    options = ["--checkpoint", str(tmp_path / "model"), "--device", "cpu", "--texts", str(table)]
+    options += ["--text-columns", "text", "--metric", "labels", "--label-column", "answer", "--output", str(output)]
+    assert main(["ablate", *options]) == 0
+    found = sieve.ablation(model, texts, tokenizer=tokenizer, metric="labels", labels=labels)
+    pd.testing.assert_frame_equal(found.table, pd.read_parquet(output), check_dtype=False, rtol=1e-5, atol=1e-6)
+    for given, said in (
+        (None, "a label for each of 4 texts, and there are none"),
+        (["no"], "a label for each of 4 texts, and there are 1"),
+        (
+            ["no", "maybe", "no", "maybe"],
+            'has the label "maybe", but BertForSequenceClassification in memory knows 2 classes',
+        ),
+    ):
+        with pytest.raises(AnalysisError, match=said):
+            sieve.ablation(model, texts, tokenizer=tokenizer, metric="labels", labels=given)
+    with pytest.raises(AnalysisError, match="The metric output uses no labels"):
+        sieve.ablation(model, texts, tokenizer=tokenizer, labels=labels)
 
 
 def test_mentions_and_metrics_that_do_not_fit_get_a_sentence(checkpoint):

@@ -13,6 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checks.self_check import is_eager
 from attention_sieve.core.checkpoints.checks.soundness import check_weights
 from attention_sieve.core.checkpoints.find import DEVICES, described
 from attention_sieve.core.checkpoints.load import checkpoint_of
@@ -42,27 +43,35 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
     inner = _unwrapped(model)
     name = f"{type(inner).__name__} in memory"
     _check(inner, tokenizer, name)
-    own_tokenizer = deepcopy(tokenizer)
-    with _left_as_it_was(inner), panics_caught():
+    with _left_as_it_was(inner):
         inner.eval()
         if "use_cache" in vars(inner.config):
             inner.config.use_cache = False
         check_weights(name, inner)
-        files = described(
-            inner.config.to_dict() | {"architectures": [type(inner).__name__]},
-            CheckpointFiles(
-                name=name,
-                folder=Path(),
-                revision="",
-                model_type="",
-                n_layers=None,
-                n_heads=None,
-                fingerprint=NO_FINGERPRINT,
-                states=(),
-            ),
-        )
-        dtype = str(inner.dtype).removeprefix("torch.")
-        yield checkpoint_of(files, inner, own_tokenizer, device=inner.device.type, dtype=dtype)
+        with panics_caught():
+            checkpoint = checkpoint_of(
+                _described(inner, name),
+                inner,
+                deepcopy(tokenizer),
+                device=inner.device.type,
+                dtype=str(inner.dtype).removeprefix("torch."),
+            )
+        yield checkpoint
+
+
+def _described(model: PreTrainedModel, name: str) -> CheckpointFiles:
+    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
+    unknown = CheckpointFiles(
+        name=name,
+        folder=Path(),
+        revision="",
+        model_type="",
+        n_layers=None,
+        n_heads=None,
+        fingerprint=NO_FINGERPRINT,
+        states=(),
+    )
+    return described(config, unknown)
 
 
 def _unwrapped(model: Any) -> Any:
@@ -70,15 +79,16 @@ def _unwrapped(model: Any) -> Any:
 
     Raises: CheckpointError for an adapter that is not part of the model's layers.
     """
-    while not isinstance(model, PreTrainedModel):
-        if isinstance(model, nn.Module) and hasattr(model, "get_base_model"):
-            if getattr(model.active_peft_config, "is_prompt_learning", False):
+    while isinstance(model, nn.Module) and not isinstance(model, PreTrainedModel):
+        wrapper: Any = model
+        if hasattr(wrapper, "get_base_model"):
+            if getattr(wrapper.active_peft_config, "is_prompt_learning", False):
                 raise CheckpointError(
-                    f"The adapter of this {type(model).__name__} puts tokens of its own before each text. "
+                    f"The adapter of this {type(wrapper).__name__} puts tokens of its own before each text. "
                     "Give a model with another adapter, such as LoRA, or its base model."
                 )
-            model = model.get_base_model()
-        elif isinstance(model, nn.Module) and (inner := getattr(model, "_orig_mod", getattr(model, "module", None))):
+            model = wrapper.get_base_model()
+        elif (inner := getattr(wrapper, "_orig_mod", getattr(wrapper, "module", None))) is not None:
             model = inner
         else:
             break
@@ -102,6 +112,11 @@ def _check(model: Any, tokenizer: Any, name: str) -> None:
         raise CheckpointError(
             f"{name} has weights of {dtype} on {model.device.type}. Move it to one of "
             f"{', '.join(DEVICES)}, in one of {', '.join(DTYPES)}."
+        )
+    if not model._can_set_attn_implementation() and not is_eager(model):
+        raise CheckpointError(
+            f"{name} computes its attention in one step of its own, in which nothing can be observed. Load it with "
+            'attn_implementation="eager".'
         )
 
 
