@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import Final
 
 import attention_sieve
-from attention_sieve.core.errors import PROGRAM, AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong
+from attention_sieve.core.errors import PROGRAM, AnalysisError, ColumnsNeeded, GrowsLarger, TextTooLong, quoted
 
 GARBAGE_AFTER: Final = 20_000
 """Threshold of the garbage collector. Imports create hundreds of thousands of objects that stay: with Python's default
@@ -105,7 +105,7 @@ def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
         kind = Parser
     parser = kind(prog=PROGRAM, description=__doc__)
     parser.add_argument("--version", action="version", version=f"Attention Sieve {attention_sieve.__version__}")
-    parser.add_argument("--port", type=int, help="port of the dashboard; default: 8501")
+    parser.add_argument("--port", type=_port, help="port of the dashboard; default: 8501")
     parser.add_argument("--results", metavar="FOLDER", help="results folder of a corpus that the dashboard opens")
     parser.set_defaults(run=_open_dashboard)
     if has_commands:
@@ -113,6 +113,13 @@ def _parser(*, has_commands: bool = True) -> argparse.ArgumentParser:
 
         add_commands(parser.add_subparsers(metavar="COMMAND", title="commands"))
     return parser
+
+
+def _port(written: str) -> int:
+    """Type of the option that chooses the port."""
+    if not written.isdecimal() or not 0 < int(written) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{quoted(written)} is not a port; write a number from 1 to 65535")
+    return int(written)
 
 
 def _open_dashboard(options: argparse.Namespace) -> None:

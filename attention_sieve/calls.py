@@ -46,6 +46,7 @@ from attention_sieve.core.roles.command import role_settings, scores_of
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
 from attention_sieve.core.texts.text import Text, text_of, texts_sha256
+from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.word_links.command import word_link_settings
 
 SHOWN_ROWS: Final = 20
@@ -302,7 +303,7 @@ def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, An
         from attention_sieve.core.surface.gradients import check_gradients
 
         check_gradients(checkpoint)
-    too_long = "truncate" if name == "coreference" else given.get("too_long", "error")
+    too_long = _checked("too_long", "truncate" if name == "coreference" else given.get("too_long", "error"), TooLong)
     read = [analysis.text_of(each) for each in inputs]
     prepared = prepared_texts(checkpoint, read, of_pass, too_long)
     reading: Reading[Any] = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)

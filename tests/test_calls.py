@@ -151,6 +151,12 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
         (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
         (TextError, "Text 1: the text is empty", ["  "], {}),
         (AnalysisError, "scale is 'loud'. Input should be 'score' or 'share'", TEXTS, {"scale": "loud"}),
+        (
+            AnalysisError,
+            "too_long is 'never'. Input should be 'error', 'skip' or 'truncate'",
+            TEXTS,
+            {"too_long": "never"},
+        ),
         (AnalysisError, "tau is 'much'. Input should be a valid number", TEXTS, {"tau": "much"}),
         (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
         (AnalysisError, "has no cross attention", TEXTS, {"attention": "cross"}),

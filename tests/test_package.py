@@ -121,6 +121,7 @@ def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(
     assert refused.stderr == f"There is no file scores.parquet. Write one with: {shown} score\n"
     assert refused.returncode == 2
     assert run(*command, "roles").stderr.startswith(f"usage: {shown} roles [-h]")
+    assert "argument --port: '99999' is not a port" in run(*command, "--port", "99999").stderr
 
 
 def test_the_installed_dashboard_answers_from_another_folder_and_under_its_own_names_only(script, installed, tmp_path):
