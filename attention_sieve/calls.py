@@ -22,6 +22,7 @@ from inspect import Parameter, Signature
 from os import PathLike
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
@@ -291,11 +292,9 @@ def _docstring(
 
 def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
     analysis, settings = BY_NAME[name], _settings(name, given, checkpoint.files)
-    kind, off = (
-        given.get("attention") or checkpoint.files.kinds[0],
-        tuple(sorted({tuple(head) for head in given.get("off", ())})),
-    )
-    of_pass = PassSettings(kind, off)
+    kind = given.get("attention") or checkpoint.files.kinds[0]
+    off = _checked("off", [np.asarray(head).tolist() for head in given.get("off", ())], tuple[tuple[int, int], ...])
+    of_pass = PassSettings(kind, tuple(sorted(set(off))))
     check_settings(checkpoint, of_pass)
     analysis.question(settings).check(kind)
     inputs, settings = _inputs(name, checkpoint, texts, given, settings)

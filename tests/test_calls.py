@@ -125,6 +125,8 @@ def test_pairs_and_single_texts_and_texts_of_readers_are_read(checkpoint):
 def test_heads_that_are_off_and_the_facts_on_them(checkpoint):
     on, off = sieve.scores(checkpoint, TEXTS), sieve.scores(checkpoint, TEXTS, off=[(0, 1)])
     assert off.facts["heads off"] == "L0 H1"
+    as_array = sieve.scores(checkpoint, TEXTS, off=np.array([[0, 1]]))
+    pd.testing.assert_frame_equal(as_array.table, off.table)
     changed = ~np.isclose(on.table["score"], off.table["score"], equal_nan=True)
     assert set(on.table["layer"][changed]) == {1}
 
@@ -161,6 +163,7 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
         (AnalysisError, "alpha", TEXTS, {"alpha": 2}),
         (AnalysisError, "has no cross attention", TEXTS, {"attention": "cross"}),
         (AnalysisError, "Head L9 H9 cannot be switched off", TEXTS, {"off": [(9, 9)]}),
+        (AnalysisError, r"off is \[3\]. Input should be a valid tuple", TEXTS, {"off": [3]}),
         (AnalysisError, "The model is in memory, and is observed where it is", TEXTS, {"dtype": "float16"}),
         (AnalysisError, "A checkpoint brings its own tokenizer", TEXTS, {"tokenizer": object()}),
         (TypeError, r"roles\(\) got an unexpected keyword argument 'taus'", TEXTS, {"taus": 3}),
