@@ -474,7 +474,7 @@ def test_a_file_that_is_no_parquet_gets_one_sentence(content, message, tmp_path,
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
+        ["--port", "none"],
         ["paint"],
         ["score"],
         ["score", "--checkpoint", "bundled", "--texts", "t.txt", "--output", "s", "--direction", "sideways"],
