@@ -4,6 +4,7 @@
 folders of the project, to which this one links, so that nothing but `attention_sieve` has a name of its own for Python.
 """
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ ROOT: Final = Path(__file__).parents[1]
 _CALLS: Final = (
     "roles",
     "scores",
+    "sinks",
+    "copying",
     "surface",
     "gradients",
     "relations",
@@ -33,8 +36,7 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from attention_sieve import calls
-
+    calls = import_module("attention_sieve.calls")  # by name: the rooms, which import this package, know no calls
     found = calls.call_of(name) if name in _CALLS else getattr(calls, name)
     globals()[name] = found  # the same function each time
     return found
