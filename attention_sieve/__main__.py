@@ -44,11 +44,11 @@ def _names_a_command(given: Sequence[str]) -> bool:
 
 def _run_keeping(options: argparse.Namespace) -> int:
     """Run a command that keeps what it computes; raises KeyboardInterrupt with what to do after one."""
-    from attention_sieve.cache.kept_answers import keeping
+    from attention_sieve.cache.kept_answers import KeepingAnswers
     from attention_sieve.cache.store.store import Store
 
     with closing(Store()) as results:
-        options.answer = keeping(results, resumes=options.resume_answers)
+        options.answer = KeepingAnswers(results, options.resume_answers)
         try:
             code: int = options.run(options) or 0
         except KeyboardInterrupt as interrupt:

@@ -138,6 +138,11 @@ class _Call:
 
 
 TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
+A_DECODER: Final = (
+    "from transformers import LlamaConfig, LlamaForCausalLM",
+    'shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}',
+    "model = LlamaForCausalLM(LlamaConfig(**shape, vocab_size=30_522))  # with random weights",
+)
 REPEATS: Final = '["one red dog and one red cat and one red dog and one red cat"]'
 MENTIONS: Final = '[{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}]'
 
@@ -158,19 +163,17 @@ CALLS: Final = {
     ),
     "sinks": _Call(
         sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
-        example=(TEXTS, "tokens=8"),
+        example=(TEXTS, 'tokens=8, tokenizer=sieve.load("bundled").tokenizer'),
         further={},
+        model="model",
+        before=A_DECODER,
     ),
     "copying": _Call(
         sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
         example=(REPEATS, 'no_ablation=True, tokenizer=sieve.load("bundled").tokenizer'),
         further={},
         model="model",
-        before=(
-            "from transformers import LlamaConfig, LlamaForCausalLM",
-            'shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}',
-            "model = LlamaForCausalLM(LlamaConfig(**shape, vocab_size=30_522))  # with random weights",
-        ),
+        before=A_DECODER,
     ),
     "surface": _Call(
         sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",

@@ -1,6 +1,7 @@
 """Answers of commands, kept in the same store as those of pages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from attention_sieve.cache.engine import Engine
@@ -13,35 +14,44 @@ from attention_sieve.core.passes.question import AnswerQuestion, Item, Question,
 from attention_sieve.core.passes.texts import PassText
 
 
-def keeping(store: Store, *, resumes: bool) -> AnswerQuestion:
-    """`attention_sieve.core.passes.question.answer`, with each batch kept in the store as soon as it is there.
+@dataclass(frozen=True, eq=False)
+class KeepingAnswers:
+    """`attention_sieve.core.passes.question.answer`, with each batch kept in a store as soon as it is there.
 
-    Answers to a question with parts are kept only where it resumes, as the parts then take a pass each.
-
-    Args:
-        store: the results of the dashboard.
-        resumes: whether answers are taken from the store where it has them.
+    Answers to a question with parts are kept only where it resumes, as the parts then take a pass each; those that
+    other processes compute are not kept.
     """
 
-    def kept_answer(
+    store: Store
+    """The results of the dashboard."""
+    resumes: bool
+    """Whether answers are taken from the store where it has them."""
+
+    def __reduce__(self) -> tuple[Callable[[], AnswerQuestion], tuple[()]]:
+        """For another process, where there is no store: `answer` itself."""
+        return _answer, ()
+
+    def __call__(
+        self,
         checkpoint: Checkpoint,
         question: Question[Item, Result],
         items: Sequence[Item],
         prepared: Mapping[int, PassText],
         settings: PassSettings,
     ) -> Iterator[list[tuple[int, Result]]]:
-        if question.parts and not resumes:  # a pass finds all parts together, and they are kept one by one
+        """As `answer`."""
+        if question.parts and not self.resumes:  # a pass finds all parts together, and they are kept one by one
             yield from answer(checkpoint, question, items, prepared, settings)
             return
         if question.join is not None and question.parts:
-            parts = [_all_of(kept_answer(checkpoint, part, items, prepared, settings)) for part in question.parts]
+            parts = [_all_of(self(checkpoint, part, items, prepared, settings)) for part in question.parts]
             yield [(index, question.join([part[index] for part in parts])) for index in prepared]
             return
         question.check(settings.kind)
         engine = Engine(checkpoint.files, checkpoint.device, checkpoint.dtype)
         asked = item_requests((engine,), question, [items[index] for index in prepared], (settings,), truncate=False)
         requests = dict(zip(prepared, asked, strict=True))
-        stored = read(store, asked) if resumes else {}
+        stored = read(self.store, asked) if self.resumes else {}
         found = {
             index: question.unpack(record.arrays)
             for index, request in requests.items()
@@ -53,10 +63,12 @@ def keeping(store: Store, *, resumes: bool) -> AnswerQuestion:
         missing = {index: text for index, text in prepared.items() if index not in found}
         for batch in answer(checkpoint, question, items, missing, settings) if missing else ():
             packed = {index: Record.of(question.pack(result), [prepared[index]]) for index, result in batch}
-            write(store, {requests[index]: record for index, record in packed.items()})
+            write(self.store, {requests[index]: record for index, record in packed.items()})
             yield batch
 
-    return kept_answer
+
+def _answer() -> AnswerQuestion:
+    return answer
 
 
 def _all_of(batches: Iterator[list[tuple[int, Any]]]) -> dict[int, Any]:

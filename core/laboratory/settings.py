@@ -32,7 +32,7 @@ class LaboratorySettings:
 
     periods: Annotated[
         Periods,
-        "after how many tokens a sequence repeats: drawn anew for each sequence, or fixed, the control, for which "
+        "after how many tokens a sequence repeats: drawn for each sequence, or fixed, the control, for which "
         "looking back a fixed distance is enough",
     ] = "drawn"
     steps: Annotated[int, "number of training steps"] = 300

@@ -12,7 +12,7 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 
 ADDRESSES = [
     *("inspect", "roles", "surface", "grammar", "similarity", "importance", "knowledge", "compare", "lessons"),
-    "fine-tune",
+    *("laboratory", "fine-tune"),
 ]
 
 

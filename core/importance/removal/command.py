@@ -22,7 +22,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--whole-groups",
         action="store_true",
-        help="also remove the heads that share keys and values with these, so that those go, too",
+        help="remove the heads that share keys and values with these, too, so that keys and values go with them",
     )
     add_attention_option(parser)
     add_output_option(parser, "new folder for the checkpoint")

@@ -195,8 +195,9 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
     part = open_results(folder).part()
     direct = analysis.results(bundled, surface_question(USUAL_ROWS), typed)
     ranks = [english_frequencies().ranks(text.key_words) for text in direct]
+    held = [name != "first" for name in head_statistics(direct, 0.05, ranks).names]  # which the role sink gives
     for name in ("mean", "low", "high"):
-        expected = getattr(head_statistics(direct, 0.05, ranks), name)
+        expected = getattr(head_statistics(direct, 0.05, ranks), name)[held]
         np.testing.assert_allclose(getattr(part.surface(0.05), name), expected, rtol=1e-3, atol=1e-4)
     layers = layer_statistics(direct)
     np.testing.assert_allclose(part.layers(0.05).mean[:2], layers.mean, rtol=1e-4)

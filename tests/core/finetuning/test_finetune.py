@@ -33,6 +33,7 @@ from attention_sieve.core.finetuning.data import held_out_texts, read_training_d
 from attention_sieve.core.finetuning.finetune import _check_body, finetune, measure_held_out
 from attention_sieve.core.finetuning.journal import Journal, read_record, wrong_texts
 from attention_sieve.core.finetuning.settings import TrainingSettings, default_settings
+from attention_sieve.core.progress import ProgressBar
 
 ROOT = Path(__file__).parents[3]
 WORDS = "cat dog mat birds black red apples coffee house".split()  # noqa: SIM905
@@ -522,11 +523,16 @@ def test_the_command_decides_by_the_number_of_texts_what_is_not_given(folders, t
     assert settings == vars(replace(default_settings(N_TEXTS), epochs=0.2))
 
 
+def on_step(act):
+    """In place of a bar of progress: act(step, number of steps)."""
+    return lambda _, step, of: act(step, of)
+
+
 def test_the_command_stops_and_goes_on(folders, tmp_path, capsys, monkeypatch, finished):
     folder = tmp_path / "run"
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), folder, "--epochs", 2, "--learning-rate", 1e-3)
     words = (*words, "--seed", "2")
-    monkeypatch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: stopping_at(folder, 6))
+    monkeypatch.setattr(ProgressBar, "reach", on_step(stopping_at(folder, 6)))
     command(*words)
     assert "Stopped after step 7 of 18. Step 7 is saved" in capsys.readouterr().out
     with pytest.raises(AnalysisError, match="Add --resume to continue"):
@@ -556,7 +562,7 @@ def test_an_interrupt_says_what_is_saved_and_how_to_go_on(folders, tmp_path, cap
         if step == 6:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: interrupting)
+    monkeypatch.setattr(ProgressBar, "reach", on_step(interrupting))
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), tmp_path / "run", "--save-steps", "5")
     with pytest.raises(SystemExit) as ended:
         command(*words)
@@ -598,7 +604,7 @@ def test_the_sample_checkpoint_is_made_once_and_found_by_its_name(few_reviews, c
 
 def test_the_sample_checkpoint_goes_on_where_it_stopped(few_reviews, capsys, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("attention_sieve.core.finetuning.command._shown_in", lambda bar: stopping_at(few_reviews, 2))
+        patch.setattr(ProgressBar, "reach", on_step(stopping_at(few_reviews, 2)))
         command("sample-checkpoint", "--device", "cpu")
     said = capsys.readouterr().out
     assert "Stopped after step 3 of 4" in said

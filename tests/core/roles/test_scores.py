@@ -11,7 +11,7 @@ from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings, Window
-from attention_sieve.core.passes.batches import model_inputs, plan_batches
+from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from attention_sieve.core.roles.measures import USUAL
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
@@ -338,7 +338,7 @@ def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, small
 def test_maps_are_kept_of_the_texts_that_were_asked_for(loaded, monkeypatch):
     checkpoint = loaded("gpt2", "float64")
     texts = pass_texts(checkpoint, TEXTS[:4])
-    monkeypatch.setattr(attention_sieve.core.roles.scores, "OVERVIEW_BLOCKS", 5)
+    monkeypatch.setattr("attention_sieve.core.roles.scores.OVERVIEW_BLOCKS", 5)
     width = texts[3].n_tokens
     whole, part = Window((0, texts[1].n_tokens), (0, texts[1].n_tokens)), Window((4, 9), (1, 3))
     found = score_batch(checkpoint, texts, SELF, {1: whole, 3: part}).maps
@@ -367,7 +367,7 @@ def test_no_text_makes_no_batch():
 def test_several_batches_keep_their_texts_apart(loaded, expected, monkeypatch):
     checkpoint = loaded("bert")
     texts, pairs, by_definition = expected("bert", checkpoint)
-    monkeypatch.setitem(attention_sieve.core.passes.batches.BATCH_TOKENS, "cpu", 20)
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 20)
     assert len(plan_batches([len(text.ids) for text in texts], 20)) == 4
     assert close(scores(checkpoint, texts, pairs), by_definition)
 
