@@ -43,7 +43,7 @@ def commands():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(argparse.ArgumentParser, "parse_args", parse)
         with pytest.raises(_Asked):
-            program.main()
+            program.main(["score"])
     return {name: parser._actions for name, parser in found.items() if name not in OWN_COMMANDS}
 
 
