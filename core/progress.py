@@ -8,8 +8,8 @@ from tqdm import tqdm
 
 EVERY: Final = 10.0
 """Seconds to the first line, and from one to the next."""
-LINE: Final = "{desc}: {n_fmt} of {total_fmt} {unit}s after {elapsed}, about {remaining} to go{postfix}"
-LINE_WITHOUT_END: Final = "{desc}: {n_fmt} {unit}s after {elapsed}{postfix}"
+LINE: Final = "{n_fmt} of {total_fmt} {unit}s after {elapsed}, about {remaining} to go{postfix}"
+LINE_WITHOUT_END: Final = "{n_fmt} {unit}s after {elapsed}{postfix}"
 
 
 class ProgressBar(tqdm):
@@ -29,8 +29,9 @@ class ProgressBar(tqdm):
         if self._is_bar:
             return super().display(msg, pos)
         if msg is None:
-            self.bar_format = LINE if self.total else LINE_WITHOUT_END
+            line = LINE if self.total else LINE_WITHOUT_END
             self.desc = self.desc.removesuffix(": ")  # which only `set_description` adds
+            self.bar_format = f"{{desc}}: {line}" if self.desc else line
             print(self, file=self.fp, flush=True)
         return False
 

@@ -1,14 +1,17 @@
+import pytest
+
 from attention_sieve.core.progress import ProgressBar
 
 
-def test_a_file_gets_a_line_with_a_forecast_at_most_every_so_often(capsys):
-    with ProgressBar(desc="ablation", total=40, unit="text") as bar:
+@pytest.mark.parametrize(("doing", "begins"), [("ablation", "ablation: "), (None, "")])
+def test_a_file_gets_a_line_with_a_forecast_at_most_every_so_often(capsys, doing, begins):
+    with ProgressBar(desc=doing, total=40, unit="text") as bar:
         bar.start_t = bar.last_print_t = 0.0
         for second in range(1, 31):
             bar._time = lambda now=second: now
             bar.update()
     assert capsys.readouterr().err.splitlines() == [
-        f"ablation: {done} of 40 texts after 00:{done}, about 00:{40 - done} to go" for done in (10, 20, 30)
+        f"{begins}{done} of 40 texts after 00:{done}, about 00:{40 - done} to go" for done in (10, 20, 30)
     ]
 
 
