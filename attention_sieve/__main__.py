@@ -52,7 +52,9 @@ def _run_keeping(options: argparse.Namespace) -> int:
         try:
             code: int = options.run(options) or 0
         except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt(str(interrupt) or "Stopped. To go on from here, add --resume.") from None
+            raise KeyboardInterrupt(
+                str(interrupt) or "Stopped. With --resume the command takes what is kept so far."
+            ) from None
         if results.warning:
             print(results.warning, file=sys.stderr)
     return code
