@@ -160,7 +160,7 @@ def _below(
             show_head_map(
                 _rises(visit, copied),
                 head_selection("laboratory map", heads, (visit.engine.files.fingerprint, state.n_pushed())),
-                file="laboratory-loss",
+                file="laboratory loss",
                 facts=corpora.facts(visit, tested),
             )
     if not in_lesson:
@@ -180,7 +180,7 @@ def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[He
     heads = show_role_grid(
         grid_over(visit, tested, label, ROLES),
         selection,
-        file="laboratory-grid",
+        file="laboratory grid",
         facts=corpora.facts(visit, tested),
         on_text=on_text,
     )
