@@ -60,7 +60,19 @@ def device_settings() -> None:
 
 
 def _thresholds() -> None:
-    scale = _scale()
+    usual = next(name for name, scale in SCALES.items() if scale == state.usual_scale())
+    # No option of its own as the default: the usual one changes, and the address leaves out what is the default.
+    st.selectbox(
+        wording.SCALE,
+        list(SCALES),
+        index=None,
+        placeholder=usual,
+        key="scale",
+        help=wording.SCALE_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    scale = state.scale()
     low, high, step = TAU_RANGES[scale]
     st.slider(
         "tau",
@@ -94,36 +106,13 @@ def _thresholds() -> None:
     )
 
 
-def _scale() -> Scale:
-    """The scale of scores; the usual one follows the checkpoint and its texts until the reader or a link chooses."""
-    names = list(SCALES)
-    usual = names[list(SCALES.values()).index(state.usual_scale())]
-    if "scale" in st.query_params:
-        st.session_state[state.SCALE_CHOSEN] = True
-    # Only where it changes: a value that a program sets makes Streamlit write the address anew, without what another
-    # widget has just put there.
-    elif not st.session_state.get(state.SCALE_CHOSEN) and st.session_state.get("scale") not in (None, usual):
-        st.session_state["scale"] = usual
-    name = st.selectbox(
-        wording.SCALE,
-        names,
-        index=names.index(usual),
-        key="scale",
-        help=wording.SCALE_HELP,
-        bind="query-params",
-        persist_state="session",
-        on_change=lambda: st.session_state.update({state.SCALE_CHOSEN: True}),
-    )
-    return SCALES[name]
-
-
 def _finer_settings() -> None:
     _one_of(wording.RULE, tuple(RULES), "role rule", wording.RULE_HELP)
     _one_of(wording.FAMILY, tuple(FAMILIES), "family", wording.FAMILY_HELP)
     _one_of("Decide by", tuple(METHODS), "method", wording.METHOD_HELP)
     _one_of("Delta degrees of freedom (ddof)", (1, 0), "ddof", wording.DDOF_HELP)
     _one_of("Syntactic direction", get_args(SyntacticDirection), "direction", wording.DIRECTION_HELP)
-    by_share = SCALES[st.session_state["scale"]] == "share"
+    by_share = state.scale() == "share"
     st.toggle(
         "Weight block with entropy",
         True,

@@ -59,10 +59,9 @@ WRITES: Final = "writes the next token"
 LONG: Final = "long texts"
 """Key of whether the texts of the corpus of the last run are long."""
 FURTHER: Final = "further roles"
-LAYERS_ACROSS: Final = "layers across"
 """Key and query parameter of the roles that the reader added."""
-SCALE_CHOSEN: Final = "scale chosen"
-"""Key of whether the reader, or the link, has chosen the scale."""
+LAYERS_ACROSS: Final = "layers across"
+"""Key and query parameter of whether the layers of grids and maps run from left to right."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -144,9 +143,8 @@ def choice() -> Choice:
     values = st.session_state
     dtype = values.get("dtype", AUTO)
     # A page without tests has no test settings: opened first, it uses the defaults.
-    scale = usual_scale()
-    usual = Criterion(tau=USUAL_TAU[scale]), ScoreSettings(scale=scale)
-    criterion, score_settings = _test_settings() if "scale" in values else usual
+    usual = Criterion(tau=USUAL_TAU[scale()]), ScoreSettings(scale=scale())
+    criterion, score_settings = _test_settings() if "alpha" in values else usual
     roles = known_roles((*ROLES, *(DECODER_ROLES if values.get(WRITES) else ()), *(values.get(FURTHER) or ())))
     return Choice(
         checkpoint=values["checkpoint"] or "",
@@ -169,15 +167,19 @@ def usual_scale() -> Scale:
 def choose_scale(scale: Scale) -> None:
     """Choose a scale from outside its widget."""
     st.session_state["scale"] = next(name for name, of_name in SCALES.items() if of_name == scale)
-    st.session_state[SCALE_CHOSEN] = True
+
+
+def scale() -> Scale:
+    """The scale of scores that the reader or a link chose, or the usual one."""
+    chosen = st.session_state.get("scale")
+    return SCALES[chosen] if chosen else usual_scale()
 
 
 def _test_settings() -> tuple[Criterion, ScoreSettings]:
     """Values of the widgets of the test settings."""
     values = st.session_state
-    scale = SCALES[values["scale"]]
     criterion = Criterion(
-        tau=float(values[TAUS[scale]]),
+        tau=float(values[TAUS[scale()]]),
         alpha=float(values["alpha"]),
         rule=RULES[values["role rule"]],
         correction=CORRECTIONS[values["correction"]],
@@ -185,7 +187,7 @@ def _test_settings() -> tuple[Criterion, ScoreSettings]:
         ddof=int(values["ddof"]),  # type: ignore[arg-type]
         method=METHODS[values["method"]],
     )
-    return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale)
+    return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale())
 
 
 def _heads_in_link(name: str, value: str) -> tuple[list[Head], list[str]]:

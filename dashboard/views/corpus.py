@@ -137,9 +137,9 @@ def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
 
 def _follow_length(n_tokens: tuple[int, ...]) -> None:
     """Show shares where texts are long and the reader has chosen no scale: the page begins again if this is news."""
-    before, is_long = state.usual_scale(), bool(np.median(n_tokens) > LONG_TEXT)
-    st.session_state[state.LONG] = is_long
-    if state.usual_scale() != before and not st.session_state.get(state.SCALE_CHOSEN):
+    before = state.scale()
+    st.session_state[state.LONG] = bool(np.median(n_tokens) > LONG_TEXT)
+    if state.scale() != before:
         st.rerun()
 
 

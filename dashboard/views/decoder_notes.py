@@ -12,15 +12,14 @@ def decoder_notes(choice: Choice) -> None:
     Below what the reader can switch: what stands above a switch must not come and go, or the address forgets it.
     """
     writes = st.session_state.get(state.WRITES, False)
-    by_share = choice.scale == "share" == state.usual_scale() and not st.session_state.get(state.SCALE_CHOSEN)
+    by_share = choice.scale == "share" and not st.session_state.get("scale")
     offers_probes = writes and choice.corpus not in (*controls.PROBES, controls.RESULTS)
-    if not by_share and not offers_probes:
-        return
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="decoder notes"):
-        if by_share:
+    if by_share:
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="shares above chance"):
             st.caption(wording.BY_DECODER if writes else wording.BY_LENGTH, width="content")
             st.button(wording.BACK_TO_SCORES, type="tertiary", on_click=state.choose_scale, args=("score",))
-        if offers_probes:
+    if offers_probes:
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="probe texts"):
             st.caption(wording.ON_PROBES, width="content")
             for corpus in controls.PROBES:
                 label = corpus.removeprefix("probe texts: ")
