@@ -15,6 +15,7 @@ from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_loo
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.packing import as_text, base64_of, quantised
 from attention_sieve.dashboard.components.selection import Selection, push
+from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.components.terms import TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
@@ -51,13 +52,13 @@ SCRIPTS: Final = (
 """Concatenated in this order: a component takes a single script."""
 
 _HERE = Path(__file__).parent
-_mount = st.components.v2.component(
-    "attention_sieve.arcs",
-    html=(_HERE / "arcs.html").read_text("utf-8"),
-    css="\n".join(path.read_text("utf-8") for path in (TERM_STYLE, _HERE / "arcs.css")),
-    js="\n".join((_HERE / script).read_text("utf-8") for script in SCRIPTS),
-    isolate_styles=True,
+SOURCE: Final = Source(
+    "arcs",
+    (_HERE / "arcs.html").read_text("utf-8"),
+    joined((TERM_STYLE, _HERE / "arcs.css")),
+    joined([_HERE / script for script in SCRIPTS]),
 )
+_mount: Final = SOURCE.registered()
 
 
 def attention_arcs(
@@ -88,14 +89,34 @@ def attention_arcs(
 
     Raises: ValueError where heads, row sums or the sieve do not fit.
     """
+    n_looks, look = push(selection.key, "look", selection.initial.parameters, selection.reset)
+    data = arcs_data(maps, style, overlay=overlay, grid=grid, asking=asking)
+    _mount(
+        key=selection.key,
+        data=as_text({**data, "look": look, "looks": n_looks, "tells": selection.on_change is not None}),
+        width="stretch",
+        height="content",
+        on_asked_change=partial(_take_question, selection.key, dict(zip(SIDES, (maps.queries, maps.keys))), asking),
+        on_look_change=partial(_take_look, selection),
+    )
+
+
+def arcs_data(
+    maps: AttentionMaps,
+    style: ArcStyle = AS_USUAL,
+    *,
+    overlay: Overlay | None = None,
+    grid: GridBeside | None = None,
+    asking: Asking | None = None,
+) -> dict[str, Any]:
+    """What the script of the arcs reads, but for the settings of the view; as `attention_arcs`."""
     attention, queries, keys = maps.attention, maps.queries, maps.keys
     _check(maps)
     sieve = None if overlay is None else overlay.chosen
     if sieve is not None and sieve[1].shape != (shape := attention.shape[1:]):
         raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
     scrolls = max(attention.shape[1:]) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
-    n_looks, initial = push(selection.key, "look", selection.initial.parameters, selection.reset)
-    data = {
+    return {
         "label": maps.label,
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
         "queries": _side_data(queries),
@@ -105,7 +126,7 @@ def attention_arcs(
         "signed": None if maps.signs is None else _signs(maps.signs),
         "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
         "inside": _row_sums(attention) if keys.is_part and not maps.signs else None,
-        "sieve": None if sieve is None else _sieve_data(*sieve, maps),
+        "sieve": None if sieve is None else sieve_data(*sieve, maps),
         "sieves": [] if overlay is None else list(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
         "height": style.height or (SCROLL_HEIGHT if scrolls else None),
         "share": DEFAULT_SHARE,
@@ -116,18 +137,7 @@ def attention_arcs(
         "frame": None if grid is None else grid.frame,
         "grid": None if grid is None else grid.key,
         "controls": style.controls,
-        "look": initial,
-        "looks": n_looks,
-        "tells": selection.on_change is not None,
     }
-    _mount(
-        key=selection.key,
-        data=as_text(data),
-        width="stretch",
-        height="content",
-        on_asked_change=partial(_take_question, selection.key, dict(zip(SIDES, (queries, keys))), asking),
-        on_look_change=partial(_take_look, selection),
-    )
 
 
 def _take_look(selection: Selection[ArcSettings]) -> None:
@@ -230,7 +240,7 @@ def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> l
     return [visible(label) for label in labels]
 
 
-def _sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionMaps) -> dict[str, Any]:
+def sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionMaps) -> dict[str, Any]:
     """The overlay, and the share of each head's attention in it; `even` is that of uniform attention."""
     has_cells = sieve.any(axis=1)
     inside = (maps.attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]

@@ -9,6 +9,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.components.packing import as_text
 from attention_sieve.dashboard.components.selection import Selection, late_choice, push, selected
+from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.heads import SHARED
@@ -16,8 +17,8 @@ from attention_sieve.dashboard.figures.heads import SHARED
 _HERE: Final = Path(__file__).parent
 
 
-def register(name: str, folder: Path, *scripts: str) -> Callable[..., Any]:
-    """Register a component: the shared grid, then the style sheet and the script named like their folder.
+def heads_source(name: str, folder: Path, *scripts: str) -> Source:
+    """Source of a component: the shared grid, then the style sheet and the script named like their folder.
 
     Args:
         name: The component's name.
@@ -25,37 +26,33 @@ def register(name: str, folder: Path, *scripts: str) -> Callable[..., Any]:
         scripts: Further files that its script needs.
     """
     styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
-    # Concatenated: a component takes a single script.
     names = (*scripts, f"{folder.name}.js")
     paths = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", *(folder / name for name in names))
-    return st.components.v2.component(
-        f"attention_sieve.{name}",
-        html=(_HERE / "choosing.html").read_text("utf-8"),
-        css="\n".join(path.read_text("utf-8") for path in styles),
-        js="\n".join(path.read_text("utf-8") for path in paths),
-        isolate_styles=True,
-    )
+    return Source(name, (_HERE / "choosing.html").read_text("utf-8"), joined(styles), joined(paths))
 
 
-def choose(
-    mount: Callable[..., Any],
-    selection: Selection[list[Head]],
-    data: Mapping[str, Any],
-    shape: tuple[int, int],
-    label: str,
-) -> list[Head]:
+def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:
+    """What all views of heads are sent.
+
+    Args:
+        shape: Number of layers, and of heads in each.
+        label: What the view shows, for screen readers.
+    """
+    layers, heads = shape
+    return {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
+
+
+def choose(mount: Callable[..., Any], selection: Selection[list[Head]], data: Mapping[str, Any]) -> list[Head]:
     """Mount a view of heads and return the chosen ones.
 
     Args:
-        mount: What `register` returned.
+        mount: The registered source of the view.
         selection: The chosen heads.
-        data: What its cells show; `shared` says how many neighbouring heads share keys and values.
-        shape: Number of layers, and of heads in each.
-        label: What the view shows, for screen readers.
+        data: `heads_data`, and what its cells show; `shared` says how many neighbouring heads share keys and values.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
-    key, on_change, (layers, heads) = selection.key, selection.on_change, shape
+    key, on_change, layers, heads = selection.key, selection.on_change, data["layers"], data["heads"]
     initial = [list(head) for head in _within(selection.initial, layers, heads)]
     rev, pushed = push(key, "chosen", initial, selection.reset)
 
@@ -69,10 +66,9 @@ def choose(
         elif late is not None:
             on_change(_within(late, layers, heads))
 
-    grid = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
     state = mount(
         key=key,
-        data=as_text({**data, **grid, "key": key, "rev": rev, "chosen": pushed}),
+        data=as_text({**data, "key": key, "rev": rev, "chosen": pushed}),
         default={"chosen": initial},
         on_chosen_change=handle_change,
     )

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, RESAMPLES
-from attention_sieve.dashboard.components.choosing import choose, chosen_heads, register
+from attention_sieve.dashboard.components.choosing import choose, chosen_heads, heads_data, heads_source
 from attention_sieve.dashboard.components.grid.patterns import Patterns
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.components.selection import Selection
@@ -20,7 +20,8 @@ from attention_sieve.dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
-_mount: Final = register("role_grid", Path(__file__).parent, "../later.js", "patterns.js")
+SOURCE: Final = heads_source("role_grid", Path(__file__).parent, "../later.js", "patterns.js")
+_mount: Final = SOURCE.registered()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,8 +49,15 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
+    return choose(_mount, selection, grid_data(grid, on_text))
+
+
+def grid_data(grid: RoleGrid, on_text: GridOnText = WITHOUT_TEXT) -> dict[str, Any]:
+    """What the script of the grid reads, but for the chosen heads."""
     sieves, patterns, highlight = on_text.sieves, on_text.patterns, grid.highlight
-    data = {
+    n_layers, n_heads = grid.scores.shape[1:]
+    return {
+        **heads_data((n_layers, n_heads), grid.label),
         "roles": [_look(role) for role in grid.roles],
         "means": [TERMS.get(role) for role in grid.roles],
         "pictures": [sieves and sieves.picture(role) for role in grid.roles],
@@ -81,7 +89,6 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
         "shared": grid.n_shared,
         "across": grid.layers_across,
     }
-    return choose(_mount, selection, data, grid.scores.shape[1:], grid.label)
 
 
 def _states(grid: RoleGrid) -> np.ndarray:

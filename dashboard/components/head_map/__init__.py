@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.components.choosing import choose, register
+from attention_sieve.dashboard.components.choosing import choose, heads_data, heads_source
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, Detail, HeadMap
 
-_mount: Final = register("head_map", Path(__file__).parent)
+_mount: Final = heads_source("head_map", Path(__file__).parent).registered()
 
 
 def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
@@ -27,6 +27,7 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
     values, outlined, cells = picture.values, picture.outlined, picture.cells
     low, high = picture.ends
     data = {
+        **heads_data((len(values), len(values[0])), picture.label),
         "title": picture.title,
         "low": [picture.low_label, low],
         "high": [high, picture.high_label],
@@ -41,7 +42,7 @@ def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
         "shared": picture.n_shared,
         "across": picture.layers_across,
     }
-    return choose(_mount, selection, data, values.shape, picture.label)
+    return choose(_mount, selection, data)
 
 
 def _texts(detail: Detail) -> list[list[str]]:

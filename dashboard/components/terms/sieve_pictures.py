@@ -1,12 +1,16 @@
 """Small pictures of sieves on the text on screen, for the terms that name roles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool
 
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.roles.measures import SyntacticDirection
+from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
@@ -42,3 +46,14 @@ class Sieves:
                 f"order; {counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
             ),
         }
+
+
+def sieves_in(text_attention: TextAttention, roles: Sequence[str], direction: SyntacticDirection) -> Sieves:
+    """The sieves of the roles that apply in the window of a text."""
+    directions = DIRECTIONS if direction == "both" else (direction,)
+    cells = {
+        role: sieve_cells(role, text_attention.text, text_attention.causal, directions, text_attention.window)
+        for role in roles
+    }
+    tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
+    return Sieves(tokens=tuple(tokens), cells={role: sieve for role, sieve in cells.items() if sieve.any()})

@@ -7,26 +7,29 @@ from typing import Any, Final
 
 import streamlit as st
 
+from attention_sieve.dashboard.components.packing import as_text
 from attention_sieve.dashboard.components.selection import Selection, push
+from attention_sieve.dashboard.components.source import Source, joined
 from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps, code, exact_name, heads_phrase
 
 _FILES: Final = Path(__file__).parent
 _GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))
-_mount = st.components.v2.component(
-    "attention_sieve.role_venn",
-    html=(_FILES / "venn.html").read_text("utf-8"),
-    css=(_FILES / "venn.css").read_text("utf-8"),
-    js=(_FILES / "venn.js").read_text("utf-8"),
-    isolate_styles=True,
+SOURCE: Final = Source(
+    "role_venn",
+    (_FILES / "venn.html").read_text("utf-8"),
+    (_FILES / "venn.css").read_text("utf-8"),
+    joined([_FILES.parent / "page.js", _FILES / "venn.js"]),
 )
+_mount: Final = SOURCE.registered()
+CAPTION: Final = "Exact combinations, most common first"
 
 
 def role_venn(
     overlaps: Overlaps,
     selection: Selection[tuple[str, ...] | None],
     label: str,
-    caption: str = "Exact combinations, most common first",
+    caption: str = CAPTION,
 ) -> tuple[str, ...] | None:
     """Draw the overlaps and return the combination the reader has selected.
 
@@ -52,24 +55,34 @@ def role_venn(
 
     state = _mount(
         key=selection.key,
-        data={
-            "geometry": _GEOMETRY.get(str(len(roles))),
-            "roles": list(roles),
-            "looks": [_look(overlaps.looks[role]) for role in roles],
-            "totals": [overlaps.total(role) for role in roles],
-            "heads": sum(overlaps.combinations.values()),
-            "rows": _rows(overlaps),
-            "none": overlaps.none,
-            "label": label,
-            "caption": caption,
-            "key": selection.key,
-            "rev": rev,
-            "region": None if pushed_roles is None else code(roles, pushed_roles),
-        },
+        data=as_text(
+            {
+                **venn_data(overlaps, label, caption),
+                "key": selection.key,
+                "rev": rev,
+                "region": None if pushed_roles is None else code(roles, pushed_roles),
+            }
+        ),
         default={"region": None if initial is None else list(initial)},
         on_region_change=handle_change,
     )
     return selected_combination(state, roles)
+
+
+def venn_data(overlaps: Overlaps, label: str, caption: str = CAPTION) -> dict[str, Any]:
+    """What the script of the diagram reads, but for the selected combination; as `role_venn`."""
+    roles = overlaps.roles
+    return {
+        "geometry": _GEOMETRY.get(str(len(roles))),
+        "roles": list(roles),
+        "looks": [_look(overlaps.looks[role]) for role in roles],
+        "totals": [overlaps.total(role) for role in roles],
+        "heads": sum(overlaps.combinations.values()),
+        "rows": _rows(overlaps),
+        "none": overlaps.none,
+        "label": label,
+        "caption": caption,
+    }
 
 
 def selected_combination(state: object, roles: Sequence[str]) -> tuple[str, ...] | None:

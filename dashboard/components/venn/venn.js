@@ -3,13 +3,6 @@ const views = new WeakMap();
 // Selections by key, kept for when the page discards and rebuilds the elements.
 const remembered = new Map();
 
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
 function draw(tag, attributes, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -174,19 +167,19 @@ class OverlapView {
     const many = looks.length > 4;
     this.legend.replaceChildren(
       ...(many ? looks : []).map((look, role) => {
-        const item = make("span");
+        const item = newElement("span");
         item.append(this.swatch(look), `${look.label} ${totals[role]}`);
         return item;
       }),
     );
-    const body = make("tbody");
+    const body = newElement("tbody");
     const most = Math.max(1, ...rows.map((row) => row.heads));
     for (const row of rows) body.append(this.tableRow(row, most));
-    this.table.replaceChildren(make("caption", "", caption), this.tableHead(many), body);
+    this.table.replaceChildren(newElement("caption", "", caption), this.tableHead(many), body);
   }
 
   swatch(look) {
-    const swatch = make("span", "swatch", look.letter);
+    const swatch = newElement("span", "swatch", look.letter);
     swatch.style.setProperty("--color", look.color);
     swatch.style.setProperty("--ink", look.ink);
     swatch.setAttribute("aria-hidden", "true");
@@ -195,43 +188,43 @@ class OverlapView {
 
   tableHead(many) {
     const { looks, totals } = this.data;
-    const row = make("tr");
+    const row = newElement("tr");
     looks.forEach((look, role) => {
-      const cell = make("th", "dot");
+      const cell = newElement("th", "dot");
       cell.scope = "col";
-      if (many) cell.append(this.swatch(look), make("span", "unseen", look.label));
-      else cell.append(look.label, make("small", "", totals[role]));
+      if (many) cell.append(this.swatch(look), newElement("span", "unseen", look.label));
+      else cell.append(look.label, newElement("small", "", totals[role]));
       row.append(cell);
     });
-    const heads = make("th", "", "heads");
+    const heads = newElement("th", "", "heads");
     heads.scope = "col";
     row.append(heads);
-    const head = make("thead");
+    const head = newElement("thead");
     head.append(row);
     return head;
   }
 
   tableRow({ code, heads, name }, most) {
-    const row = make("tr");
+    const row = newElement("tr");
     const held = this.data.looks.map((_, role) => role).filter((role) => holds(code, role));
     const [first, last] = [held[0], held.at(-1)];
     this.data.looks.forEach((look, role) => {
-      const cell = make("td", "dot");
+      const cell = newElement("td", "dot");
       const linked = held.length > 1 && role >= first && role <= last;
       cell.classList.toggle("link", linked);
       cell.classList.toggle("first", role === first);
       cell.classList.toggle("last", role === last);
       const here = holds(code, role);
-      cell.append(here ? this.swatch(look) : make("i"), make("span", "unseen", here ? "yes" : "no"));
+      cell.append(here ? this.swatch(look) : newElement("i"), newElement("span", "unseen", here ? "yes" : "no"));
       row.append(cell);
     });
-    const button = make("button", "", heads);
+    const button = newElement("button", "", heads);
     button.type = "button";
     button.setAttribute("aria-label", `${heads} ${heads === 1 ? "head" : "heads"}: ${name}`);
-    const bar = make("td", "bar");
-    const line = make("div");
+    const bar = newElement("td", "bar");
+    const line = newElement("div");
     line.style.setProperty("--share", heads / most);
-    line.append(make("i"), button);
+    line.append(newElement("i"), button);
     bar.append(line);
     row.append(bar);
     row.onclick = () => this.toggle(code);
@@ -244,5 +237,5 @@ export default function ({ data, parentElement, setStateValue }) {
   let view = views.get(parentElement);
   if (!view) views.set(parentElement, (view = new OverlapView(parentElement)));
   view.send = (region) => setStateValue("region", region);
-  view.show(data);
+  view.show(dataOf(data));
 }

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Int
 
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.roles import of_template
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
+
+CROSS: Final = ("target", "source")
+"""Names of queries and keys in cross-attention."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,3 +76,13 @@ class Side:
             start=start,
             n_whole=self.length,
         )
+
+
+def sides(text_attention: TextAttention) -> tuple[Side, Side]:
+    """The window's queries and keys; the same object twice where they are the same tokens."""
+    text, window = text_attention.text, text_attention.window
+    if text.queries is text.keys:
+        queries = Side.of(text.queries).part(*window.queries)
+        return queries, queries if window.keys == window.queries else Side.of(text.keys).part(*window.keys)
+    target, source = CROSS
+    return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)

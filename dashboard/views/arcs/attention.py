@@ -13,8 +13,6 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.measures import SyntacticDirection
-from attention_sieve.core.roles.roles import DIRECTIONS
-from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
@@ -24,10 +22,10 @@ from attention_sieve.dashboard.components.first_screen import first_screen_is_dr
 from attention_sieve.dashboard.components.grid.patterns import frame_of
 from attention_sieve.dashboard.components.overview import Overview, attention_overview
 from attention_sieve.dashboard.components.selection import Selection
-from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves, sieves_in
 from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.sides import CROSS, Side, sides
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.state import Choice
@@ -38,8 +36,6 @@ from attention_sieve.dashboard.views.text.on_screen import OnScreen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import take_token
 
-CROSS: Final = ("target", "source")
-"""Names of queries and keys in cross-attention."""
 _sieves: Final[WeakKeyDictionary[TextAttention, dict[tuple[SyntacticDirection, tuple[str, ...]], Sieves]]] = (
     WeakKeyDictionary()
 )
@@ -180,16 +176,6 @@ def _before_or_after(screen: OnScreen) -> TextAttention:
     return one_of(wording.ARCS_OF, options, key="arcs of")
 
 
-def sides(text_attention: TextAttention) -> tuple[Side, Side]:
-    """The window's queries and keys; the same object twice where they are the same tokens."""
-    text, window = text_attention.text, text_attention.window
-    if text.queries is text.keys:
-        queries = Side.of(text.queries).part(*window.queries)
-        return queries, queries if window.keys == window.queries else Side.of(text.keys).part(*window.keys)
-    target, source = CROSS
-    return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)
-
-
 def pin_word(text_attention: TextAttention, token: int) -> None:
     """Pin a token that looks, by its position in the text. Call it before the arcs are drawn."""
     pin_query(*sides(text_attention), token)
@@ -231,12 +217,5 @@ def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
     direction = choice.score_settings.direction
     known, key = _sieves.setdefault(text_attention, {}), (direction, choice.roles)
     if key not in known:
-        directions = DIRECTIONS if direction == "both" else (direction,)
-        cells = {
-            role: sieve_cells(role, text_attention.text, text_attention.causal, directions, text_attention.window)
-            for role in choice.roles
-        }
-        tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
-        applicable = {role: sieve for role, sieve in cells.items() if sieve.any()}
-        known[key] = Sieves(tokens=tuple(tokens), cells=applicable)
+        known[key] = sieves_in(text_attention, choice.roles, direction)
     return known[key]

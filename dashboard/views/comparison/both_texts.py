@@ -21,9 +21,9 @@ from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls,
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
-from attention_sieve.dashboard.figures.text.sides import Side
+from attention_sieve.dashboard.figures.text.sides import Side, sides
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window, sides
+from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import Focus, all_heads_on

@@ -27,10 +27,11 @@ from attention_sieve.dashboard.components.grid.patterns import patterns_of
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
+from attention_sieve.dashboard.figures.text.sides import sides
 from attention_sieve.dashboard.figures.text.square_key import square_key_svg
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.arcs.attention import attention_of, sides
+from attention_sieve.dashboard.views.arcs.attention import attention_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.riddle import wording
 from attention_sieve.dashboard.views.riddle.answer import Answer, answer, cell_sentences, elsewhere

@@ -1,0 +1,128 @@
+// The grid of heads beside the arcs of those that are chosen in it. In the dashboard Python sends the attention of the
+// chosen heads; here it is cut from the patterns of all heads, which hold every weight.
+
+const MOST_DRAWN = 12; // heads in one view of arcs
+const CHUNK = 1 << 15;
+let nLinked = 0;
+
+class LinkedText {
+  /**
+   * `hosts` are elements: `grid`, `arcs`, and `note` for a sentence where fewer heads are drawn than are chosen.
+   * `onChosen(heads)` is called when the reader has chosen heads.
+   */
+  constructor(hosts, onChosen = () => {}) {
+    this.hosts = hosts;
+    this.onChosen = onChosen;
+    this.key = `linked ${nLinked++}`;
+    this.rev = 1;
+    this.chosen = [];
+    this.sieve = "";
+    this.grid = mounted(components.role_grid, hosts.grid, (_, choice) => {
+      this.chosen = choice.value;
+      this.drawArcs();
+      this.onChosen(this.chosen);
+    });
+    this.arcs = mounted(components.arcs, hosts.arcs, (name, look) => {
+      if (name !== "look" || (look.sieve ?? "") === this.sieve) return;
+      this.sieve = look.sieve ?? "";
+      this.drawArcs();
+    });
+  }
+
+  /** Draw a text: `grid`, and what `text_data` in linked_text.py gives. Cells show roles, or the patterns of the text. */
+  show(grid, text, { patterns }) {
+    if (text !== this.text) this.cells = fromBase64(text.patterns.cells);
+    Object.assign(this, { shown: grid, text, patterns });
+    this.drawGrid();
+    this.drawArcs();
+  }
+
+  /** Choose heads from outside. */
+  choose(heads) {
+    this.chosen = heads;
+    this.rev++;
+    this.drawGrid();
+    this.drawArcs();
+  }
+
+  redraw() {
+    this.grid.redraw();
+    this.arcs.redraw();
+  }
+
+  remove() {
+    this.grid.remove();
+    this.arcs.remove();
+  }
+
+  drawGrid() {
+    const { key, rev, chosen, text } = this;
+    const patterns = this.patterns ? text.patterns : null;
+    this.grid.show({ ...this.shown, frame: text.arcs.frame, patterns, key, rev, chosen });
+  }
+
+  drawArcs() {
+    const heads = this.chosen.slice(-MOST_DRAWN);
+    this.hosts.arcs.hidden = !heads.length;
+    this.hosts.note.textContent = this.noteOn(heads);
+    if (heads.length) this.arcs.show(this.arcsOf(heads));
+  }
+
+  noteOn(heads) {
+    if (!heads.length) return "Click a head in the grid to see where it looks.";
+    return heads.length < this.chosen.length ? `The last ${heads.length} of ${this.chosen.length} chosen heads are drawn.` : "";
+  }
+
+  arcsOf(heads) {
+    const { text, shown } = this;
+    const size = text.patterns.queries * text.patterns.keys;
+    const bytes = new Uint8Array(heads.length * size);
+    heads.forEach(([layer, head], at) => {
+      const start = (layer * shown.heads + head) * size;
+      bytes.set(this.cells.subarray(start, start + size), at * size);
+    });
+    const named = heads.map(([layer, head], at) => ({
+      name: `L${layer} H${head}`,
+      color: shown.colors[at % shown.colors.length],
+      dashed: at >= shown.colors.length,
+    }));
+    const sieve = text.sieves[this.sieve];
+    return {
+      ...text.arcs,
+      grid: this.key,
+      heads: named,
+      label: `Attention of ${named.map(({ name }) => name).join(", ")} ${text.arcs.label}`,
+      attention: toBase64(bytes),
+      sieve: sieve ? { ...sieve, inside: heads.map((_, at) => shareInside(sieve, bytes.subarray(at * size), text)) } : null,
+      look: {},
+      looks: 1,
+      tells: true,
+    };
+  }
+}
+
+function fromBase64(base64) {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+function toBase64(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(text);
+}
+
+/** Share of a head's attention in a sieve: the mean over the queries that have a sieve. */
+function shareInside({ cells, queries }, steps, { patterns }) {
+  const packed = fromBase64(cells);
+  let sum = 0;
+  for (let query = 0; query < patterns.queries; query++) {
+    let [inside, whole] = [0, 0];
+    for (let at = query * patterns.keys; at < (query + 1) * patterns.keys; at++) {
+      const weight = (steps[at] / 255) ** 2;
+      whole += weight;
+      if ((packed[at >> 3] >> (7 - (at & 7))) & 1) inside += weight;
+    }
+    if (whole) sum += inside / whole;
+  }
+  return queries ? sum / queries : 0;
+}

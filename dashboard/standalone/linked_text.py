@@ -1,0 +1,39 @@
+"""The data of a text that is drawn without Streamlit."""
+
+from typing import Any
+
+import numpy as np
+
+from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.dashboard.components.arcs import arcs_data, sieve_data
+from attention_sieve.dashboard.components.arcs.values import GridBeside, Overlay
+from attention_sieve.dashboard.components.grid.patterns import frame_of, pack_patterns
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
+from attention_sieve.dashboard.figures.text.sides import sides
+
+
+def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, Any]:
+    """What `LinkedText` draws of a text: the arcs but for their heads, all heads' attention, and the sieves.
+
+    Args:
+        looked: the text with its attention, of which every weight is in the data, a byte each.
+        sieves: those that apply in it.
+        model: name of the checkpoint, for screen readers.
+    """
+    queries, keys = sides(looked)
+    maps = AttentionMaps(
+        queries=queries,
+        keys=keys,
+        attention=np.nan_to_num(looked.attention[0, :1], nan=0),
+        heads=[(0, 0)],
+        causal=looked.causal,
+        label=f"in {model}",
+    )
+    arcs = arcs_data(maps, overlay=Overlay(roles=tuple(sieves.cells)), grid=GridBeside("", frame_of(looked)))
+    weights = pack_patterns(looked.attention, is_part=looked.overview is not None, most_weights=looked.attention.size)
+    return {
+        "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve")},
+        "patterns": weights.data(),
+        "sieves": {role: sieve_data(role, cells, maps) for role, cells in sieves.cells.items()},
+    }
