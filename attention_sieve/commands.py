@@ -26,6 +26,7 @@ from attention_sieve.core.similarity import command as similarity
 from attention_sieve.core.surface import command as surface
 from attention_sieve.core.tree_probes import command as tree_probes
 from attention_sieve.core.word_links import command as word_links
+from attention_sieve.dashboard.saved_page import command as saved_page
 
 
 def add_commands(commands: Any) -> None:
@@ -56,4 +57,5 @@ def add_commands(commands: Any) -> None:
     erasure.add_command(commands)
     corpus.add_commands(commands)
     finetuning.add_commands(commands)
+    saved_page.add_commands(commands)
     store.add_command(commands)

@@ -142,6 +142,22 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
 
 
+def flags_of(settings: Any, usual: Any) -> list[str]:
+    """The options by which `settings_of` makes some settings of the usual ones, as words of a command."""
+    words: list[str] = []
+    for name, (hint, _) in options_of(settings).items():
+        value, flag = getattr(settings, name), f"--{name.replace('_', '-')}"
+        if value == getattr(usual, name):
+            continue
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{flag[2:]}")
+        elif hint == tuple[str, ...]:
+            words += [flag, "".join(value)]
+        else:
+            words += [flag, *map(str, value if isinstance(value, tuple) else (value,))]
+    return words + [word for name, part in parts_of(settings).items() for word in flags_of(part, getattr(usual, name))]
+
+
 def add_checkpoint_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options that choose the checkpoint, device, number format, attention and heads."""
     add_checkpoint_option(parser, required=required)

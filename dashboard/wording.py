@@ -559,3 +559,16 @@ def beside_others(to_right: float, from_others: float) -> str:
         return "something that other words do not give to the same word"
     times = to_right / from_others
     return f"{times:{'.0f' if times >= 10 else '.1f'}} times what other words give to the same word"
+
+
+def roles_summary(
+    n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts: int, lengths: str, at_tau: str
+) -> str:
+    """The corpus view in one sentence; the count of a role that was not tested is None."""
+    role_counts = ", ".join(
+        f"{role} {NOT_TESTED}" if count is None else f"{count} {role}" for role, count in counts.items()
+    )
+    return (
+        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
+        f"Tokens per text: {lengths}."
+    )

@@ -204,6 +204,12 @@ def score_batch(
     )
 
 
+def text_attention(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> TextAttention:
+    """The whole attention of one text, to be drawn; a text of n tokens has n x n weights for every head."""
+    whole = Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
+    return score_batch(checkpoint, [text], settings, windows={0: whole}).maps[0]
+
+
 def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers, roles: RoleSet = USUAL) -> list[BatchSieves]:
     """Sieves of a batch for each layer; layers whose windows have the same effect on these texts share one object."""
     n_tokens = max(text.n_tokens for text in texts)

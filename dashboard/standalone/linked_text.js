@@ -8,10 +8,11 @@ let nLinked = 0;
 class LinkedText {
   /**
    * `hosts` are elements: `grid`, `arcs`, and `note` for a sentence where fewer heads are drawn than are chosen.
-   * `onChosen(heads)` is called when the reader has chosen heads.
+   * `onChosen(heads)` is called when the reader has chosen heads. Views of one `group` highlight and scroll together.
    */
-  constructor(hosts, onChosen = () => {}) {
+  constructor(hosts, onChosen = () => {}, group = null) {
     this.hosts = hosts;
+    this.group = group;
     this.onChosen = onChosen;
     this.key = `linked ${nLinked++}`;
     this.rev = 1;
@@ -58,7 +59,7 @@ class LinkedText {
   drawGrid() {
     const { key, rev, chosen, text } = this;
     const patterns = this.patterns ? text.patterns : null;
-    this.grid.show({ ...this.shown, frame: text.arcs.frame, patterns, key, rev, chosen });
+    this.grid.show({ ...this.shown, frame: key, patterns, key, rev, chosen });
   }
 
   drawArcs() {
@@ -90,6 +91,8 @@ class LinkedText {
     return {
       ...text.arcs,
       grid: this.key,
+      frame: this.key,
+      group: this.group,
       heads: named,
       label: `Attention of ${named.map(({ name }) => name).join(", ")} ${text.arcs.label}`,
       attention: toBase64(bytes),

@@ -6,8 +6,8 @@ import numpy as np
 
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard.components.arcs import arcs_data, sieve_data
-from attention_sieve.dashboard.components.arcs.values import GridBeside, Overlay
-from attention_sieve.dashboard.components.grid.patterns import frame_of, pack_patterns
+from attention_sieve.dashboard.components.arcs.values import Overlay
+from attention_sieve.dashboard.components.grid.patterns import pack_patterns
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import sides
@@ -30,7 +30,7 @@ def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, An
         causal=looked.causal,
         label=f"in {model}",
     )
-    arcs = arcs_data(maps, overlay=Overlay(roles=tuple(sieves.cells)), grid=GridBeside("", frame_of(looked)))
+    arcs = arcs_data(maps, overlay=Overlay(roles=tuple(sieves.cells)))
     weights = pack_patterns(looked.attention, is_part=looked.overview is not None, most_weights=looked.attention.size)
     return {
         "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve")},

@@ -207,7 +207,7 @@ def _summary(shown: _Shown) -> None:
     n_heads = tests.holds[0].size - len(shown.visit.removed)
     lengths = shared_wording.token_range(tested.found.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.chosen.scale)
-    sentence = wording.summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
+    sentence = shared_wording.roles_summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
     st.markdown(f"{sentence} {note or ''}", width="stretch")
 

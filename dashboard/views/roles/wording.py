@@ -18,7 +18,7 @@ from attention_sieve.core.statistics.evidence import STAKES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.roles.grid import STABLE
-from attention_sieve.dashboard.wording import CHOSEN_BEFORE, NOT_TESTED
+from attention_sieve.dashboard.wording import CHOSEN_BEFORE
 
 NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
@@ -92,17 +92,6 @@ def looks_back(direction: SyntacticDirection) -> str:
     return (
         f"This attention only looks back. For the syntactic roles, relations count as follows: {relations}. Choose "
         "the direction under *More settings*."
-    )
-
-
-def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], n_texts: int, lengths: str, at_tau: str) -> str:
-    """The corpus view in one sentence; the count of a role that was not tested is None."""
-    role_counts = ", ".join(
-        f"{role} {NOT_TESTED}" if count is None else f"{count} {role}" for role, count in counts.items()
-    )
-    return (
-        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
-        f"Tokens per text: {lengths}."
     )
 
 

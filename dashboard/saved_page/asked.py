@@ -1,0 +1,120 @@
+"""What a saved page asks: all that its numbers depend on, kept in the page, so that they can be computed again."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from attention_sieve.core.attention.settings import Head, Kind, head_names
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.options import flags_of
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
+from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
+
+PROGRAM: Final = "attention-sieve"
+
+
+@dataclass(frozen=True)
+class NamedCheckpoint:
+    """A checkpoint as a page names it."""
+
+    name: str
+    revision: str
+    fingerprint: str
+    is_decoder: bool
+    quantised: str = ""
+
+    @classmethod
+    def of(cls, files: CheckpointFiles) -> "NamedCheckpoint":
+        """The name of a checkpoint that was found."""
+        return cls(files.name, files.revision, files.fingerprint, files.is_decoder, files.quantised)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The question of a page, about one checkpoint or about two of the same shape."""
+
+    checkpoints: tuple[NamedCheckpoint, ...]
+    """One, or a reference and the one that is compared with it."""
+    dtype: str
+    attention: Kind
+    off: tuple[Head, ...]
+    """Heads that are switched off."""
+    settings: RoleSettings
+    texts: tuple[Text, ...]
+    """Those over which roles are tested."""
+    drawn: tuple[Text, ...]
+    """Those whose attention is in the page."""
+    truncated: bool
+    """Whether texts that are too long are truncated; otherwise there are none."""
+    parser: str
+    """The parser and its version."""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Provenance, in words."""
+        first, *others = self.checkpoints
+        scores = self.settings.scores
+        return {
+            **_facts_of(first, ""),
+            **{name: fact for other in others for name, fact in _facts_of(other, "compared ").items()},
+            "dtype": self.dtype,
+            "attention": self.attention,
+            "heads off": head_names(self.off) or "none",
+            "texts": f"{len(self.texts):,}",
+            "texts sha256": texts_sha256(self.texts),
+            "parser": self.parser,
+            "roles": ", ".join(scores.roles),
+            **self.settings.facts,
+        }
+
+    @property
+    def command(self) -> str:
+        """The command that makes the page from its texts, which it holds as a file of this name."""
+        first, *others = self.checkpoints
+        usual_roles = known_roles((*ROLES, *(DECODER_ROLES if first.is_decoder else ())))
+        scores, criterion = self.settings.scores, self.settings.criterion
+        words = [PROGRAM, "page", "--checkpoint", first.name]
+        words += [word for other in others for word in ("--compare", other.name)]
+        words += ["--texts", TEXTS_FILE]
+        words += [word for text in self.drawn for word in ("--text", PAIR_MARK.join(text.segments))]
+        words += [] if self.dtype == "float32" else ["--dtype", self.dtype]
+        words += [] if self.attention in ("self", "encoder") else ["--attention", self.attention]
+        words += [word for layer, head in self.off for word in ("--off", f"{layer}-{head}")]
+        words += [] if scores.roles == usual_roles else ["--roles", ",".join(scores.roles)]
+        words += flags_of(scores, ScoreSettings()) + flags_of(criterion, Criterion.usual(scores.scale))
+        words += ["--too-long", "truncate"] if self.truncated else []
+        return shlex.join([*words, "--output", "page.html"])
+
+
+TEXTS_FILE: Final = "texts.json"
+
+
+def _facts_of(checkpoint: NamedCheckpoint, prefix: str) -> Mapping[str, str]:
+    weights = {f"{prefix}weights": f"{checkpoint.quantised}, dequantised"} if checkpoint.quantised else {}
+    return {
+        f"{prefix}checkpoint": checkpoint.name,
+        f"{prefix}revision": checkpoint.revision or "local",
+        f"{prefix}fingerprint": checkpoint.fingerprint,
+        **weights,
+    }
+
+
+def text_object(text: Text) -> dict[str, Any]:
+    """A text as an object of a file of texts, from which the same text is read."""
+    return dict(_keys_of(text))
+
+
+def _keys_of(text: Text) -> Iterator[tuple[str, Any]]:
+    if text.given is not None:
+        yield from ((name, value) for name, value in text.given.fields.items() if value is not None)
+    elif text.words is not None and len(text.words) == 1 and text.spans is None:
+        yield "words", text.words[0]
+        if text.heads is not None and text.relations is not None:
+            yield "heads", text.heads[0]
+            yield "relns", text.relations[0]
+    else:
+        yield from zip(("text",) if len(text.segments) == 1 else ("text_a", "text_b"), text.segments)

@@ -1,0 +1,148 @@
+"""What a saved page shows, computed from a loaded checkpoint, or from two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from attention_sieve.core.answering import AnswerQuestion, Reading, find_in
+from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.commands import prepared_texts, progress_bar
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import check_settings, prepare, with_relations
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
+from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TooLong
+from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
+
+MOST_WEIGHTS: Final = 12_000_000
+"""Maximum number of weights of attention in a page, which has a byte and a third for each."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """What one checkpoint gives."""
+
+    finding: RoleFinding
+    drawn: tuple[TextAttention, ...]
+    """Whole attention of each text that is drawn."""
+    removed: tuple[Head, ...]
+    """Heads that are not there."""
+    n_shared: int
+    """How many neighbouring heads share keys and values."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Content:
+    """What a page shows, and the question that it answers."""
+
+    asked: Asked
+    found: tuple[Found, ...]
+    """Of each of its checkpoints."""
+    n_tokens: tuple[int, ...]
+    """Of each text, under the first of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a reader asks of a page, before the texts are read."""
+
+    of_pass: PassSettings
+    settings: RoleSettings
+    texts: Sequence[Text]
+    drawn: Sequence[Text] = ()
+    """None of them draws the first text that fits."""
+    too_long: TooLong = "error"
+
+
+def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQuestion = answer) -> Content:
+    """Compute what a page shows, under bars of progress.
+
+    Args:
+        checkpoints: one, or a reference and another of the same shape.
+        request: what is asked of them.
+        answer: as for `Reading`.
+
+    Raises: AnalysisError for checkpoints of different shapes, attention that is too large to be drawn, and of any
+        stage.
+    """
+    of_pass, texts = request.of_pass, request.texts
+    for checkpoint in checkpoints:
+        check_settings(checkpoint, of_pass)
+    ROLE_ANALYSIS.question(request.settings).check(of_pass.kind)
+    shapes = [(layers.n_layers, layers.n_heads) for layers in (each.attentions[of_pass.kind] for each in checkpoints)]
+    check_shapes(shapes)
+    prepared = [prepared_texts(checkpoint, texts, of_pass, request.too_long) for checkpoint in checkpoints]
+    read = [index for index in range(len(texts)) if all(index in tokens for tokens in prepared)]
+    if not read:
+        raise AnalysisError("No text is short enough for both checkpoints. Add shorter texts.")
+    n_weights = len(checkpoints) * shapes[0][0] * shapes[0][1]
+    sizes = {index: n_weights * n_entries(prepared[0][index]) for index in read}
+    shortest = min(sizes, key=sizes.__getitem__)
+    first = next((index for index, size in sizes.items() if size <= MOST_WEIGHTS), shortest)
+    drawn = tuple(request.drawn) or (texts[first],)
+    lengths = [prepared[0][index].lengths for index in read]
+    asked = Asked(
+        checkpoints=tuple(NamedCheckpoint.of(checkpoint.files) for checkpoint in checkpoints),
+        dtype=checkpoints[0].dtype,
+        attention=of_pass.kind,
+        off=of_pass.off,
+        settings=request.settings,
+        texts=tuple(texts[index] for index in read),
+        drawn=drawn,
+        truncated=request.too_long == "truncate",
+        parser=parser_name(),
+    )
+    found = []
+    for checkpoint, tokens in zip(checkpoints, prepared, strict=True):
+        own = {row: tokens[index] for row, index in enumerate(read)}
+        reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=asked.texts, prepared=own, answer=answer)
+        found.append(_found(reading, asked, n_weights))
+    return Content(
+        asked=asked,
+        found=tuple(found),
+        n_tokens=tuple(length["n_tokens"] - length["n_cut"] for length in lengths),
+    )
+
+
+def _found(reading: Reading[Text], asked: Asked, n_weights: int) -> Found:
+    from attention_sieve.core.roles.scores import text_attention  # imports torch
+
+    checkpoint, of_pass = reading.checkpoint, reading.of_pass
+    prepared = [prepare(checkpoint, text, of_pass, truncate=asked.truncated) for text in asked.drawn]
+    check_weights(n_weights * sum(map(n_entries, prepared)))
+    if asked.settings.scores.parses:
+        prepared = with_relations(prepared, asked.drawn)
+    return Found(
+        finding=find_in(ROLE_ANALYSIS, reading, asked.settings, progress_bar),
+        drawn=tuple(text_attention(checkpoint, text, of_pass) for text in prepared),
+        removed=checkpoint.attentions[of_pass.kind].removed,
+        n_shared=checkpoint.files.n_shared,
+    )
+
+
+def check_shapes(shapes: Sequence[tuple[int, int]]) -> None:
+    """Raise AnalysisError for checkpoints with different numbers of layers and heads."""
+    if len(set(shapes)) > 1:
+        written = " and ".join(f"{layers} layers of {heads} heads" for layers, heads in shapes)
+        raise AnalysisError(
+            f"The checkpoints have {written}, so that no head of one is a head of the other. Save a page of each."
+        )
+
+
+def check_weights(n_weights: int) -> None:
+    """Raise AnalysisError for more weights than a page holds."""
+    if n_weights > MOST_WEIGHTS:
+        raise AnalysisError(
+            f"The attention in the texts to draw has {n_weights:,} weights, and a page holds at most {MOST_WEIGHTS:,}. "
+            "Choose a shorter text to draw."
+        )
+
+
+def n_entries(text: PassText) -> int:
+    """Number of weights of one head in a text."""
+    return len(text.queries.ids) * len(text.keys.ids)

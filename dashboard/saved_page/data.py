@@ -1,0 +1,204 @@
+"""The data of a saved page: what its script draws, and what it was made of."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import PurePath
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from attention_sieve import __version__
+from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
+from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
+from attention_sieve.core.comparison.tables import comparison_table
+from attention_sieve.core.comparison.transitions import changed_heads
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.finding import RoleFinding
+from attention_sieve.core.roles.hypotheses import n_holding, untested
+from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
+from attention_sieve.core.roles.telling import telling_head
+from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.components.grid import grid_data
+from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
+from attention_sieve.dashboard.components.venn import venn_data
+from attention_sieve.dashboard.figures.roles.combinations import Overlaps
+from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.saved_page import wording
+from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE, Asked, text_object
+from attention_sieve.dashboard.saved_page.content import Content, Found
+from attention_sieve.dashboard.standalone.linked_text import text_data
+
+FORMAT: Final = 1
+"""Of the data; raise it when a program that knows the earlier one would misread it."""
+DIGITS: Final = 9
+"""Significant digits of the numbers in tables: those of single precision."""
+MOST_VENN: Final = 4
+COMPARISON_COLUMNS: Final = {
+    "role": "name of the role",
+    "layer": "index of the layer, from 0",
+    "head": "index of the head, from 0",
+    "texts": "number of texts with a score under both checkpoints",
+    "mean_a": "mean score under the reference",
+    "mean_b": "mean score under the compared checkpoint",
+    "difference": "mean of b - a",
+    "t": "paired t-test, two-sided; empty for fewer than two texts and for constant differences",
+    "p": "p-value of this test",
+    "p_adjusted": "p after correction",
+    "wilcoxon_p": "p-value of the Wilcoxon signed-rank test, two-sided",
+    "effect": "Cohen's d of the paired differences",
+    "holds_a": "whether the head has the role under the reference",
+    "holds_b": "whether the head has the role under the compared checkpoint",
+}
+
+
+def page_data(content: Content) -> dict[str, Any]:
+    """What a page holds, as JSON: numbers that were computed, and words made of them."""
+    asked, found = content.asked, content.found
+    names = [shown_name(checkpoint.name) for checkpoint in asked.checkpoints]
+    roles = found[0].finding.tests.roles
+    coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
+    tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
+    compared = None if len(found) == 1 else _paired(asked, found)
+    sentence = [_summary(content, each, coarse) for each in found]
+    if compared is not None:
+        holds = [each.finding.tests.holds for each in found]
+        changed = changed_heads(holds[0], holds[1], roles, coarse)
+        sentence = [wording.changes(int(changed.sum()), changed.size, names, compared), *sentence]
+    return {
+        "format": FORMAT,
+        "program": __version__,
+        "title": wording.title(names),
+        "sentences": sentence,
+        "notes": [note for note in (few_texts(len(asked.texts)),) if note],
+        "names": names,
+        "asked": asdict(asked),
+        "facts": {"program": f"Attention Sieve {__version__}", **asked.facts},
+        "command": asked.command,
+        "texts": {"file": TEXTS_FILE, "objects": [text_object(text) for text in asked.texts]},
+        "shown": {"coarse": [roles.index(role) for role in coarse], "fine": [roles.index(role) for role in fine]},
+        "grids": [_grid(content, number, table, coarse) for number, table in enumerate(tables)],
+        "drawn": _drawn(content, names),
+        "first": [list(telling_head(found[0].drawn[0]))],
+        "overlaps": [_overlaps(each, name, coarse) for each, name in zip(found, names)],
+        "tables": [
+            *(_table(f"Roles in {name}", "roles", table, ROLE_ANALYSIS.columns) for name, table in zip(names, tables)),
+            *([] if compared is None else [_comparison(compared, found, names)]),
+        ],
+    }
+
+
+def shown_name(name: str) -> str:
+    """Name of a checkpoint in titles: the last part of a path, or the model behind `bundled`."""
+    return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
+
+
+def _summary(content: Content, found: Found, coarse: tuple[str, ...]) -> str:
+    tests, scale = found.finding.tests, found.finding.scored.scale
+    counts = _counts(found, coarse)
+    n_any = sum(n_heads for roles, n_heads in counts.items() if roles)
+    lengths = shared_wording.token_range(content.n_tokens)
+    at_tau = shared_wording.at_tau(tests.settings.tau, scale)
+    n_texts = len(content.asked.texts)
+    return shared_wording.roles_summary(
+        n_any, sum(counts.values()), n_holding(tests, coarse), n_texts, lengths, at_tau
+    ).replace("**", "")
+
+
+def _counts(found: Found, of: tuple[str, ...]) -> dict[frozenset[str], int]:
+    """Number of heads for each exact combination of roles."""
+    tests = found.finding.tests
+    by_roles = combinations(tests.holds, tests.roles, of)
+    return {roles: n for roles, heads in by_roles.items() if (n := len(set(heads) - set(found.removed)))}
+
+
+def _overlaps(found: Found, name: str, coarse: tuple[str, ...]) -> dict[str, Any]:
+    roles = coarse[:MOST_VENN]
+    overlaps = Overlaps(roles=roles, combinations=_counts(found, roles), untested=untested(found.finding.tests))
+    tests = found.finding.tests
+    return {
+        "data": venn_data(overlaps, f"{shared_wording.OVERLAPS} in {name}"),
+        "heads": [
+            {"roles": [role for role in roles if role in held], "heads": sorted(map(list, heads))}
+            for held, heads in combinations(tests.holds, tests.roles, roles).items()
+        ],
+    }
+
+
+def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str, ...]) -> dict[str, Any]:
+    found, asked = content.found[number], content.asked
+    name = shown_name(asked.checkpoints[number].name)
+    finding: RoleFinding = found.finding
+    tests, criterion, scale = finding.tests, asked.settings.criterion, finding.scored.scale
+    uniform, greatest = finding.scored.mean_references()
+    reference = content.found[0].finding.tests.holds
+    grid = RoleGrid(
+        label=f"Heads of {name}",
+        roles=tests.roles,
+        scores=tests.mean,
+        holds=tests.holds,
+        tau=criterion.tau,
+        shown=coarse,
+        off=asked.off,
+        held_before=reference if number else None,
+        before=f"against {shown_name(asked.checkpoints[0].name)}",
+        filled=shared_wording.filled_by_test(criterion.tau, scale),
+        scale=scale,
+        uniform=uniform,
+        greatest=greatest,
+        p_values=tests.p_adjusted,
+        p_name=f"p ({criterion.correction})",
+        stability=table["stability"].to_numpy().reshape(tests.mean.shape),
+        n_shared=found.n_shared,
+    )
+    return grid_data(grid)
+
+
+def _drawn(content: Content, names: list[str]) -> list[dict[str, Any]]:
+    """Each text that is drawn, with its attention under each checkpoint."""
+    scores = content.asked.settings.scores
+    return [
+        {
+            "label": " / ".join(text.segments),
+            "sides": [
+                text_data(looked := found.drawn[position], sieves_in(looked, scores.roles, scores.direction), name)
+                for found, name in zip(content.found, names)
+            ],
+        }
+        for position, text in enumerate(content.asked.drawn)
+    ]
+
+
+def _paired(asked: Asked, found: tuple[Found, ...]) -> PairedTests:
+    criterion, (a, b) = asked.settings.criterion, (each.finding.scored for each in found)
+    return paired_tests(
+        a.scores,
+        b.scores,
+        a.roles,
+        alpha=criterion.alpha,
+        correction=criterion.correction,
+        family=criterion.family,
+        rounding=ROUNDING[asked.dtype],
+    )
+
+
+def _comparison(tests: PairedTests, found: tuple[Found, ...], names: list[str]) -> dict[str, Any]:
+    holds_a, holds_b = (each.finding.tests.holds for each in found)
+    title = f"{names[1]} minus {names[0]}"
+    return _table(title, "comparison", comparison_table(tests, holds_a, holds_b), COMPARISON_COLUMNS)
+
+
+def _table(title: str, kind: str, table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, Any]:
+    values = {name: [_value(value) for value in table[name].tolist()] for name in table.columns}
+    return {"title": title, "kind": kind, "columns": dict(columns), "values": values}
+
+
+def _value(value: Any) -> Any:
+    """A value of a table for JSON: null where there is none, and infinity as a word."""
+    if not isinstance(value, float):
+        return value.item() if isinstance(value, np.generic) else value
+    if math.isfinite(value):
+        return float(f"{value:.{DIGITS}g}")
+    return None if math.isnan(value) else str(value)

@@ -1,0 +1,81 @@
+"""A saved page as one HTML file, which asks for nothing: written from its data, and read again."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from attention_sieve import __version__
+from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.json_values import parse_json
+from attention_sieve.dashboard.components import arcs, grid, venn
+from attention_sieve.dashboard.saved_page.data import FORMAT
+from attention_sieve.dashboard.standalone import script, theme_style
+
+_HERE: Final = Path(__file__).parent
+BEFORE_DATA: Final = '<script type="application/json" id="page-data">'
+AFTER_DATA: Final = "</script>"
+
+
+def page_html(data: Mapping[str, Any]) -> str:
+    """The page: its only script and its only style are named by their hashes in its content policy.
+
+    Args:
+        data: from `page_data`. Equal data give equal pages.
+    """
+    code = "\n".join([script([grid.SOURCE, arcs.SOURCE, venn.SOURCE]), _read("page.js")])
+    style = theme_style() + _read("page.css")
+    sentences = [f"<p>{escape(sentence)}</p>" for sentence in data["sentences"]]
+    notes = [f'<p class="note">{escape(note)}</p>' for note in data["notes"]]
+    return Template(_read("page.html")).substitute(
+        title=escape(data["title"]),
+        program=escape(data["program"]),
+        sentences="\n".join([*sentences, *notes]),
+        style=style,
+        style_hash=_hash(style),
+        # In JSON, < occurs in strings alone; escaped, no string can end the element, or begin another.
+        data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        script=code,
+        script_hash=_hash(code),
+    )
+
+
+def read_page(content: bytes, name: str) -> tuple[dict[str, Any], str]:
+    """The data of a page, and the whole of it.
+
+    Args:
+        content: of the file.
+        name: of the file, for messages.
+
+    Raises: AnalysisError for something else, a damaged page, and one of a newer format.
+    """
+    name = shortened(name)
+    html = content.decode("utf-8", "replace")
+    _, is_page, after = html.partition(BEFORE_DATA)
+    written, is_whole, _ = after.partition(AFTER_DATA)
+    if not is_page:
+        raise AnalysisError(f"{name} is no page of Attention Sieve. Give a file that attention-sieve page has written.")
+    try:
+        data = parse_json(written) if is_whole else None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+        raise AnalysisError(f"{name} is damaged: its data are not whole. Get the page again from where it was made.")
+    if data["format"] > FORMAT:
+        raise AnalysisError(
+            f"{name} was written by Attention Sieve {shortened(str(data.get('program')))} in format {data['format']}, "
+            f"and {__version__} reads formats up to {FORMAT}. Install a newer version."
+        )
+    return data, html
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,20 @@
+"""The sentences of a saved page that are made of numbers."""
+
+from collections.abc import Sequence
+
+from attention_sieve.core.comparison.differences import PairedTests
+
+
+def title(names: Sequence[str]) -> str:
+    """What the page is of."""
+    return f"Attention heads of {names[0]}" if len(names) == 1 else f"{names[1]} compared with {names[0]}"
+
+
+def changes(n_changed: int, n_heads: int, names: Sequence[str], tests: PairedTests) -> str:
+    """What changes from one checkpoint to another."""
+    n_tested = int((tests.texts >= 2).sum())
+    return (
+        f"From {names[0]} to {names[1]}, {n_changed} of {n_heads} heads gain or lose a role, and "
+        f"{int(tests.differs.sum()):,} of {n_tested:,} mean scores differ (paired t-test, alpha {tests.alpha:g}, "
+        f"correction {tests.correction})."
+    )
