@@ -14,12 +14,13 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from inspect import Parameter, Signature
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +32,7 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.commands import finding_facts, prepared_texts, progress_bar
+from attention_sieve.core.commands import check_output, finding_facts, prepared_texts, progress_bar, write
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
@@ -312,11 +313,8 @@ def _docstring(
 
 def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
     analysis, settings = BY_NAME[name], _settings(name, given, checkpoint.files)
-    kind = given.get("attention") or checkpoint.files.kinds[0]
-    off = _checked("off", [np.asarray(head).tolist() for head in given.get("off", ())], tuple[tuple[int, int], ...])
-    of_pass = PassSettings(kind, tuple(sorted(set(off))))
-    check_settings(checkpoint, of_pass)
-    analysis.question(settings).check(kind)
+    of_pass = _of_pass(checkpoint, given)
+    analysis.question(settings).check(of_pass.kind)
     inputs, settings = _inputs(name, checkpoint, texts, given, settings)
     if name == "gradients":
         from attention_sieve.core.surface.gradients import check_gradients
@@ -333,6 +331,78 @@ def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, An
     facts = finding_facts(analysis, reading, result, settings, {"texts sha256": texts_sha256(read)})
     table.attrs = dict(facts)
     return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
+
+
+def _of_pass(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings:
+    """Which attention is asked for, and which heads are off.
+
+    Raises: AnalysisError if the checkpoint lacks them.
+    """
+    off = _checked("off", [np.asarray(head).tolist() for head in given.get("off", ())], tuple[tuple[int, int], ...])
+    of_pass = PassSettings(given.get("attention") or checkpoint.files.kinds[0], tuple(sorted(set(off))))
+    check_settings(checkpoint, of_pass)
+    return of_pass
+
+
+def save_page(
+    path: str | PathLike[str],
+    model: Any,
+    texts: Any,
+    *,
+    compare: Any = None,
+    drawn: Any = (),
+    tokenizer: Any = None,
+    **settings: Any,
+) -> Path:
+    """Save the heads of a model as one HTML file, which opens without a network; `attention-sieve check` checks it.
+
+    Args:
+        path: of the file to write.
+        model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
+        texts: over which roles are tested: a text, or a list of texts, each a string or a pair of strings.
+        compare: another model of the same shape, which is compared with it.
+        drawn: the text or texts whose attention is drawn; none for the first of `texts`.
+        tokenizer: of models in memory.
+        settings: those of `roles`.
+
+    Returns: the file.
+    Raises: AnalysisError, which says what was found and what to do.
+
+    >>> import attention_sieve as sieve
+    >>> sieve.save_page("heads.html", "bundled", ["The old dog chased a cat.", "She closed the shop."]).name
+    'heads.html'
+    """
+    from attention_sieve.dashboard.saved_page.content import Request, compute
+    from attention_sieve.dashboard.saved_page.data import page_data
+    from attention_sieve.dashboard.saved_page.file import page_html
+
+    usual = {*SHARED, *OF_ROLES, *dict(_kinds(ROLE_ANALYSIS.settings))}
+    if unknown := sorted(set(settings) - usual):
+        raise TypeError(f"save_page() got an unexpected keyword argument {unknown[0]!r}")
+    output, given = Path(path), (model,) if compare is None else (model, compare)
+    check_output(output, (".html",))
+    with ExitStack() as opened:
+        checkpoints = [
+            opened.enter_context(
+                _opened(
+                    each,
+                    None if isinstance(each, str | PathLike | Checkpoint) else tokenizer,
+                    settings.get("device"),
+                    settings.get("dtype"),
+                )
+            )
+            for each in given
+        ]
+        request = Request(
+            of_pass=_of_pass(checkpoints[0], settings),
+            settings=_settings("roles", settings, checkpoints[0].files),
+            texts=_texts(texts),
+            drawn=_texts(drawn) if drawn else (),
+            too_long=_checked("too_long", settings.get("too_long", "error"), TooLong),
+        )
+        html = page_html(page_data(compute(checkpoints, request)))
+    write(output, partial(Path.write_text, data=html, encoding="utf-8", newline="\n"))
+    return output
 
 
 def _inputs(

@@ -382,6 +382,12 @@ IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
 FILE_KINDS: Final = {"svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}
 """What files are called on their buttons, by suffix."""
+SAVE_PAGE: Final = "Save this page"
+SAVE_PAGE_HELP: Final = (
+    "One HTML file with the grid and its arcs, the roles with their tests, the texts, and where the numbers come from. "
+    "It opens without a network, any head and word can be clicked in it, and `attention-sieve check` computes its "
+    "numbers again."
+)
 DOWNLOAD_ALL: Final = "Download all figures and tables"
 DOWNLOAD_ALL_HELP: Final = (
     "A ZIP file of what this page shows now: figures as SVG and PNG, tables as CSV and Parquet, a README with the "

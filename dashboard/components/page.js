@@ -23,7 +23,10 @@ function percent(part) {
 }
 
 function bytesOf(base64) {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at); // Uint8Array.from takes 20 times as long
+  return bytes;
 }
 
 /** Unpack the data packed by `as_text` in `packing.py`. */

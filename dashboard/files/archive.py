@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from attention_sieve.dashboard import wording
@@ -87,6 +88,11 @@ def archive_name(page: str, downloads: Sequence[Download]) -> str:
     about = {texts(download.facts) for download in downloads}
     parts = (models(facts), about.pop() if len(about) == 1 else "", page, "all")
     return _joined_name(parts, downloads, "zip")
+
+
+def page_name(checkpoints: Sequence[str]) -> str:
+    """Name of a saved page: its checkpoints, the reference last."""
+    return "_".join(("attention-sieve", *(_safe(PurePath(name).name) for name in reversed(checkpoints)), "heads.html"))
 
 
 def archive(downloads: Sequence[Download], address: str, references: bytes) -> bytes:

@@ -3,7 +3,7 @@
 All files of a page can be downloaded at once: the archive holds everything offered while the page was drawn.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,15 @@ import streamlit as st
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.files.archive import Download, Picture, Table, archive, archive_name, file_name
+from attention_sieve.dashboard.files.archive import (
+    Download,
+    Picture,
+    Table,
+    archive,
+    archive_name,
+    file_name,
+    page_name,
+)
 from attention_sieve.dashboard.files.provenance import caption, titled
 from attention_sieve.dashboard.plain import plain
 
@@ -32,11 +40,39 @@ MIMES: Final = {
 }
 _offered: Final[ContextVar[dict[str, Download] | None]] = ContextVar("offered", default=None)
 """Downloads of the page being drawn, by name; None outside of a run of a page."""
+_saved: Final[ContextVar[tuple[str, Callable[[], bytes]] | None]] = ContextVar("saved", default=None)
+"""Name and content of the page being drawn as one HTML file; None where it cannot be saved."""
 
 
 def begin_page() -> None:
     """Clear the downloads of another page or an earlier run."""
     _offered.set({})
+    _saved.set(None)
+
+
+def offer_page(checkpoints: Sequence[str], html: Callable[[], bytes]) -> None:
+    """Offer the page as one HTML file, below everything else: `page_download` draws the button.
+
+    Args:
+        checkpoints: what it is of, for the name of the file.
+        html: makes the file.
+    """
+    _saved.set((page_name(checkpoints), html))
+
+
+def page_download() -> None:
+    """Offer the page as one HTML file, where it can be saved."""
+    if (saved := _saved.get()) is not None:
+        st.download_button(
+            wording.SAVE_PAGE,
+            saved[1],
+            file_name=saved[0],
+            mime="text/html",
+            key="save page",
+            help=wording.SAVE_PAGE_HELP,
+            on_click="ignore",
+            icon=":material/save:",
+        )
 
 
 def drawing_downloads(

@@ -15,6 +15,8 @@ from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
 
 PROGRAM: Final = "attention-sieve"
+IN_MEMORY: Final = "none"
+"""How the fingerprint of a model in memory begins."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,15 @@ class Asked:
         }
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether a model was in the memory of a program, where no command finds it."""
+        return any(checkpoint.fingerprint.startswith(IN_MEMORY) for checkpoint in self.checkpoints)
+
+    @property
     def command(self) -> str:
-        """The command that makes the page from its texts, which it holds as a file of this name."""
+        """The command that makes the page from its texts, which it holds as a file; empty for a model in memory."""
+        if self.is_in_memory:
+            return ""
         first, *others = self.checkpoints
         usual_roles = known_roles((*ROLES, *(DECODER_ROLES if first.is_decoder else ())))
         scores, criterion = self.settings.scores, self.settings.criterion

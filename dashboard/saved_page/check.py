@@ -16,7 +16,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.relations import parser_name
-from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
+from attention_sieve.dashboard.saved_page.asked import IN_MEMORY, Asked, NamedCheckpoint
 from attention_sieve.dashboard.saved_page.content import Request, compute
 from attention_sieve.dashboard.saved_page.data import page_data
 from attention_sieve.dashboard.saved_page.file import page_html, read_page
@@ -33,8 +33,6 @@ ARRAYS: Final = {
 DRAWN: Final = ("grids", "drawn")
 STEP: Final = 1
 """Difference up to which whole numbers of an array of bytes are equal: attention is rounded to 256 steps."""
-IN_MEMORY: Final = "none"
-"""How the fingerprint of a model in memory begins."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,11 @@ class Checked:
     """What could not be verified."""
 
 
-def check_page(content: bytes, name: str, checkpoints: Sequence[str] = (), device: str = "auto") -> Checked:
+def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: str = "auto") -> Checked:
     """Compute a page again and compare.
 
     Args:
-        content: of the file.
+        file: its content.
         name: of the file, for messages.
         checkpoints: names or folders to be taken in place of those that the page names, in their order.
         device: on which to compute.
@@ -72,7 +70,7 @@ def check_page(content: bytes, name: str, checkpoints: Sequence[str] = (), devic
     Raises: AnalysisError for a page that cannot be checked: damaged, of a newer version, changed outside of its data,
         or of a checkpoint that is missing or another one; of any stage.
     """
-    data, html = read_page(content, name)
+    data, html = read_page(file, name)
     notes = [] if data.get("program") == __version__ else [f"It was written by Attention Sieve {data.get('program')}."]
     asked = _asked(data, html, name, strict=not notes)
     files = [
@@ -171,7 +169,7 @@ class _Comparison:
         self, name: str, page: Mapping[str, Any], again: Mapping[str, Any], where: tuple[str, ...]
     ) -> Iterator[Difference]:
         one, other = page.get(name), again.get(name)
-        if name == "values" and isinstance(one, dict) and one.keys() == other.keys():
+        if name == "values" and isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
             yield from self._of_table(str(again["title"]), one, other)
         elif where[:1] and where[0] in DRAWN and name in ARRAYS and isinstance(one, str) and isinstance(other, str):
             yield from self._of_array(one, other, ARRAYS[name], (*where, name))

@@ -62,16 +62,17 @@ def page_data(content: Content) -> dict[str, Any]:
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
     compared = None if len(found) == 1 else _paired(asked, found)
-    sentence = [_summary(content, each, coarse) for each in found]
+    sentences = [_summary(content, each, coarse) for each in found]
     if compared is not None:
         holds = [each.finding.tests.holds for each in found]
         changed = changed_heads(holds[0], holds[1], roles, coarse)
-        sentence = [wording.changes(int(changed.sum()), changed.size, names, compared), *sentence]
+        each_named = [f"{name}: {sentence}" for name, sentence in zip(names, sentences)]
+        sentences = [wording.changes(int(changed.sum()), changed.size, names, compared), *each_named]
     return {
         "format": FORMAT,
         "program": __version__,
         "title": wording.title(names),
-        "sentences": sentence,
+        "sentences": sentences,
         "notes": [note for note in (few_texts(len(asked.texts)),) if note],
         "names": names,
         "asked": asdict(asked),
@@ -84,8 +85,8 @@ def page_data(content: Content) -> dict[str, Any]:
         "first": [list(telling_head(found[0].drawn[0]))],
         "overlaps": [_overlaps(each, name, coarse) for each, name in zip(found, names)],
         "tables": [
-            *(_table(f"Roles in {name}", "roles", table, ROLE_ANALYSIS.columns) for name, table in zip(names, tables)),
             *([] if compared is None else [_comparison(compared, found, names)]),
+            *(_table(f"Roles in {name}", "roles", table, ROLE_ANALYSIS.columns) for name, table in zip(names, tables)),
         ],
     }
 

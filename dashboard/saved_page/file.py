@@ -31,10 +31,20 @@ def page_html(data: Mapping[str, Any]) -> str:
     style = theme_style() + _read("page.css")
     sentences = [f"<p>{escape(sentence)}</p>" for sentence in data["sentences"]]
     notes = [f'<p class="note">{escape(note)}</p>' for note in data["notes"]]
+    made = ("The command that makes this page, from its texts as a file:", data["command"])
+    checked = ("To compute all its numbers again and compare them:", "attention-sieve check page.html")
+    if not data["command"]:
+        made = ("The model was in the memory of a program, which made this page with:", "attention_sieve.save_page")
+        checked = (
+            "To compute its numbers again, from the folder of the saved model:",
+            f"{checked[1]} --checkpoint FOLDER",
+        )
+    commands = [f"<p>{escape(says)}</p>\n<pre><code>{escape(words)}</code></pre>" for says, words in (made, checked)]
     return Template(_read("page.html")).substitute(
         title=escape(data["title"]),
         program=escape(data["program"]),
         sentences="\n".join([*sentences, *notes]),
+        commands="\n".join(commands),
         style=style,
         style_hash=_hash(style),
         # In JSON, < occurs in strings alone; escaped, no string can end the element, or begin another.

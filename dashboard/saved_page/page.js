@@ -8,6 +8,20 @@ const SHOWN = {
 };
 const HELD = { roles: ["holds"], comparison: ["holds_a", "holds_b"] };
 const SHARES = new Set(["stability"]);
+const { alpha, correction } = page.asked.settings.criterion;
+const LABELS = {
+  mean: `mean ${page.grids[0].noun}`,
+  low: `${Math.round(100 * (1 - alpha))}% from`,
+  high: "to",
+  p_adjusted: `p (${correction})`,
+  stability: "stays in",
+  holds: "has the role",
+  mean_a: `mean, ${page.names[0]}`,
+  mean_b: `mean, ${page.names[1]}`,
+  holds_a: `has it, ${page.names[0]}`,
+  holds_b: `has it, ${page.names[1]}`,
+};
+const WORDS = new Set(["role", "head"]); // columns of words
 const ROWS = [["With the role", "held"], ["Of the chosen heads", "chosen"], ["All", "all"]];
 
 const find = (id) => document.getElementById(id);
@@ -17,18 +31,17 @@ const roleNames = page.asked.settings.scores.roles;
 const lookOf = (role) => page.grids[0].roles[roleNames.indexOf(role)];
 
 function element(tag, className, ...content) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
+  const made = newElement(tag, className);
   made.append(...content);
   return made;
 }
 
 /** A row of radio buttons. */
-function switchOf(legend, name, options, act) {
+function switchOf(legend, name, options, first, act) {
   const group = element("fieldset", "switch", element("legend", "", legend));
   const buttons = element("span", "");
-  options.forEach(([label, value], at) => {
-    const radio = Object.assign(element("input"), { type: "radio", name, checked: at === 0 });
+  options.forEach(([label, value]) => {
+    const radio = Object.assign(element("input"), { type: "radio", name, checked: value === first });
     radio.addEventListener("change", () => act(value));
     buttons.append(element("label", "", radio, element("span", "", label)));
   });
@@ -79,7 +92,7 @@ function buildSides() {
   const texts = page.drawn.map(({ label }, at) => [label, at]);
   const controls = [
     texts.length > 1 && listOf("Text", texts, (at) => showHeads({ text: Number(at) })),
-    switchOf("Grid", "grid", [["Roles", false], ["Patterns of the text", true]], (patterns) => showHeads({ patterns })),
+    switchOf("Grid", "grid", [["Roles", false], ["Patterns of the text", true]], false, (patterns) => showHeads({ patterns })),
     page.shown.fine.length > 0 && checkbox("Finer roles", (finer) => showHeads({ finer })),
   ];
   find("heads-controls").append(...controls.filter(Boolean));
@@ -111,7 +124,7 @@ function describeChosen() {
 }
 
 function rolesOf([layer, head], number, name) {
-  const { values } = page.tables[number];
+  const { values } = page.tables.filter(({ kind }) => kind === "roles")[number];
   const held = values.role.flatMap((role, row) => {
     if (values.layer[row] !== layer || values.head[row] !== head || !values.holds[row]) return [];
     const interval = values.low[row] === null ? "" : `, ${written(values.low[row])} to ${written(values.high[row])}`;
@@ -128,7 +141,8 @@ function pWritten(p) {
 
 // The tables, of which one is shown.
 
-const table = { at: 0, role: "", rows: "held", by: null, descending: true };
+const isHeld = page.tables.some(({ kind, values }) => HELD[kind].some((name) => values[name].includes(true)));
+const table = { at: 0, role: "", rows: isHeld ? "held" : "all", by: null, descending: true };
 
 function buildTableControls() {
   const titles = page.tables.map(({ title }, at) => [title, at]);
@@ -136,7 +150,7 @@ function buildTableControls() {
   const controls = [
     titles.length > 1 && listOf("Table", titles, (at) => drawTable({ at: Number(at), by: null })),
     listOf("Role", roles, (role) => drawTable({ role })),
-    switchOf("Heads", "rows", ROWS, (rows) => drawTable({ rows })),
+    switchOf("Heads", "rows", ROWS, table.rows, (rows) => drawTable({ rows })),
     button("CSV of the table", () => downloadTable(page.tables[table.at])),
   ];
   find("table-controls").append(...controls.filter(Boolean));
@@ -158,8 +172,6 @@ function drawTable(change = {}) {
   markChosen();
 }
 
-const counted = (number) => number.toLocaleString("en");
-
 function chosenRows(values, kind) {
   const ids = new Set(heads.chosen.map(String));
   return values.role.map((_, row) => row).filter((row) => {
@@ -179,16 +191,17 @@ function sortedRows(values, rows) {
 }
 
 function columnHead(name) {
-  const head = element("th", name === "role" ? "words" : "", button(name, () => sortBy(name)));
-  head.scope = "col";
+  const head = element("th", WORDS.has(name) ? "words" : "", button(LABELS[name] ?? name, () => sortBy(name)));
+  Object.assign(head, { scope: "col", title: page.tables[table.at].columns[name] });
+  head.dataset.column = name;
   if (table.by === name) head.setAttribute("aria-sort", table.descending ? "descending" : "ascending");
   return head;
 }
 
 function sortBy(name) {
   const isFirst = table.by !== name;
-  drawTable({ by: name, descending: isFirst ? name !== "role" && name !== "head" : !table.descending });
-  [...find("table").querySelectorAll("thead button")].find((each) => each.textContent === name).focus();
+  drawTable({ by: name, descending: isFirst ? !WORDS.has(name) : !table.descending });
+  find("table").querySelector(`[data-column=${name}] button`).focus();
 }
 
 function tableRow(values, names, row) {
@@ -199,7 +212,7 @@ function tableRow(values, names, row) {
 }
 
 function tableCell(values, name, row, place) {
-  if (name === "head") return element("td", "", button(headName(place), () => choose([place])));
+  if (name === "head") return element("td", "words", button(headName(place), () => choose([place])));
   const value = values[name][row];
   if (name !== "role") return element("td", "", SHARES.has(name) ? shareWritten(value) : written(value));
   const look = lookOf(value);
@@ -262,7 +275,6 @@ function buildTexts() {
   find("texts-count").textContent = objects.length === 1 ? "The text" : `All ${counted(objects.length)} texts`;
   find("texts").append(...page.asked.texts.map(({ segments }) => element("li", "", segments.join(" / "))));
   find("facts").append(...Object.entries(page.facts).flatMap(([name, fact]) => [element("dt", "", name), element("dd", "", fact)]));
-  find("command").textContent = page.command;
   const files = page.tables.map((each) => button(`CSV: ${each.title}`, () => downloadTable(each)));
   const texts = button(`Texts: ${file}`, () => download(file, "application/json", JSON.stringify(objects, null, 1)));
   find("files").append(texts, ...files);
@@ -271,8 +283,7 @@ function buildTexts() {
 buildSides();
 showHeads();
 describeChosen();
-// The grid first: the rest is below it.
-requestAnimationFrame(() => {
+afterPaint(() => {
   buildTableControls();
   drawTable();
   const redrawOverlaps = buildOverlaps();

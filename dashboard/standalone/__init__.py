@@ -24,7 +24,7 @@ def script(sources: Sequence[Source]) -> str:
     Each keeps its names to itself: several have their own `views`, say. The text holds no `</script`.
     """
     parts = [f"const components = {{\n{','.join(map(_component, sources))}\n}};"]
-    parts.append(joined([_HERE / "mounted.js", _HERE / "linked_text.js"]))
+    parts.append(joined([_HERE.parent / "components" / "page.js", _HERE / "mounted.js", _HERE / "linked_text.js"]))
     return "\n".join(parts)
 
 

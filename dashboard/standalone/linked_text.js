@@ -32,10 +32,14 @@ class LinkedText {
 
   /** Draw a text: `grid`, and what `text_data` in linked_text.py gives. Cells show roles, or the patterns of the text. */
   show(grid, text, { patterns }) {
-    if (text !== this.text) this.cells = fromBase64(text.patterns.cells);
+    const isOther = text !== this.text;
     Object.assign(this, { shown: grid, text, patterns });
     this.drawGrid();
-    this.drawArcs();
+    if (!isOther) return;
+    afterPaint(() => {
+      this.cells = bytesOf(text.patterns.cells);
+      this.drawArcs();
+    });
   }
 
   /** Choose heads from outside. */
@@ -64,6 +68,7 @@ class LinkedText {
 
   drawArcs() {
     const heads = this.chosen.slice(-MOST_DRAWN);
+    if (!this.cells) return;
     this.hosts.arcs.hidden = !heads.length;
     this.hosts.note.textContent = this.noteOn(heads);
     if (heads.length) this.arcs.show(this.arcsOf(heads));
@@ -104,8 +109,9 @@ class LinkedText {
   }
 }
 
-function fromBase64(base64) {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+/** Let the browser draw what is there before it goes on: of a long text, arcs take longer than the grid. */
+function afterPaint(act) {
+  requestAnimationFrame(() => setTimeout(act));
 }
 
 function toBase64(bytes) {
@@ -116,7 +122,7 @@ function toBase64(bytes) {
 
 /** Share of a head's attention in a sieve: the mean over the queries that have a sieve. */
 function shareInside({ cells, queries }, steps, { patterns }) {
-  const packed = fromBase64(cells);
+  const packed = bytesOf(cells);
   let sum = 0;
   for (let query = 0; query < patterns.queries; query++) {
     let [inside, whole] = [0, 0];

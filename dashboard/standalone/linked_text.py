@@ -1,16 +1,19 @@
 """The data of a text that is drawn without Streamlit."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.dashboard.components.arcs import arcs_data, sieve_data
-from attention_sieve.dashboard.components.arcs.values import Overlay
+from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, sieve_data
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.grid.patterns import pack_patterns
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import sides
+
+MOST_ROWS: Final = 36
+"""Tokens beyond which the arcs scroll, so that the grid beside them stays in view."""
 
 
 def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, Any]:
@@ -30,7 +33,10 @@ def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, An
         causal=looked.causal,
         label=f"in {model}",
     )
-    arcs = arcs_data(maps, overlay=Overlay(roles=tuple(sieves.cells)))
+    is_long = max(maps.attention.shape) > MOST_ROWS
+    arcs = arcs_data(
+        maps, ArcStyle(height=SCROLL_HEIGHT if is_long else None), overlay=Overlay(roles=tuple(sieves.cells))
+    )
     weights = pack_patterns(looked.attention, is_part=looked.overview is not None, most_weights=looked.attention.size)
     return {
         "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve")},

@@ -16,7 +16,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, drawer, state, wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.terms import sentence
-from attention_sieve.dashboard.files.downloads import all_downloads, references_download
+from attention_sieve.dashboard.files.downloads import all_downloads, page_download, references_download
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.state import Choice
 
@@ -142,7 +142,8 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
         if notes.paper:
             with st.expander(notes.paper_title):
                 st.markdown(notes.paper)
-        # Last, because it comes and goes with what the page draws.
+        # Last, because these come and go with what the page draws.
+        page_download()
         all_downloads()
 
 

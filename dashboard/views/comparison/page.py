@@ -230,12 +230,14 @@ def _draw(
     # Charts and tables import pandas, which would delay the first pictures.
     from attention_sieve.dashboard.views.comparison.changes import changes
     from attention_sieve.dashboard.views.comparison.differences import grids
+    from attention_sieve.dashboard.views.comparison.saving import save_comparison
     from attention_sieve.dashboard.views.comparison.shapes import unlike_shapes
 
     if is_in_lesson:
         if pair.same_shape and shows("compare", "grids"):
             grids(focus)
     elif pair.same_shape:
+        save_comparison(inference, choice, pair, texts, text)
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
         changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
     else:

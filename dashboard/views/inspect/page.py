@@ -245,11 +245,13 @@ def _about(
     # These import pandas and SciPy, half a second for which the first grid does not wait.
     from attention_sieve.dashboard.views.heads_off import what_changes
     from attention_sieve.dashboard.views.inspect.head_card import head_views
+    from attention_sieve.dashboard.views.saving import save_heads
     from attention_sieve.dashboard.views.word_links.on_text import linking_heads
 
     present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
+            save_heads(visit, tested, (screen.text, screen.now.looked))
             ask_about_long_texts(tested.found.too_long)
         words_first()
         frame.tabs(

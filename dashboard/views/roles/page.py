@@ -56,6 +56,7 @@ from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
 from attention_sieve.dashboard.views.roles.grid import grid_over, number_columns
 from attention_sieve.dashboard.views.roles.how_decided import how_decided
 from attention_sieve.dashboard.views.roles.notes import NOTES
+from attention_sieve.dashboard.views.saving import save_heads
 
 REGION: Final = "region"
 """Session-state key and query parameter of the roles selected in the Venn diagram."""
@@ -122,6 +123,7 @@ def _roles() -> None:
     tested = corpus(visit)
     if tested is None:
         return
+    save_heads(visit, tested)
     if state.lesson_is_on("roles"):
         lesson_panel(top, visit, tested=tested)
         _in_lesson(_Shown(visit=visit, tested=tested))

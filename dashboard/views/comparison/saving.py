@@ -1,0 +1,38 @@
+"""*Save this page* on Compare."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from attention_sieve.cache.inference import Inference
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.files.downloads import offer_page
+from attention_sieve.dashboard.saved_page.content import Content
+from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.comparison.numbers import ComparedCheckpoint, all_heads_on
+from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
+
+
+def save_comparison(
+    inference: Inference, choice: Choice, pair: ComparedCheckpoint, texts: Sequence[Text], text: Text | None
+) -> None:
+    """Offer two checkpoints of the same shape on the same texts.
+
+    Args:
+        inference: which looks at a text.
+        choice: the settings that all pages share.
+        pair: what was found in `texts`.
+        texts: of the corpus.
+        text: whose attention is drawn; the first of the corpus that fits if there is none.
+    """
+    read = tuple(texts[position] for position in pair.scored.positions)
+    scored = ScoredTexts(read, pair.scored.n_tokens, pair.scored.sides)
+    drawn = text or first_that_fits(scored)
+    of_pass, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
+    if drawn is None or of_pass != of_other:
+        return
+
+    def content() -> Content:
+        attentions = [attention_in(inference, engine, drawn, of_pass) for engine in pair.engines]
+        return content_of(choice, pair.engines, of_pass, scored, (drawn, attentions))
+
+    offer_page([engine.files.name for engine in pair.engines], partial(html_of, content))
