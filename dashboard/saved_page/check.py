@@ -23,6 +23,11 @@ from attention_sieve.dashboard.saved_page.file import page_html, read_page
 
 TOLERANCE: Final = {"float32": 1e-4, "float64": 1e-6, "bfloat16": 2e-2, "float16": 2e-2}
 """Relative difference up to which numbers are equal, by the number format: what another machine changes in them."""
+OF_TESTS: Final = 2e-2
+"""The same for what tests make of numbers, such as a rank test, whose ranks change where two numbers are all but
+equal."""
+MEANS: Final = frozenset({"mean", "std", "low", "high", "mean_a", "mean_b", "difference"})
+"""Columns of numbers in the unit of the score; other numbers of a table come from tests."""
 LEAST: Final = 1e-6
 """Difference up to which numbers are equal, however small they are."""
 ARRAYS: Final = {
@@ -162,7 +167,7 @@ class _Comparison:
                 yield from self.differences(*pair, (*where, str(index)))
         else:
             self.n_values += 1
-            if not self._equal(page, again):
+            if not self._equal(page, again, self._tolerance):
                 yield _difference(where, page, again)
 
     def _of_field(
@@ -184,7 +189,7 @@ class _Comparison:
                 continue
             for row, pair in enumerate(zip(page[name], column)):
                 self.n_values += 1
-                if not self._equal(*pair):
+                if not self._equal(*pair, self._tolerance if name in MEANS else OF_TESTS):
                     head = head_name(again["layer"][row], again["head"][row])
                     place = (f'table "{title}"', f"row {row + 1} ({again['role'][row]}, {head})", f"column {name}")
                     yield _difference(place, *pair)
@@ -199,15 +204,17 @@ class _Comparison:
         if written.shape != computed.shape:
             yield _difference(where, f"{written.size} numbers", f"{computed.size}")
             return
-        close = np.abs(written - computed) <= (STEP if kind == "u1" else LEAST + self._tolerance * np.abs(computed))
+        tolerance = OF_TESTS if where[-1] == "p" else self._tolerance
+        close = np.abs(written - computed) <= (STEP if kind == "u1" else LEAST + tolerance * np.abs(computed))
         for at in np.flatnonzero(~close & ~(np.isnan(written) & np.isnan(computed))):
             yield _difference((*where, f"number {at + 1:,} of {computed.size:,}"), written[at], computed[at])
 
-    def _equal(self, page: Any, again: Any) -> bool:
+    @staticmethod
+    def _equal(page: Any, again: Any, tolerance: float) -> bool:
         is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (page, again))
         if not is_number:
             return type(page) is type(again) and bool(page == again)
-        return math.isclose(page, again, rel_tol=self._tolerance, abs_tol=LEAST)
+        return math.isclose(page, again, rel_tol=tolerance, abs_tol=LEAST)
 
 
 def _difference(where: Sequence[str], page: Any, again: Any) -> Difference:

@@ -90,9 +90,9 @@ def page(arguments: argparse.Namespace) -> None:
 def check(arguments: argparse.Namespace) -> int:
     """Compute the numbers of a saved page again, from its texts and the checkpoint that it names, and compare them.
 
-    Prints that all are equal, or each place where they differ with both numbers; the exit status is then 1. Numbers in
-    float32 are equal that differ by at most one part in 10,000, which is what another machine may change; weights of
-    attention are rounded to 256 steps, and may differ by one of them.
+    Prints that all are equal, or each place where they differ with both numbers; the exit status is then 1. Means in
+    float32 are equal if they differ by at most one part in 10,000, and what tests make of them by one in 50, which is
+    what another machine may change; weights of attention are rounded to 256 steps, and may differ by one of them.
     """
     from attention_sieve.dashboard.saved_page.check import check_page
 

@@ -41,5 +41,8 @@ def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, An
     return {
         "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve")},
         "patterns": weights.data(),
-        "sieves": {role: sieve_data(role, cells, maps) for role, cells in sieves.cells.items()},
+        "sieves": {
+            role: {name: value for name, value in sieve_data(role, cells, maps).items() if name != "inside"}
+            for role, cells in sieves.cells.items()
+        },
     }

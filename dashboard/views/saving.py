@@ -31,6 +31,8 @@ class ScoredTexts:
     texts: tuple[Text, ...]
     n_tokens: Sequence[int]
     scores: Sequence[RoleScores]
+    truncated: bool
+    """Whether texts that are too long were cut."""
 
 
 def save_heads(visit: Visit, tested: Corpus, looked: tuple[Text, TextAttention] | None = None) -> None:
@@ -43,7 +45,7 @@ def save_heads(visit: Visit, tested: Corpus, looked: tuple[Text, TextAttention] 
             windows, or if there is none.
     """
     texts = tuple(visit.texts[position] for position in tested.found.positions)
-    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.scored])
+    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.scored], policy() == "truncate")
     is_whole = looked is not None and looked[1].overview is None
     drawn = looked if looked is not None and is_whole else None
     text = drawn[0] if drawn else first_that_fits(scored)
@@ -80,7 +82,7 @@ def content_of(
         settings=RoleSettings(choice.score_settings, choice.criterion),
         texts=scored.texts,
         drawn=(text,),
-        truncated=is_cut or policy() == "truncate",
+        truncated=is_cut or scored.truncated,
         parser=parser_name(),
     )
     found = [

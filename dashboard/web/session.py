@@ -8,7 +8,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 def session_id() -> str | None:
     """Id of the session whose script runs in this thread; None outside of one."""
-    context = get_script_run_ctx()
+    context = get_script_run_ctx(suppress_warning=True)
     return None if context is None else context.session_id
 
 

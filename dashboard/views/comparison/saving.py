@@ -8,6 +8,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
 from attention_sieve.dashboard.saved_page.content import Content
 from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.comparison.numbers import ComparedCheckpoint, all_heads_on
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 
@@ -25,7 +26,7 @@ def save_comparison(
         text: whose attention is drawn; the first of the corpus that fits if there is none.
     """
     read = tuple(texts[position] for position in pair.scored.positions)
-    scored = ScoredTexts(read, pair.scored.n_tokens, pair.scored.sides)
+    scored = ScoredTexts(read, pair.scored.n_tokens, pair.scored.sides, policy() == "truncate")
     drawn = text or first_that_fits(scored)
     of_pass, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
     if drawn is None or of_pass != of_other:
