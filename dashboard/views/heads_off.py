@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import link, state, wording
@@ -23,7 +24,7 @@ from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_corpus
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import toggle
-from attention_sieve.dashboard.views.text.on_screen import OnScreen, PassedText, waiting
+from attention_sieve.dashboard.views.text.on_screen import OnScreen, waiting
 
 if TYPE_CHECKING:
     from attention_sieve.core.passes.outputs import HeadOutput

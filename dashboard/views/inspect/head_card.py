@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import RoleScores, Scale
+from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_heads
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.uncertainty.stability import few_texts
@@ -38,7 +39,6 @@ from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.similarity.numbers import kept_distances
-from attention_sieve.dashboard.views.text.on_screen import PassedText
 
 ALIKE: Final = 5
 

@@ -5,16 +5,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import streamlit as st
-from jaxtyping import Bool, Float
 
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import TextTooLong
-from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.hypotheses import Criterion, text_roles
-from attention_sieve.core.roles.measures import RoleScores, joined, role_scores
+from attention_sieve.core.roles.measures import joined, role_scores
+from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -25,24 +22,6 @@ from attention_sieve.dashboard.views.pickers import toggle
 
 SLOW_SECONDS: Final = 2
 """Longer waits are explained."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PassedText:
-    """Attention and scores of a text, with some heads off or none."""
-
-    looked: TextAttention
-    scored: RoleScores
-    """Of this one text."""
-
-    @property
-    def scores(self) -> Float[np.ndarray, "role layer head"]:
-        """Scores by role; NaN where a role does not apply."""
-        return self.scored.scores[0]
-
-    def roles(self, criterion: Criterion) -> Bool[np.ndarray, "role layer head"]:
-        """Which head plays which role in this text: by its scores alone, as one text allows no test."""
-        return text_roles(self.scores, self.scored.uniform[0], criterion)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
