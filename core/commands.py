@@ -205,7 +205,7 @@ def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str
         "checkpoint": files.name,
         "fingerprint": files.fingerprint,
         "dtype": checkpoint.dtype,
-        **({"weights": f"{files.quantised}, dequantised"} if files.quantised else {}),
+        **files.facts_of_weights,
         "attention": settings.kind,
         "heads off": head_names(settings.off),
     }

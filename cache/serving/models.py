@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -33,7 +33,6 @@ _loading: Final = Lock()
 @dataclass(eq=False)
 class _Held:
     checkpoint: Checkpoint
-    n_bytes: int
     n_users: int = 0
 
 
@@ -115,24 +114,27 @@ class Models:
         """Load a checkpoint; waiting threads get the same error."""
         try:
             check_by_trial(engine.files)
-            with _loading:
-                checkpoint = self._loaded(engine)
+            base = engine.files.base
+            # An adapter uses the weights of its base in memory.
+            with nullcontext() if base is None else self.use(replace(engine, files=base)) as loaded_base, _loading:
+                checkpoint = self._loaded(engine, loaded_base)
         except BaseException as error:
             with self._lock:
                 del self._loads[engine]
             promise.set_exception(as_exception(error))
             raise
         with self._lock:
-            self._held[engine] = _Held(checkpoint, checkpoint.n_bytes)
+            self._held[engine] = _Held(checkpoint)
             del self._loads[engine]
         promise.set_result(None)
 
-    def _loaded(self, engine: Engine) -> Checkpoint:
+    def _loaded(self, engine: Engine, base: Checkpoint | None) -> Checkpoint:
         device = choose_device(engine.device)
         expected = _expected_bytes(engine)
         self._make_room(device, expected)
         try:
-            return self._load_checkpoint(engine.files, device=device, dtype=engine.dtype)
+            shared = {} if base is None else {"base": base}
+            return self._load_checkpoint(engine.files, device=device, dtype=engine.dtype, **shared)
         except Exception as error:
             if isinstance(error, AnalysisError) or not is_out_of_memory(error):
                 raise
@@ -147,16 +149,24 @@ class Models:
         budget = self._budget_of(device)
         evicted = []
         with self._lock:
-            sizes = {engine: held.n_bytes for engine, held in self._held.items() if held.checkpoint.device == device}
-            latest = None if expected else next(reversed(sizes), None)
-            total = expected + sum(sizes.values())
-            for engine, n_bytes in sizes.items():
-                if total > budget and engine != latest and self._held[engine].n_users == 0:
+            here = [engine for engine, held in self._held.items() if held.checkpoint.device == device]
+            latest = None if expected or not here else here[-1]
+            for engine in here:
+                if self._n_bytes(device) + expected <= budget:
+                    break
+                if engine != latest and self._held[engine].n_users == 0:
                     del self._held[engine]
                     evicted.append(engine)
-                    total -= n_bytes
         if evicted:
             free_memory(device)
+
+    def _n_bytes(self, device: str) -> int:
+        """Size of the weights in memory on a device; those that several checkpoints share count once."""
+        sizes: dict[int, int] = {}
+        for held in self._held.values():
+            if held.checkpoint.device == device:
+                sizes |= held.checkpoint.sizes
+        return sum(sizes.values())
 
     def _budget_of(self, device: str) -> int:
         if self._budget is not None:
@@ -167,7 +177,7 @@ class Models:
 def _expected_bytes(engine: Engine) -> int:
     """Memory of a checkpoint's weights in the engine's number format, whatever the format of its files."""
     try:
-        return n_saved(engine.files.folder) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
+        return n_saved(engine.files.whole.folder) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
     except SafetensorError:
         # Loading reports what is wrong with such a file.
-        return sum(path.stat().st_size for path in engine.files.folder.glob(WEIGHT_FILES))
+        return sum(path.stat().st_size for path in engine.files.whole.folder.glob(WEIGHT_FILES))

@@ -32,7 +32,7 @@ def check_by_trial(files: CheckpointFiles) -> None:
     if any(files.folder.resolve().is_relative_to(folder.resolve()) for folder in trusted):
         return
     # `states` is the same for all random weights of one architecture.
-    record = program_folder() / TRIED / fingerprint(files.states)
+    record = program_folder() / TRIED / fingerprint(files.all_states)
     with _trying:
         if not os.path.exists(record):
             try_to_load(files)

@@ -54,6 +54,38 @@ class CheckpointFiles:
     were."""
     n_shared: int = 1
     """How many neighbouring heads of a layer share their keys and values, according to the configuration."""
+    base: "CheckpointFiles | None" = None
+    """The checkpoint that an adapter changes; None for a checkpoint that is whole."""
+    adapter: str = ""
+    """Kind of the adapter, as PEFT names it, such as LORA; empty for a checkpoint that is whole."""
+
+    @property
+    def whole(self) -> "CheckpointFiles":
+        """The checkpoint with the configuration and all weights: itself, or the base of an adapter."""
+        return self.base or self
+
+    @property
+    def tokenizer_folder(self) -> Path:
+        """Folder of its tokenizer: an adapter may bring one of its own."""
+        brings_it = any(state.name == "tokenizer.json" for state in self.states)
+        return self.folder if brings_it else self.whole.folder
+
+    @property
+    def facts_of_weights(self) -> dict[str, str]:
+        """What files say of its weights: how they were stored, and which ones an adapter changes."""
+        quantised = {"weights": f"{self.quantised}, dequantised"} if self.quantised else {}
+        if self.base is None:
+            return quantised
+        return quantised | {
+            "adapter": self.adapter,
+            "base": self.base.name,
+            "base fingerprint": self.base.fingerprint,
+        }
+
+    @property
+    def all_states(self) -> tuple[FileState, ...]:
+        """States of all files, those of an adapter's base included."""
+        return self.states if self.base is None else (*self.base.states, *self.states)
 
     def removed_of(self, kind: Kind) -> tuple[Head, ...]:
         """Heads of one kind of attention that are not there: removed, or of a layer without attention."""
@@ -117,6 +149,7 @@ class Checkpoint:
     """Number format of the statistics: float32, or float64 for a float64 model."""
 
     @property
-    def n_bytes(self) -> int:
-        """Size of its weights in memory."""
-        return sum(weights.numel() * weights.element_size() for weights in self.full_model.parameters())
+    def sizes(self) -> dict[int, int]:
+        """Bytes of each of its weights by their place in memory, which a base and its adapters share."""
+        weights = self.full_model.parameters()
+        return {each.data_ptr(): each.numel() * each.element_size() for each in weights if each.numel()}

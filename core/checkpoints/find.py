@@ -7,15 +7,18 @@ import hashlib
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
+from attention_sieve.core.checkpoints.adapters import checked_adapter, n_classes
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.checkpoints.checks.files import HUB_FILES, checked_config
+from attention_sieve.core.checkpoints.checks.files import ADAPTER_CONFIG, CHECKPOINT_FILES, checked_config
 from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
-from attention_sieve.core.checkpoints.folders import checkpoints_folder
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.gguf import WEIGHTS, folder_of_gguf
 from attention_sieve.core.checkpoints.hub import fetch
@@ -54,8 +57,10 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     folder, revision = local_folder(name), ""
     if folder is None:
         folder, revision = fetch(name)
+    if (folder / ADAPTER_CONFIG).is_file():
+        return _adapted(name, folder)
     config = checked_config(name, folder)
-    states = file_states(name, folder, HUB_FILES)
+    states = file_states(name, folder, CHECKPOINT_FILES)
     files = described(
         config,
         CheckpointFiles(
@@ -71,6 +76,70 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     )
     sizes = dict(zip(files.kinds, ((files.n_layers, files.n_heads), files.decoder, files.decoder)))
     return replace(files, removed=read_removed(name, folder, sizes))
+
+
+def _adapted(name: str, folder: Path) -> CheckpointFiles:
+    """An adapter with its base."""
+    kind, named = checked_adapter(name, folder)
+    base_name = base_of(folder, named)
+    try:
+        base = find_checkpoint(base_name)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"The base of {name} cannot be used: {error} Put the folder of {quoted(named)} beside the adapter's, or "
+            f"correct base_model_name_or_path in its {ADAPTER_CONFIG}."
+        ) from None
+    if base.base is not None:
+        raise CheckpointError(
+            f"The base of {name}, {base.name}, is an adapter itself. Merge it into its own base with peft, and name "
+            "the folder of the whole checkpoint."
+        )
+    states = file_states(name, folder, CHECKPOINT_FILES)
+    digest = hashlib.sha256(f"{base.fingerprint} with the adapter {fingerprint(states)}".encode()).hexdigest()
+    return replace(
+        base,
+        name=name,
+        folder=folder,
+        revision="",
+        fingerprint=digest,
+        states=states,
+        is_decoder=base.is_decoder and n_classes(folder) is None,
+        base=base,
+        adapter=kind,
+    )
+
+
+def base_of(folder: Path, named: str) -> str:
+    """The name by which the base of an adapter is found.
+
+    Args:
+        folder: of the adapter.
+        named: the base as its configuration names it. A folder may be one of the machine where it was trained.
+
+    Returns: that name if there is such a folder; or else the folder beside the adapter's, or the checkpoint that comes
+        with this program or was made with it, that has the last part of this name; or else the name, as an id of the
+        hub.
+    """
+    last = re.split(r"[\\/]", named.rstrip("\\/"))[-1]
+    if NETWORK_SHARE.match(named) or holds_checkpoint(Path(os.path.expanduser(named))):
+        return named
+    if last not in ("", ".", "..") and holds_checkpoint(beside := folder.parent / last):
+        return str(beside)
+    if last == BUNDLED_MODEL:
+        return BUNDLED
+    return last if last in made_checkpoints() else named
+
+
+def asked_of_hub(name: str) -> str | None:
+    """The id of the hub whose files are needed to find a checkpoint, or the base of an adapter; None for none.
+
+    Raises: CheckpointError as `local_folder` and `checked_adapter`.
+    """
+    folder = local_folder(name)
+    if folder is None or not (folder / ADAPTER_CONFIG).is_file():
+        return name if folder is None else None
+    base = base_of(folder, checked_adapter(name, folder)[1])
+    return None if _looks_like_path(base) or local_folder(base) is not None else base
 
 
 def described(config: dict[str, Any], files: CheckpointFiles) -> CheckpointFiles:
@@ -167,14 +236,14 @@ def local_folder(name: str) -> Path | None:
     folder = Path(os.path.expanduser(name))
     if name.endswith(GGUF) and (_looks_like_path(name) or os.path.isfile(folder)):
         return folder_of_gguf(folder)
-    if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
+    if os.path.isdir(folder) and (holds_checkpoint(folder) or _looks_like_path(name)):
         return folder.resolve()
     if _looks_like_path(name):
         raise CheckpointError(
             f"There is no folder {shortened(name)}. Check the path, or type a hub id such as organisation/name."
         )
     made_here = checkpoints_folder() / name
-    if os.path.isfile(made_here / "config.json"):
+    if holds_checkpoint(made_here):
         return made_here.resolve()
     check_is_saved(name)
     return None
@@ -206,18 +275,33 @@ def choose_device(device: str = "auto") -> str:
     return device
 
 
-def load_checkpoint(files: CheckpointFiles, *, device: str = "auto", dtype: str = "float32") -> Checkpoint:
+@contextmanager
+def unchanged(files: CheckpointFiles) -> Iterator[None]:
+    """Context in which no file of a checkpoint, or of an adapter's base, may change since it was found.
+
+    Raises: CheckpointError.
+    """
+    base = nullcontext() if files.base is None else unchanged(files.base)
+    with base, held_still(files.name, files.folder, CHECKPOINT_FILES, files.states):
+        yield
+
+
+def load_checkpoint(
+    files: CheckpointFiles, *, device: str = "auto", dtype: str = "float32", base: Checkpoint | None = None
+) -> Checkpoint:
     """Load a checkpoint, switch it to the registered attention function and check it.
 
     Args:
         files: from find_checkpoint.
         device: auto, cuda, mps or cpu.
         dtype: number format of the weights, one of DTYPES.
+        base: of an adapter, loaded on this device in this format: the weights that the adapter leaves alone are then
+            in memory once. None reads them from the base's files.
 
     Raises: CheckpointError for an unknown architecture, missing weights, a tokenizer without character offsets,
     a failed self-check, or files that change during loading.
     """
     from attention_sieve.core.checkpoints.load import load
 
-    with held_still(files.name, files.folder, HUB_FILES, files.states):
-        return load(files, choose_device(device), dtype)
+    with unchanged(files):
+        return load(files, choose_device(device), dtype, base)

@@ -6,6 +6,8 @@ from typing import Final
 
 from platformdirs import user_cache_path
 
+CONFIGS: Final = ("config.json", "adapter_config.json")
+"""Configurations of a whole checkpoint and of an adapter."""
 UNFINISHED: Final = ".part"
 """Ends the name of a checkpoint's folder until it is checked."""
 
@@ -20,7 +22,12 @@ def checkpoints_folder() -> Path:
     return program_folder() / "checkpoints"
 
 
+def holds_checkpoint(folder: Path) -> bool:
+    """Whether a folder holds a checkpoint or an adapter."""
+    return any(os.path.isfile(folder / name) for name in CONFIGS)
+
+
 def made_checkpoints() -> tuple[str, ...]:
-    """Names of the finished checkpoints in `checkpoints_folder()`, sorted."""
-    names = sorted(path.parent.name for path in checkpoints_folder().glob("*/config.json"))
+    """Names of the finished checkpoints and the adapters in `checkpoints_folder()`, sorted."""
+    names = sorted({path.parent.name for name in CONFIGS for path in checkpoints_folder().glob(f"*/{name}")})
     return tuple(name for name in names if not name.endswith(UNFINISHED))

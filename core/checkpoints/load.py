@@ -8,9 +8,17 @@ from typing import Any, Final
 import torch
 import transformers
 from torch import nn
-from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel
+from transformers import (
+    CONFIG_MAPPING,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+)
 from transformers.utils import logging as transformers_logging
 
+from attention_sieve.core.checkpoints.adapters import adapter_weights, n_classes
 from attention_sieve.core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
 from attention_sieve.core.checkpoints.checks.self_check import is_eager, self_check
 from attention_sieve.core.checkpoints.checks.size import check_size
@@ -24,6 +32,7 @@ from attention_sieve.core.checkpoints.checks.soundness import (
 )
 from attention_sieve.core.checkpoints.checks.tokenizer_files import check_tokenizer_files
 from attention_sieve.core.checkpoints.gguf import MISMATCH
+from attention_sieve.core.checkpoints.merging import merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.checkpoints.slicing import class_without_heads, remove_heads
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
@@ -46,7 +55,7 @@ NO_LIMIT: Final = 1 << 20
 
 
 @panics_caught()
-def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
+def load(files: CheckpointFiles, device: str, dtype: str, base: Checkpoint | None = None) -> Checkpoint:
     """See attention_sieve.core.checkpoints.find.load_checkpoint."""
     if dtype not in DTYPES or (dtype == "float64" and device == "mps"):
         raise CheckpointError(f"dtype {dtype!r} is not available on {device}. Choose float32.")
@@ -56,8 +65,13 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     config = _load_config(files)
     tokenizer = load_tokenizer(files)
     stated_length(files.name, tokenizer)  # a wrong one is refused before the weights are read
-    full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
-    own_memory(full_model)
+    if base is not None and _head_and_classes(config) == _head_and_classes(base.full_model.config):
+        full_model = sharing_weights(base.full_model)
+    else:
+        full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
+        own_memory(full_model)
+    if files.base is not None and files.seed is None:
+        merge_adapter(files.name, files.folder, full_model)
     check_weights(files.name, full_model)
     return checkpoint_of(files, full_model, tokenizer, device=device, dtype=dtype)
 
@@ -113,7 +127,7 @@ def load_without_weights(files: CheckpointFiles) -> Any:
     tokenizer = load_tokenizer(files)
     stated_length(files.name, tokenizer)
     keep_names_as_text(tokenizer)
-    check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, torch.bfloat16)
+    check_size(files.name, files.whole.folder, getattr(transformers, _head(config)[0]), config, torch.bfloat16)
     return tokenizer
 
 
@@ -122,9 +136,11 @@ def load_tokenizer(files: CheckpointFiles) -> Any:
 
     Raises: CheckpointError for one that cannot be loaded, or reports no characters.
     """
-    check_tokenizer_files(files.name, files.folder)
+    check_tokenizer_files(files.name, files.tokenizer_folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(
+            files.tokenizer_folder, trust_remote_code=False, local_files_only=True
+        )
     except Exception as error:  # what a broken file makes the library raise is open-ended
         raise CheckpointError(
             f"The tokenizer of {files.name} cannot be loaded ({first_line(error)}). Save its tokenizer.json beside it."
@@ -144,19 +160,27 @@ def _load_config(files: CheckpointFiles) -> Any:
             "checkpoint is never run. Choose another checkpoint, or a newer release of transformers."
         )
     try:
-        config = AutoConfig.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+        config = AutoConfig.from_pretrained(files.whole.folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # what a broken file makes the library raise is open-ended
         raise CheckpointError(
             f"config.json of {files.name} cannot be used ({first_line(error)}). Save the checkpoint again."
         ) from error
     # Chunking saves memory in training only, and fails for texts whose length is not a multiple of the chunk size.
     config.chunk_size_feed_forward = 0
+    if files.base is not None and (n_rows := n_classes(files.folder)) is not None:
+        if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+            raise CheckpointError(
+                f"{files.name} brings a classification head, and transformers has none for {files.model_type!r}, the "
+                "architecture of its base. Save the adapter without it."
+            )
+        config.architectures = [MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING[type(config)].__name__]
+        config.num_labels = n_rows
     return config
 
 
 def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
     _check_kind(files, config)
-    check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, dtype)
+    check_size(files.name, files.whole.folder, getattr(transformers, _head(config)[0]), config, dtype)
     create = _read_weights if files.seed is None else _draw_weights
     model = create(files, config, dtype, None)
     if not _has_attention_interface(model) and not is_eager(model):
@@ -230,7 +254,7 @@ def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **options:
     try:
         with ONE_AT_A_TIME:
             return model_class.from_pretrained(
-                files.folder,
+                files.whole.folder,
                 config=config,
                 use_safetensors=True,
                 trust_remote_code=False,
@@ -260,7 +284,10 @@ def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]
     is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
     model, report = _from_files(files, config, architecture if is_model else transformers.AutoModel, dtype="auto")
     own_memory(model)
-    return model, set(report["missing_keys"])
+    if files.base is None:
+        return model, set(report["missing_keys"])
+    merge_adapter(files.name, files.folder, model)
+    return model, set(report["missing_keys"]) - adapter_weights(files.folder)
 
 
 def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
@@ -282,10 +309,15 @@ def _head(config: Any, architecture: str | None = None) -> tuple[str, OutputHead
     return next((head for end, head in HEADS.items() if architecture.endswith(end)), ("AutoModel", None))
 
 
+def _head_and_classes(config: Any) -> tuple[Any, int]:
+    return _head(config), config.num_labels
+
+
 def _check_complete(files: CheckpointFiles, report: dict[str, Any]) -> None:
     """Raise if weights are missing, which would be random; a missing pooler is allowed, because it follows
     attention."""
-    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
+    by_adapter = set() if files.base is None else adapter_weights(files.folder)
+    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name and name not in by_adapter)
     if missing or report["mismatched_keys"]:
         first_name = (missing or sorted(str(name) for name in report["mismatched_keys"]))[0]
         raise CheckpointError(

@@ -109,7 +109,7 @@ def _raise_reported_error(files: CheckpointFiles, code: int, output: bytes) -> N
 
 def _n_bytes(files: CheckpointFiles) -> int:
     """Size of the weights on disk."""
-    return sum(path.stat().st_size for path in files.folder.glob(WEIGHT_FILES))
+    return sum(path.stat().st_size for path in files.whole.folder.glob(WEIGHT_FILES))
 
 
 def _tokenizer(files: CheckpointFiles) -> Any:

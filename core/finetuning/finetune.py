@@ -23,12 +23,11 @@ from transformers import (
 )
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.checkpoints.checks.files import HUB_FILES
 from attention_sieve.core.checkpoints.checks.soundness import own_memory
-from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
-from attention_sieve.core.checkpoints.fingerprints import held_still
+from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint, unchanged
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.checkpoints.merging import merge_adapter
 from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, saved_checkpoints
 from attention_sieve.core.checkpoints.slicing import class_without_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError
@@ -237,7 +236,7 @@ def _load_model(files: CheckpointFiles, data: TrainingData, saved: str | None) -
     """The model with a new head for these labels, or as it was saved."""
     names = data.classes or (data.label_column,)
     config = AutoConfig.from_pretrained(
-        saved or files.folder,
+        saved or files.whole.folder,
         trust_remote_code=False,
         local_files_only=True,
         id2label=dict(enumerate(names)),
@@ -250,9 +249,9 @@ def _load_model(files: CheckpointFiles, data: TrainingData, saved: str | None) -
             "Choose another checkpoint, such as BERT."
         )
     model_class = class_without_heads(files.name, AutoModelForSequenceClassification, config, files.removed)
-    with ONE_AT_A_TIME, held_still(files.name, files.folder, HUB_FILES, files.states):
+    with ONE_AT_A_TIME, unchanged(files):
         model, report = model_class.from_pretrained(
-            saved or files.folder,
+            saved or files.whole.folder,
             config=config,
             dtype=torch.float32,
             ignore_mismatched_sizes=saved is None,
@@ -261,6 +260,8 @@ def _load_model(files: CheckpointFiles, data: TrainingData, saved: str | None) -
             local_files_only=True,
             output_loading_info=True,
         )
+        if saved is None and files.base is not None:
+            merge_adapter(files.name, files.folder, model)
     own_memory(model)
     _check_body(files.name, model, report, saved)
     return model
@@ -283,7 +284,7 @@ def _tokenizer(files: CheckpointFiles, model: PreTrainedModel) -> PreTrainedToke
 
     A model that classifies at the last token locates it by the padding; without a padding token, the end token is used.
     """
-    tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(files.tokenizer_folder, trust_remote_code=False, local_files_only=True)
     n_embeddings = model.get_input_embeddings().num_embeddings
     candidates = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
     padding = next((number for number in candidates if number is not None and 0 <= number < n_embeddings), None)

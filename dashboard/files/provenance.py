@@ -83,7 +83,7 @@ def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
         "revision": engine.files.revision or "local",
         "fingerprint": engine.files.fingerprint,
         "dtype": engine.dtype,
-        **({"weights": f"{engine.files.quantised}, dequantised"} if engine.files.quantised else {}),
+        **engine.files.facts_of_weights,
         **({} if settings.kind == "self" else {"attention": settings.kind}),
         **({"heads off": ", ".join(head_name(*head) for head in settings.off)} if settings.off else {}),
         "parser": parser_name(),

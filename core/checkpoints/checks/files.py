@@ -23,6 +23,10 @@ WEIGHT_FILES: Final = "model*.safetensors"
 INDEX: Final = "model.safetensors.index.json"
 HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZER_FILES)
 """Files from which a checkpoint is loaded; all are part of its fingerprint."""
+ADAPTER_CONFIG: Final = "adapter_config.json"
+ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
+CHECKPOINT_FILES: Final = (*HUB_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
+"""Those, and of an adapter. Its base is fetched from the hub, if need be, and not the adapter itself."""
 WRITING_FILES: Final = ("chat_template.jinja", "generation_config.json")
 """Files that say how turns of a chat are written for a model, and with which tokens it ends a text. No result that is
 kept depends on them, so they are no part of its fingerprint; no others are read."""
@@ -52,7 +56,7 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
     _check_weight_places(name, folder, config)
     _check_tokenizer(name, folder)
     for path in sorted(folder.glob(WEIGHT_FILES)):
-        _check_header(name, path)
+        check_header(name, path)
     return config
 
 
@@ -76,7 +80,7 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{name} holds no config.json, so it is not a checkpoint. Choose a folder saved by save_pretrained."
         )
-    config = _read_json(name, path)
+    config = read_json(name, path)
     for noun, ends, bound in (("layers", ("layers", "layer"), MAX_LAYERS), ("classes", ("num_labels",), MAX_CLASSES)):
         largest = max(_counts(config, ends), default=0)
         if largest > bound:
@@ -100,7 +104,11 @@ def _check_architectures(name: str, names: object) -> None:
         )
 
 
-def _read_json(name: str, path: Path) -> dict[str, Any]:
+def read_json(name: str, path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a checkpoint.
+
+    Raises: CheckpointError.
+    """
     try:
         n_bytes = path.stat().st_size
         if n_bytes > MAX_JSON_BYTES:
@@ -136,7 +144,7 @@ def _check_weights(name: str, folder: Path) -> None:
     raise CheckpointError(f"{name} holds no weights (model.safetensors). Choose a folder saved by save_pretrained.")
 
 
-def _check_header(name: str, path: Path) -> None:
+def check_header(name: str, path: Path) -> None:
     """Raise for weights that are not of the size that their header says; reads only the header.
 
     What cannot be read as a file is reported when its state is recorded.
@@ -156,7 +164,7 @@ def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> Non
     """Raise if a configuration or an index refers to weights elsewhere, which the fingerprint would not cover."""
     file_names = [config["transformers_weights"]] if config.get("transformers_weights") else []
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
-        weight_map = _read_json(name, folder / INDEX).get("weight_map")
+        weight_map = read_json(name, folder / INDEX).get("weight_map")
         file_names += weight_map.values() if isinstance(weight_map, dict) else [weight_map]
     for file_name in file_names:
         if (

@@ -96,7 +96,7 @@ def _heads(files: CheckpointFiles) -> str:
 
 
 def _classes(files: CheckpointFiles) -> object:
-    return checked_config(files.name, files.folder).get("id2label")
+    return checked_config(files.name, files.whole.folder).get("id2label")
 
 
 def step_curves_table(curves: Sequence[StepCurve], n_heads: int) -> pd.DataFrame:

@@ -150,8 +150,8 @@ def _save(
     state_dict = {name: weights for name, weights in model.state_dict().items() if name not in random}
     model.save_pretrained(folder, state_dict=state_dict)
     for name in TOKENIZER_FILES:
-        if (files.folder / name).is_file():
-            shutil.copyfile(files.folder / name, folder / name)
+        if (files.tokenizer_folder / name).is_file():
+            shutil.copyfile(files.tokenizer_folder / name, folder / name)
     write_removed(folder, as_removed(removed, files.kinds))
     return n_before, model.num_parameters()
 

@@ -3,8 +3,11 @@ import threading
 import weakref
 
 import pytest
+from peft import LoraConfig
 from safetensors.torch import load_file, save_file
+from small_adapters import LORA, save_adapter
 from small_checkpoints import save
+from transformers import AutoModel
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving import memory, models
@@ -24,7 +27,7 @@ def engines(tmp_path_factory):
 def n_bytes(engine):
     held = Models()
     with held.use(engine) as checkpoint:
-        return checkpoint.n_bytes
+        return sum(checkpoint.sizes.values())
 
 
 def use(held, engine):
@@ -212,3 +215,17 @@ def test_a_gpu_library_that_finds_no_room_says_so_in_other_words():
     full = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
     assert is_out_of_memory(full)
     assert not is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))
+
+
+def test_a_pair_of_base_and_adapter_has_one_base_in_memory_in_either_order(tmp_path):
+    base = save("bert", tmp_path / "base")
+    save_adapter(AutoModel.from_pretrained(base), LoraConfig(**LORA), tmp_path / "lora", "base")
+    adapted = Engine(find_checkpoint(str(tmp_path / "lora")), "cpu")
+    plain = Engine(adapted.files.base, "cpu")
+    for first, second in ((plain, adapted), (adapted, plain)):
+        held = Models(int(1.5 * n_bytes(plain)))
+        with held.use(first) as one, held.use(second) as other:
+            assert len(set(one.sizes) & set(other.sizes)) > len(one.sizes) / 2
+        held.trim()
+        assert held.is_loaded(plain)
+        assert held.is_loaded(adapted)

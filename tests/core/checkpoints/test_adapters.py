@@ -1,0 +1,152 @@
+"""Adapters of PEFT: a folder of one is a checkpoint, which computes what PEFT itself computes."""
+
+import shutil
+
+import pytest
+import torch
+from peft import IA3Config, LoraConfig, PromptTuningConfig
+from safetensors.torch import load_file, save_file
+from small_adapters import LORA, output_of, save_adapter
+from small_checkpoints import edit_json, save
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification, BertForMaskedLM
+
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.errors import CheckpointError
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
+
+SPECIAL_KINDS = {
+    "dora": LoraConfig(**LORA, use_dora=True),
+    "ia3": IA3Config(target_modules=["key", "dense"], feedforward_modules=["dense"]),
+    "rank-stabilised": LoraConfig(**LORA, use_rslora=True, bias="all"),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return save("bert", tmp_path_factory.mktemp("adapters") / "bert-small")
+
+
+@pytest.fixture(scope="module")
+def lora(base):
+    """Its folder, named beside its base by a hub id, and PEFT's output."""
+    folder = base.parent / "lora"
+    return folder, save_adapter(AutoModel.from_pretrained(base), LoraConfig(**LORA), folder, "someone/bert-small")
+
+
+def copied(folder, **changed):
+    """A copy beside the base with another configuration."""
+    copy = folder.with_name(f"copy {len(list(folder.parent.iterdir()))}")
+    shutil.copytree(folder, copy)
+    edit_json(copy / CONFIG, **changed)
+    return copy
+
+
+def refused(folder, said):
+    with pytest.raises(CheckpointError, match=said):
+        load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+
+
+def test_an_adapter_computes_what_peft_computes_and_names_its_base(base, lora):
+    folder, expected = lora
+    files = find_checkpoint(str(folder))
+    adapted, plain = (load_checkpoint(each, device="cpu") for each in (files, files.base))
+    assert torch.allclose(output_of(adapted.model), expected, atol=1e-6)
+    assert not torch.allclose(output_of(plain.model), expected, atol=1e-2)
+    assert files.facts_of_weights == {
+        "adapter": "LORA", "base": str(base), "base fingerprint": find_checkpoint(str(base)).fingerprint,
+    }  # fmt: skip
+    assert (files.n_layers, files.n_heads, files.model_type) == (plain.files.n_layers, plain.files.n_heads, "bert")
+
+
+@pytest.mark.parametrize("kind", SPECIAL_KINDS)
+def test_other_kinds_of_adapters_that_change_weights_do_too(base, tmp_path, kind):
+    expected = save_adapter(AutoModel.from_pretrained(base), SPECIAL_KINDS[kind], tmp_path / kind, str(base))
+    adapted = load_checkpoint(find_checkpoint(str(tmp_path / kind)), device="cpu")
+    assert torch.allclose(output_of(adapted.model), expected, atol=1e-6)
+
+
+def test_scale_zero_is_the_base_and_the_fingerprint_covers_both(base, lora):
+    off = find_checkpoint(str(copied(lora[0], lora_alpha=0)))
+    plain, adapted = (load_checkpoint(files, device="cpu") for files in (off.base, off))
+    assert torch.allclose(output_of(adapted.model), output_of(plain.model), atol=1e-6)
+    other_base = shutil.copytree(base, base.with_name("bert-two"))
+    edit_json(other_base / "config.json", layer_norm_eps=1e-6)
+    on_other = find_checkpoint(str(copied(lora[0], base_model_name_or_path="bert-two")))
+    prints = {files.fingerprint for files in (off, off.base, find_checkpoint(str(lora[0])), on_other, on_other.base)}
+    assert len(prints) == 5
+
+
+def test_a_pair_has_one_base_in_memory_and_leaves_it_as_it_was(lora):
+    files = find_checkpoint(str(lora[0]))
+    plain = load_checkpoint(files.base, device="cpu")
+    before = output_of(plain.model)
+    adapted = load_checkpoint(files, device="cpu", base=plain)
+    changed = sum(size for place, size in adapted.sizes.items() if place not in plain.sizes)
+    query_and_value = [
+        weights for name, weights in plain.model.named_parameters() if ".query." in name or ".value." in name
+    ]
+    assert changed == sum(weights.numel() * weights.element_size() for weights in query_and_value)
+    assert torch.equal(output_of(plain.model), before)
+    assert torch.allclose(output_of(adapted.model), lora[1], atol=1e-6)
+    assert all(weights.requires_grad for weights in plain.model.parameters())
+
+
+def test_an_adapter_may_bring_a_classification_head(base):
+    model = AutoModelForSequenceClassification.from_pretrained(base, num_labels=3)
+    folder = base.parent / "classifier"
+    expected = save_adapter(model, LoraConfig(**LORA, task_type="SEQ_CLS"), folder, "bert-small")
+    plain = load_checkpoint(find_checkpoint(str(base)), device="cpu")
+    adapted = load_checkpoint(find_checkpoint(str(folder)), device="cpu", base=plain)
+    assert adapted.head == "classes"
+    assert torch.allclose(output_of(adapted.full_model), expected, atol=1e-6)
+
+
+def test_an_adapter_of_the_body_fits_a_base_with_a_head(tmp_path):
+    folder = save("bert", tmp_path / "with a head")
+    model = BertForMaskedLM.from_pretrained(folder)
+    model.save_pretrained(folder)
+    expected = save_adapter(
+        AutoModel.from_pretrained(folder), LoraConfig(**LORA), tmp_path / "of the body", str(folder)
+    )
+    adapted = load_checkpoint(find_checkpoint(str(tmp_path / "of the body")), device="cpu")
+    assert adapted.head == "masked token"
+    assert torch.allclose(output_of(adapted.model), expected, atol=1e-6)
+
+
+def test_a_tied_output_keeps_its_own_weights_where_only_one_is_changed(tmp_path):
+    folder = save("llama", tmp_path / "tied", tie_word_embeddings=True)
+    edit_json(folder / "config.json", architectures=["LlamaForCausalLM"])
+    config = LoraConfig(r=2, lora_alpha=4, target_modules=["lm_head", "q_proj"], task_type="CAUSAL_LM")
+    expected = save_adapter(AutoModelForCausalLM.from_pretrained(folder), config, tmp_path / "head", str(folder))
+    adapted = load_checkpoint(find_checkpoint(str(tmp_path / "head")), device="cpu")
+    assert torch.allclose(output_of(adapted.full_model), expected, atol=1e-5)
+
+
+def test_what_cannot_be_loaded_says_why_and_what_to_do(base, lora):
+    folder, _ = lora
+    refused(copied(folder, base_model_name_or_path="/home/them/gone"), r"There is no folder /home/them/gone.*beside")
+    refused(copied(folder, base_model_name_or_path=None), "does not name its base")
+    refused(copied(folder, base_model_name_or_path="lora"), "is an adapter itself")
+    save("bert", base.parent / "wider", hidden_size=24)
+    refused(copied(folder, base_model_name_or_path="wider"), "does not fit its base, a BertModel .*other shapes")
+    save("gpt2", base.parent / "gpt2-small")
+    refused(copied(folder, base_model_name_or_path="gpt2-small"), "does not fit its base, a GPT2Model")
+    deep = copied(folder)
+    weights = load_file(deep / WEIGHTS)
+    save_file({name.replace("layer.0", "layer.9"): each for name, each in weights.items()}, deep / WEIGHTS)
+    refused(deep, r"layer\.9\..* has no place in it")
+    half = copied(folder)
+    save_file(dict(list(weights.items())[1:]), half / WEIGHTS)
+    refused(half, "does not fit its base.* is missing")
+    prompts = base.parent / "prompts"
+    config = PromptTuningConfig(num_virtual_tokens=3, task_type="FEATURE_EXTRACTION")
+    save_adapter(AutoModel.from_pretrained(base), config, prompts, "bert-small")
+    refused(prompts, "of the kind PROMPT_TUNING, which adds tokens of its own")
+    pickled = copied(folder)
+    (pickled / WEIGHTS).rename(pickled / "adapter_model.bin")
+    refused(pickled, r"could run code when loaded \(adapter_model.bin\). Save it as safetensors")
+    both = copied(folder)
+    shutil.copyfile(base / "model.safetensors", both / "model.safetensors")
+    refused(both, "holds a whole model and an adapter")
