@@ -15,7 +15,7 @@ from attention_sieve.cache.serving.shares import Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
-from attention_sieve.core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
+from attention_sieve.core.checkpoints.find import BUNDLED, asked_of_hub, choose_device, find_checkpoint
 from attention_sieve.core.checkpoints.folders import made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
@@ -365,13 +365,13 @@ def other_engine(choice: Choice, name: str) -> Engine:
 
 
 def _files(name: str) -> CheckpointFiles:
-    """A checkpoint on this machine, read again every time, or one of the hub."""
+    """A checkpoint on this machine, read again every time, or one that itself or whose base is of the hub."""
     if public.is_public():
         return checkpoints.find(name)
-    if name.endswith(GGUF) or local_folder(name) is not None:
+    if name.endswith(GGUF) or (hub_id := asked_of_hub(name)) is None:
         return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:
-        hub.check_confirmed(name)
+        hub.check_confirmed(hub_id)
         return _from_hub(name)
     except HubOutOfReach:
         hub.note_silence()
@@ -429,7 +429,10 @@ def _about_checkpoint(shared: Inference, engine: Engine) -> None:
     shapes = {"": (files.n_layers, files.n_heads)}
     if len(files.kinds) > 1:
         shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
-    st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, plain(files.quantised)))
+    about = wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, plain(files.quantised))
+    st.markdown(about)
+    if files.base is not None:
+        st.markdown(wording.adapter_of(plain(files.adapter), plain(for_visitors(files.base.name))))
 
 
 def from_home(folder: Path) -> str:

@@ -484,6 +484,11 @@ def about(
     return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 
+def adapter_of(kind: str, base: str) -> str:
+    """Kind of an adapter and its base, which may be a path."""
+    return f"{kind} adapter of **{base}**, merged into its weights. Compare the two on *Compare*."
+
+
 def arcs_hint(most: int) -> str:
     """What to click where no head is chosen."""
     return f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {most}."

@@ -10,6 +10,7 @@ from typing import Final
 
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
+from attention_sieve.core.checkpoints.folders import CONFIGS
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, list_runs, read_progress, run_and_step
 from attention_sieve.core.errors import CheckpointError
 from attention_sieve.dashboard.public import CHECKPOINTS, is_public
@@ -32,7 +33,9 @@ def find(name: str) -> CheckpointFiles:
     if source is None:
         raise CheckpointError(f"This server offers these checkpoints: {', '.join(names())}. Choose one of them.")
     try:
-        return replace(find_checkpoint(source), name=name)
+        files = find_checkpoint(source)
+        base = files.base and replace(files.base, name=Path(files.base.name).name)
+        return replace(files, name=name, base=base)
     except CheckpointError as error:
         raise CheckpointError(str(error).replace(source, name)) from None
 
@@ -74,7 +77,8 @@ def _checkpoints_of(entry: str) -> Iterator[tuple[str, str]]:
         return
     folder = folder.resolve()
     for depth in range(DEPTH + 1):
-        for path in sorted(folder.glob("/".join((*["*"] * depth, "config.json")))):
+        patterns = ["/".join((*["*"] * depth, config)) for config in CONFIGS]
+        for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
             # A link could lead out of the folder that the owner named.
             if path.parent.resolve().is_relative_to(folder):
                 yield str(path.parent.relative_to(folder.parent)), str(path.parent)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from attention_sieve.cache.engine import Engine
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -26,10 +27,13 @@ def other_checkpoints(
 
     Returns: their names, in the order in which they were chosen.
     """
-    saved_steps = [name for run in runs for name in reversed(run.checkpoints)]
+    chosen: Engine | None = st.session_state.get("engine")
+    base = () if chosen is None or chosen.files.base is None else (chosen.files.base.name,)
+    saved_steps = (name for run in runs for name in reversed(run.checkpoints))
+    offered = dict.fromkeys((*base, *saved_steps, *controls.checkpoint_names()))
     st.multiselect(
         label,
-        [name for name in dict.fromkeys((*saved_steps, *controls.checkpoint_names())) if name != choice.checkpoint],
+        [name for name in offered if name != choice.checkpoint],
         key=state.WITH,
         placeholder=placeholder,
         help=help,
