@@ -32,7 +32,7 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.commands import check_output, finding_facts, prepared_texts, progress_bar, write
+from attention_sieve.core.commands import check_output, facts_of_texts, finding_facts, prepared_texts, progress_bar, write
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
@@ -47,7 +47,8 @@ from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import role_settings, scores_of
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
-from attention_sieve.core.texts.text import Text, text_of, texts_sha256
+from attention_sieve.core.texts.parsers import NO_PARSER, parsed_by
+from attention_sieve.core.texts.text import Text, text_of
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.word_links.command import word_link_settings
 
@@ -235,7 +236,7 @@ BY_NAME: Final[Mapping[str, Analysis[Any, Any, Any, Any, Any]]] = {
     "scores": ROLE_ANALYSIS,
 }
 OF_METRIC: Final = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
-SHARED: Final = {"device": None, "dtype": None, "attention": None, "off": (), "too_long": "error"}
+SHARED: Final = {"device": None, "dtype": None, "attention": None, "off": (), "too_long": "error", "parser": None}
 """Keywords of all calls, with what they are if they are not given."""
 
 
@@ -294,6 +295,7 @@ def _docstring(
             "    attention: encoder, decoder or cross in an encoder-decoder.",
             "    off: heads to switch off, as pairs of layer and head.",
             "    too_long: error, skip or truncate.",
+            "    parser: of texts without trees: a spaCy package, or its language, such as French; False for none.",
             *(f"    {setting}: {sentence}; usual: {value!r}" for setting, (value, sentence) in sentences.items()),
             *(
                 f"    {setting}: as the option of the command; usual: {value!r}"
@@ -328,7 +330,7 @@ def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, An
         analysis = scores_of(reading)
     result = find_in(analysis, reading, settings, partial(progress_bar, bar=_bar))
     table = analysis.table(result)
-    facts = finding_facts(analysis, reading, result, settings, {"texts sha256": texts_sha256(read)})
+    facts = finding_facts(analysis, reading, result, settings, facts_of_texts(read))
     table.attrs = dict(facts)
     return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
 
@@ -411,7 +413,8 @@ def _inputs(
     """What an analysis reads, and its settings, which say how many classes the labels have."""
     if name == "coreference":
         return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
-    read = _texts(texts)
+    parser = given.get("parser")
+    read = parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
     if BY_NAME[name] not in OF_METRIC:
         return read, settings
     from attention_sieve.core.passes.readout import check_metric

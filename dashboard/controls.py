@@ -21,6 +21,7 @@ from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_language
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
 from attention_sieve.dashboard.components.kept_text import fetch_text, keep_text, mark_of
@@ -34,6 +35,8 @@ from attention_sieve.dashboard.state import KINDS, Choice
 from attention_sieve.dashboard.web.session import session_id
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
+SAMPLES_IN: Final = {"sample texts in French": "French"}
+"""Those in other languages."""
 PROBES: Final[dict[str, ProbeKind]] = {
     "probe texts: repeats": "repeats",
     "probe texts: repeats, fixed period": "fixed-repeats",
@@ -120,6 +123,15 @@ def sidebar() -> None:
             on_change=state.switch_off,
             args=((),),
         )
+        if len(parsers_by_language()) > 1:  # above what comes and goes
+            st.selectbox(
+                wording.TEXT_LANGUAGE,
+                tuple(parsers_by_language()),
+                key=state.TEXT_LANGUAGE,
+                help=wording.TEXT_LANGUAGE_HELP,
+                bind="query-params",
+                persist_state="session",
+            )
         _offer_decoder()
         _mark_out_of_reach()
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
@@ -167,8 +179,12 @@ def _offer_decoder() -> None:
 
 
 def corpora() -> tuple[str, ...]:
-    """Corpora to choose from; a public server offers results folders only if its owner named some."""
-    return CORPORA if not public.is_public() or results.offered() else CORPORA[:-1]
+    """Corpora to choose from, with samples in the language of the texts; a public server offers results folders only if
+    its owner named some."""
+    language = state.language()
+    own = [name for name, sample in SAMPLES_IN.items() if sample == language]
+    offered = CORPORA if language == ENGLISH else (*own, TYPED, UPLOAD, *PROBES, RESULTS)
+    return offered if not public.is_public() or results.offered() else offered[:-1]
 
 
 def checkpoint_names() -> tuple[str, ...]:
@@ -448,14 +464,22 @@ def corpus_texts(choice: Choice) -> tuple[Text, ...]:
     """
     if choice.corpus == RESULTS:
         return ()
-    if choice.corpus in SAMPLES:
-        return read_sample(SAMPLES[choice.corpus])
+    if sample := (SAMPLES | SAMPLES_IN).get(choice.corpus):
+        return read_sample(sample)
     if choice.corpus in PROBES:
         return corpus_of_probes(engine(choice).files, PROBES[choice.corpus])
     if choice.corpus == TYPED:
         typed = st.session_state.get(TYPED_TEXTS) or ""
-        return read_typed(typed) if typed.strip() else ()
-    return uploaded_texts("upload")
+        return read_typed_texts(typed) if typed.strip() else ()
+    return parsed_by(uploaded_texts("upload"), state.parser())
+
+
+def read_typed_texts(typed: str) -> tuple[Text, ...]:
+    """Typed texts in the language that the reader chose.
+
+    Raises: TextError.
+    """
+    return parsed_by(read_typed(typed), state.parser())
 
 
 def probe_text(choice: Choice) -> Text:

@@ -14,6 +14,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, Family, Method, Rul
 from attention_sieve.core.roles.measures import USUAL_TAU, Scale, ScoreSettings
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.statistics.means import Correction
+from attention_sieve.core.texts.parsers import ENGLISH, parsers_by_language
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, wording
 from attention_sieve.dashboard.link import quoted
@@ -62,6 +63,8 @@ FURTHER: Final = "further roles"
 """Key and query parameter of the roles that the reader added."""
 LAYERS_ACROSS: Final = "layers across"
 """Key and query parameter of whether the layers of grids and maps run from left to right."""
+TEXT_LANGUAGE: Final = "text language"
+"""Key and query parameter of the language of the reader's texts, or of a further parser of it."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -156,6 +159,17 @@ def choice() -> Choice:
         criterion=criterion,
         score_settings=replace(score_settings, roles=roles),
     )
+
+
+def language() -> str:
+    """The language of the reader's texts, or a further parser of it; English until the reader chooses another one."""
+    chosen = st.session_state.get(TEXT_LANGUAGE)
+    return chosen if chosen in parsers_by_language() else ENGLISH
+
+
+def parser() -> str | None:
+    """The package that parses the reader's texts; None for the English one."""
+    return parsers_by_language()[language()]
 
 
 def usual_scale() -> Scale:

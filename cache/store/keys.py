@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text, text_fields
 
 ATTENTION_VERSION: Final = 4
@@ -51,7 +51,7 @@ def tree_key(text: Text) -> str:
 
     Raises: AnalysisError if no parser is installed.
     """
-    return _key(("trees", TREES_VERSION), text=text_fields(text), parser=parser_name())
+    return _key(("trees", TREES_VERSION), text=text_fields(text), parser=parser_name(text.parser))
 
 
 def divergence_key(checkpoints: Sequence[str], dtype: str, settings: Sequence[PassSettings], text: Text) -> str:

@@ -21,7 +21,8 @@ from attention_sieve.core.corpus.texts.parsed import (
 from attention_sieve.core.corpus.texts.text_shards import read_texts, shards_of, write_texts
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.relations import dependencies, parser_name, with_tree
+from attention_sieve.core.texts.parsers import parser_name
+from attention_sieve.core.texts.relations import dependencies, with_tree
 
 PARSED_AT_ONCE: Final = 256
 """Texts whose trees are in memory at once."""

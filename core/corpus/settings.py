@@ -12,7 +12,7 @@ from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import Scale, ScoreSettings, SyntacticDirection
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.tokens import TooLong
 
 FORMAT: Final = 2

@@ -19,7 +19,7 @@ from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, 
 from attention_sieve.core.knowledge.from_trees.sentences import Sentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task
 from attention_sieve.core.options import add_output_option, add_text_columns_option, random_seed
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import SUFFIXES, Text
 
 TREES: Final = (".conllu", ".conllu.gz")

@@ -15,6 +15,7 @@ from attention_sieve.core.attention.settings import Kind, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
@@ -151,11 +152,12 @@ def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Tex
 
 
 def _texts_to_parse(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
-    """The text to parse for each item, by index; none for cross-attention, whose keys are another text."""
+    """The text to parse for each item, by index; none for one that is not to be parsed, and for cross-attention, whose
+    keys are another text."""
     return {
         index: _part_to_parse(queries_text(text, tokens.kind), tokens.queries)
         for index, (tokens, text) in enumerate(zip(prepared, texts))
-        if tokens.kind != "cross"
+        if tokens.kind != "cross" and (text.heads is not None or text.parser != NO_PARSER)
     }
 
 
@@ -164,7 +166,9 @@ def _part_to_parse(text: Text, tokens: TokenizedText) -> Text:
     if not tokens.n_cut or text.words is not None or text.spans is not None:
         return text
     ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
-    return Text(tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)))
+    return Text(
+        tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)), parser=text.parser
+    )
 
 
 def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:

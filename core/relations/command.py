@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from attention_sieve.core.commands import read_texts, write_finding
-from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
+from attention_sieve.core.options import add_analysis_command, add_parser_options, add_texts_options, settings_of
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note
@@ -16,6 +16,7 @@ def add_command(commands: Any) -> None:
     sentence = "measure how well each head predicts syntactic relations"
     parser = add_analysis_command(commands, "relations", relations, sentence, RELATION_ANALYSIS)
     add_texts_options(parser)
+    add_parser_options(parser)
     parser.add_argument(
         "--as-in-code",
         action="store_true",
@@ -33,7 +34,7 @@ def relations(arguments: argparse.Namespace) -> None:
     documents is printed to standard error.
     """
     settings = relation_settings(arguments)
-    texts = read_texts(arguments.texts, arguments.text_columns)
+    texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     finding = write_finding(arguments, RELATION_ANALYSIS, texts, settings)
     print(documents_note(finding.n_documents), file=sys.stderr)
 

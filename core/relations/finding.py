@@ -20,7 +20,8 @@ from attention_sieve.core.relations.accuracy import (
 from attention_sieve.core.relations.question import ParsedText
 from attention_sieve.core.relations.settings import DIRECTIONS, USUAL_CASES, Direction, RelationSettings
 from attention_sieve.core.statistics.documents import documents_fact, n_documents
-from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL, relations_source
+from attention_sieve.core.texts.parsers import trees_source
+from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL
 
 MIN_CASES: Final = (200, USUAL_CASES, 50, 20, 10, 5, 1)
 """Minimum cases per relation among which one is chosen."""
@@ -154,7 +155,7 @@ class RelationFinding:
         """Metadata of files."""
         return {
             "documents known": documents_fact(self.n_documents),
-            "relations": relations_source(self.n_gold, len(self.items)),
+            "relations": trees_source(item.text for item in self.items),
             **self.settings.facts,
             "least cases": str(self.least_cases),
         }

@@ -21,6 +21,7 @@ from attention_sieve.core.commands import (
     TABLES,
     answers,
     check_output,
+    facts_of_texts,
     loaded,
     progress_bar,
     read_texts,
@@ -35,6 +36,7 @@ from attention_sieve.core.options import (
     add_analysis_command,
     add_checkpoint_options,
     add_output_option,
+    add_parser_options,
     add_random_weights_option,
     add_resume_option,
     add_settings_options,
@@ -61,9 +63,9 @@ from attention_sieve.core.roles.tables import (
     score_table,
 )
 from attention_sieve.core.roles.uncertainty.stability import few_texts
-from attention_sieve.core.texts.text import Text, texts_sha256
+from attention_sieve.core.texts.text import Text
 
-OF_READING: Final = ("checkpoint", "texts", "text_columns", "random_weights", "attention", "off")
+OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
 OF_SCORES: Final = ("roles", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
 FOR_DECODERS: Final = f"; for decoders also {','.join(DECODER_ROLES)}"
@@ -113,6 +115,7 @@ def add_commands(commands: Any) -> None:
         "scores", nargs="?", type=Path, help="Parquet file written by the score command, instead of texts"
     )
     add_texts_options(testing, required=False)
+    add_parser_options(testing)
     add_roles_option(testing, FOR_DECODERS)
 
     sentence = "measure attention sinks as they are published: the share of heads that look at the first token"
@@ -129,6 +132,7 @@ def _add_command(
     add_random_weights_option(parser)
     add_resume_option(parser)
     add_texts_options(parser)
+    add_parser_options(parser)
     add_roles_option(parser, FOR_DECODERS)
     parser.set_defaults(run=run)
     return parser
@@ -171,13 +175,12 @@ def role_settings(arguments: argparse.Namespace, files: CheckpointFiles) -> Role
 
 def score(arguments: argparse.Namespace) -> None:
     """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head."""
-    texts = read_texts(arguments.texts, arguments.text_columns)
+    texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     check_output(arguments.output, (PARQUET,), [arguments.texts])
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     settings = RoleSettings(score_settings(arguments, usual_roles(checkpoint.files)))
-    of_texts = {"texts sha256": texts_sha256(texts)}
-    write_reading(arguments.output, scores_of(reading), reading, settings, of_texts)
+    write_reading(arguments.output, scores_of(reading), reading, settings, facts_of_texts(texts))
 
 
 def scores_of(reading: Reading[Text]) -> Analysis[Text, Text, Any, RoleSettings, RoleFinding]:
@@ -203,7 +206,7 @@ def roles(arguments: argparse.Namespace) -> None:
         missing = [name for name in ("checkpoint", "texts") if getattr(arguments, name) is None]
         if missing:
             raise AnalysisError(f"There are no scores to test. Give a file of scores, or add --{missing[0]}.")
-        texts = read_texts(arguments.texts, arguments.text_columns)
+        texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
         settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
         finding = write_finding(arguments, ROLE_ANALYSIS, texts, settings)
     elif given:
@@ -258,7 +261,7 @@ def controls(arguments: argparse.Namespace) -> None:
     are also printed to standard error.
     """
     settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
-    texts = read_texts(arguments.texts, arguments.text_columns)
+    texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     check_output(arguments.output, (CSV,), [arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])

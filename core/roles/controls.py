@@ -89,4 +89,6 @@ def shuffled_words(text: Text, seed: int) -> Text:
     if text.given is not None:
         first, *rest = text.given.ids
         return text_of_ids(GivenTokens((first, *random.permutation(rest).astype(int).tolist())))
-    return Text(tuple(" ".join(random.permutation(segment.split()).tolist()) for segment in text.segments))
+    return Text(
+        tuple(" ".join(random.permutation(segment.split()).tolist()) for segment in text.segments), parser=text.parser
+    )

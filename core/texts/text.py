@@ -54,6 +54,8 @@ class Text:
     spans: tuple[tuple[tuple[int, int], ...], ...] | None = None
     """First and one-past-last character of each word, if the text was parsed as it was written; else its words are
     joined by single spaces."""
+    parser: str | None = None
+    """spaCy's package that parses it; None for the English one, empty if it is not to be parsed."""
     given: GivenTokens | None = None
     """Its tokens, if their ids are given: its words are then these numbers, and its only segment is shown nowhere."""
 

@@ -26,7 +26,12 @@ from attention_sieve.core.commands import (
     write,
     write_table,
 )
-from attention_sieve.core.options import add_checkpoint_options, add_output_option, add_texts_options
+from attention_sieve.core.options import (
+    add_checkpoint_options,
+    add_output_option,
+    add_parser_options,
+    add_texts_options,
+)
 from attention_sieve.core.passes.prepare import check_settings, queries_text
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.progress import ProgressBar
@@ -93,6 +98,7 @@ def add_command(commands: Any) -> None:
     add_texts_options(
         parser, f"training texts: {', '.join(SUFFIXES)}; parsed by spaCy if the file has no dependency trees"
     )
+    add_parser_options(parser)
     parser.add_argument("--test-texts", type=Path, help="file of test texts; default: a share of --texts is held out")
     parser.add_argument(
         "--test-share", type=float, default=0.25, help="share of --texts held out for testing; default: %(default)s"
@@ -181,11 +187,14 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings) -> _Texts:
     check_kind(settings.kind)
-    texts = first_texts = read_texts(arguments.texts, arguments.text_columns)
+    texts = first_texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     if arguments.test_texts is None:
         train, test = split(len(first_texts), arguments.test_share, arguments.seed)
     else:
-        texts = (*first_texts, *read_texts(arguments.test_texts, arguments.text_columns))
+        texts = (
+            *first_texts,
+            *read_texts(arguments.test_texts, arguments.text_columns, arguments.parser),
+        )
         train, test = np.arange(len(first_texts)), np.arange(len(first_texts), len(texts))
     prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
     parsed = dependencies([queries_text(texts[index], settings.kind) for index in prepared])

@@ -10,7 +10,7 @@ from attention_sieve.core.answering import Analysis
 from attention_sieve.core.passes.question import text_itself
 from attention_sieve.core.statistics.documents import documents_fact
 from attention_sieve.core.statistics.means import Correction, check_alpha
-from attention_sieve.core.texts.relations import relations_source
+from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.word_links.on_corpus import PatternLinks, pattern_links
 from attention_sieve.core.word_links.pattern import Pattern, PatternAttention, PatternText
 from attention_sieve.core.word_links.question import WORD_LINKS
@@ -57,13 +57,13 @@ class WordLinkFinding:
     @property
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
-        pattern, n_gold = self.settings.pattern, sum(item.text.heads is not None for item in self.items)
+        pattern = self.settings.pattern
         return {
             "from": pattern.query or "any word",
             "to": pattern.key or "any word",
             "relation": pattern.relation or "none",
             "from head": "no" if pattern.from_dependent else "yes",
-            "relations": relations_source(n_gold, len(self.items)),
+            "relations": trees_source(item.text for item in self.items),
             "documents": documents_fact(self.links.n_documents),
             "alpha": str(self.settings.alpha),
             "correction": self.settings.correction,

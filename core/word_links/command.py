@@ -7,7 +7,7 @@ from typing import Any
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.commands import read_texts, write_finding
-from attention_sieve.core.options import add_analysis_command, add_texts_options, settings_of
+from attention_sieve.core.options import add_analysis_command, add_parser_options, add_texts_options, settings_of
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.word_links.analysis import WORD_LINK_ANALYSIS, WordLinkSettings
 from attention_sieve.core.word_links.on_corpus import PatternLinks
@@ -19,6 +19,7 @@ def add_command(commands: Any) -> None:
     sentence = "measure which heads attend from one word to another"
     parser = add_analysis_command(commands, "word-links", word_links, sentence, WORD_LINK_ANALYSIS)
     add_texts_options(parser)
+    add_parser_options(parser)
     parser.add_argument("--from", dest="query", metavar="WORD", help="the word that attends (query); default: any word")
     parser.add_argument(
         "--to", dest="key", metavar="WORD", help="the word that is attended to (key); default: any word"
@@ -40,7 +41,7 @@ def word_links(arguments: argparse.Namespace) -> None:
     best head of one half of the texts, evaluated on the other half, is printed to standard error.
     """
     settings = word_link_settings(arguments)
-    texts = read_texts(arguments.texts, arguments.text_columns)
+    texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     links = write_finding(arguments, WORD_LINK_ANALYSIS, texts, settings).links
     print(_summary(links), documents_note(links.n_documents), file=sys.stderr)
 

@@ -10,9 +10,9 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard import controls, wording
+from attention_sieve.dashboard import controls, state, wording
 from attention_sieve.dashboard.state import Choice
 
 LONGEST_LINE: Final = 110
@@ -86,7 +86,7 @@ def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
         **engine.files.facts_of_weights,
         **({} if settings.kind == "self" else {"attention": settings.kind}),
         **({"heads off": ", ".join(head_name(*head) for head in settings.off)} if settings.off else {}),
-        "parser": parser_name(),
+        "parser": parser_name(state.parser()),
     }
 
 

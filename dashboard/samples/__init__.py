@@ -7,6 +7,7 @@ from typing import Final
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.parsers import LANGUAGES, parsed_by
 from attention_sieve.core.texts.text import Text, read_file
 
 EXAMPLE = Text(("The old baker quietly closed her small shop because customers had slowly left.",))
@@ -26,19 +27,25 @@ REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
 """Texts with mentions and what they refer to, in the form that `attention_sieve.core.coreference.files` documents."""
 
-FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
+FILES = {
+    "pairs": ("pairs.tsv",),
+    "texts": ("texts.txt",),
+    "both": ("pairs.tsv", "texts.txt"),
+    "French": ("textes.txt",),
+}
 
 
 @cache
 def read_sample(name: str) -> tuple[Text, ...]:
-    """Texts of one sample: "pairs", "texts", or "both" with the pairs first.
+    """Texts of one sample: "pairs", "texts", "both" with the pairs first, or those of a language other than English.
 
-    Raises: TextError for another name.
+    Raises: TextError for another name; AnalysisError where no parser of the language is installed.
     """
     if name not in FILES:
         raise TextError(f'There is no sample "{name}". Choose one of {", ".join(FILES)}.')
     here = Path(__file__).parent
-    return tuple(text for file in FILES[name] for text in read_file(file, (here / file).read_bytes()))
+    texts = (text for file in FILES[name] for text in read_file(file, (here / file).read_bytes()))
+    return parsed_by(texts, name if name in LANGUAGES.values() else None)
 
 
 @cache

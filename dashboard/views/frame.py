@@ -215,7 +215,7 @@ def _lead_to_results() -> None:
 
 
 def _use_samples() -> None:
-    st.session_state["corpus"] = controls.CORPORA[0]
+    st.session_state["corpus"] = controls.corpora()[0]
 
 
 def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:

@@ -97,6 +97,6 @@ def test_a_reader_who_stops_keeps_what_was_parsed(store):
 
 def test_another_parser_parses_anew(store, monkeypatch):
     list(Trees(store).of(TEXTS[:1]))
-    monkeypatch.setattr("attention_sieve.cache.store.keys.parser_name", lambda: "another 1.0")
+    monkeypatch.setattr("attention_sieve.cache.store.keys.parser_name", lambda _: "another 1.0")
     with pytest.raises(NotKept):
         list(Trees(store).kept(TEXTS[:1]))

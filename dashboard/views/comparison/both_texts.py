@@ -135,7 +135,8 @@ def _query_text(text: Text, text_attention: TextAttention) -> Text:
     if text_attention.text.kind == "self":
         return text
     segment = 0 if text_attention.text.kind == "encoder" else 1
-    return Text((text.segments[segment],), None if text.words is None else (text.words[segment],))
+    words = None if text.words is None else (text.words[segment],)
+    return Text((text.segments[segment],), words, parser=text.parser)
 
 
 def _side(words: WordAttention, n_left_out: int) -> Side:

@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError, EveryTextTooLong
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.roles.roles import shown_roles_of_all
-from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
@@ -112,7 +112,7 @@ def _typed(names: Sequence[str]) -> Text | None:
     start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
     try:
-        return text_on_screen(read_typed(typed))
+        return text_on_screen(controls.read_typed_texts(typed))
     except AnalysisError as error:
         show_error(error)
         return None

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.descriptions.examples import examples
 from attention_sieve.core.descriptions.rests import resting
-from attention_sieve.core.texts.relations import relations_source
+from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.dashboard.components.marked_texts import marked_texts
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import Corpus
@@ -43,7 +43,7 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
         description = described.heads[head]
         does = plain(wording.does(description))
         sentence = f"{wording.over(description.n_texts)} **{head_name(*head)}** {does} {in_text}"
-        relations = relations_source(sum(text.heads is not None for text in described.texts), len(described.texts))
+        relations = trees_source(described.texts)
         st.markdown(sentence, help=plain(wording.evidence(description, relations)))
         _examples(visit, described, head, buttons)
     if described is None or (described.predictions is None and can_parse(visit)):

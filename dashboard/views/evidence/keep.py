@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.text import Text, read_typed, write_typed
+from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard.views.evidence import wording
 
@@ -86,6 +86,6 @@ def _back() -> None:
 def _texts(typed: str) -> tuple[Text, ...]:
     """The typed texts; none if they cannot be read, which the page reports."""
     try:
-        return read_typed(typed) if typed.strip() else ()
+        return controls.read_typed_texts(typed) if typed.strip() else ()
     except TextError:
         return ()

@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.roles import known_roles, shown_roles
 from attention_sieve.core.roles.telling import telling_head
-from attention_sieve.core.texts.text import Text, read_typed, text_of, write_typed
+from attention_sieve.core.texts.text import Text, text_of, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -192,7 +192,8 @@ def _typed(at_first: str) -> tuple[str, Text]:
         word_swap.change_a_word()
         pair_fields()
         writing.write_button()
-    text = text_on_screen((text_of([typed], "The chat"),) if writing.is_chat() else read_typed(typed))
+    texts = (text_of([typed], "The chat"),) if writing.is_chat() else controls.read_typed_texts(typed)
+    text = text_on_screen(texts)
     say_what_was_kept(text)
     return typed, text
 

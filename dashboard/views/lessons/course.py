@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from attention_sieve.core.texts.parsers import ENGLISH as ENGLISH_TEXTS
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard.controls import CORPORA, TYPED_TEXTS
 from attention_sieve.dashboard.views.lessons.computation import Guess
@@ -33,7 +34,7 @@ _BEFORE: Final = "before the lesson"
 """Key of the previous values of what lessons have set, by their keys."""
 _AT_FIRST: Final[Mapping[str, object]] = MappingProxyType(
     {"text": EXAMPLE_TYPED, "patterns": False, state.OFF: [], "corpus": CORPORA[0], TYPED_TEXTS: "", state.WITH: []}
-    | {state.TOY_OFF: []}
+    | {state.TOY_OFF: [], state.TEXT_LANGUAGE: ENGLISH_TEXTS}
 )
 """Default values, for readers who opened a link to a step and have not been on the page yet."""
 _ONE_NUMBER: Final = re.compile("([0-9]{1,6})")

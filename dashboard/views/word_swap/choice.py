@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.text import read_typed, write_typed
+from attention_sieve.core.texts.text import write_typed
 from attention_sieve.dashboard import controls, link, state
 from attention_sieve.dashboard.views.text.stories import put_on_screen
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
@@ -90,7 +90,7 @@ def _begin() -> None:
         _take(EXAMPLES[0])
         return
     try:
-        texts = read_typed(typed)
+        texts = controls.read_typed_texts(typed)
     except TextError:
         texts = ()  # the page says what is wrong
     st.session_state[SWAP] = write_typed(texts[min(st.session_state.get(NUMBER) or 0, len(texts) - 1) :][:1])

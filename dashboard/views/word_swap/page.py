@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import Head, head_name, head_names
 from attention_sieve.core.comparison.moved import head_moved_most
 from attention_sieve.core.comparison.word_swap import WordSwap, check_single, largest_move, word_swap
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.text import Text, read_typed
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -83,10 +83,10 @@ def _sentences() -> tuple[Text, Text]:
         second = controls.typed_texts(wording.SECOND, SWAP, height="content", help=wording.ONE_SENTENCE)
     examples()
     note(first, second)
-    a = text_on_screen(read_typed(first))
+    a = text_on_screen(controls.read_typed_texts(first))
     if not second.strip():
         raise AnalysisError(wording.EMPTY)
-    lines = read_typed(second)
+    lines = controls.read_typed_texts(second)
     if len(lines) > 1:
         raise AnalysisError(wording.several(len(lines)))
     texts = a, lines[0]

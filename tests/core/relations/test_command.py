@@ -15,7 +15,8 @@ from attention_sieve.core.relations.accuracy import ALL, TextPredictions, beats_
 from attention_sieve.core.relations.command import add_command
 from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import RelationSettings
-from attention_sieve.core.texts.relations import dependencies, parser_name
+from attention_sieve.core.texts.parsers import parser_name
+from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import read_file, read_typed
 
 TYPED = "the black cat sat on the red mat\nwho ran ||| a dog quickly ran where it sat\nshe eats apples"

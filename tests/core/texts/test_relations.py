@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts import parsers
 from attention_sieve.core.texts import relations as parses
+from attention_sieve.core.texts.parsers import english_parser, parser_name
 from attention_sieve.core.texts.relations import (
     ROOT,
     Relation,
     dependencies,
     parse,
-    parser_name,
     tagged_dependencies,
     token_pairs,
     token_pairs_of,
@@ -89,7 +90,7 @@ def test_texts_are_parsed_in_order():
 
 
 def test_nothing_is_parsed_before_it_is_asked_for(monkeypatch):
-    def refuse():
+    def refuse(_):
         raise ZeroDivisionError
 
     monkeypatch.setattr(parses, "_pipeline", refuse)
@@ -152,7 +153,7 @@ def test_a_head_that_is_a_blank_hands_on_to_its_own_head(monkeypatch):
     """As another pipeline might hang words; the blanks are words 1 and 4 of the parser's."""
     from spacy.tokens import Doc
 
-    pipeline = parses._pipeline()
+    pipeline = parses._pipeline(english_parser())
     text = Text(("red  apples it  ran",))
 
     def hanging(batch, **_):
@@ -196,7 +197,7 @@ def test_words_that_were_brought_are_tagged_and_parsed_anew():
 
 
 def test_a_tree_that_was_brought_needs_no_parser(monkeypatch):
-    monkeypatch.setattr(parses, "PIPELINES", ("no_such_pipeline",))
+    monkeypatch.setattr(parsers, "PIPELINES", ("no_such_pipeline",))
     monkeypatch.setattr(parses, "_pipeline", lru_cache(parses._pipeline.__wrapped__))
     assert len(list(dependencies([BROUGHT]))) == 1
     with pytest.raises(AnalysisError, match="No English parser is installed"):
@@ -228,7 +229,7 @@ def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monk
 
 def test_the_parser_keeps_the_words_of_few_texts_and_forgets_those_of_later_ones(monkeypatch):
     """It keeps every word that it meets for good, unless it is told not to, and a server would grow with each text."""
-    strings = parses._pipeline().vocab.strings
+    strings = parses._pipeline(english_parser()).vocab.strings
     list(tagged_dependencies([Text(("A first text of blorxes.",))]))
     assert "blorxes" in strings
     monkeypatch.setattr(parses, "KEPT_STRINGS", 0)
@@ -260,7 +261,7 @@ def test_relations_are_those_of_the_trees():
 
 
 def test_without_a_parser_the_reader_is_told_how_to_install_one(monkeypatch):
-    monkeypatch.setattr(parses, "PIPELINES", ("no_such_pipeline",))
+    monkeypatch.setattr(parsers, "PIPELINES", ("no_such_pipeline",))
     monkeypatch.setattr(parses, "_pipeline", lru_cache(parses._pipeline.__wrapped__))
     message = r"^No English parser is installed, so syntactic roles cannot be scored\. Install one with: pip install"
     with pytest.raises(AnalysisError, match=message):
@@ -362,11 +363,14 @@ def test_a_pair_whose_word_was_cut_off_is_dropped():
 
 def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
     """The second begins while the first is inside, and has to wait."""
-    real, inside, most = parses._pipeline(), 0, 0
+    real, inside, most = parses._pipeline(english_parser()), 0, 0
     second = threading.Thread(target=lambda: list(parse([Text(("She left.",))])))
 
     class Watched:
         vocab = real.vocab
+
+        def __init__(self, _):
+            """In place of the package."""
 
         def make_doc(self, text):
             return real.make_doc(text)

@@ -14,7 +14,7 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_CODE, USUAL_CASES, Margin, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_names
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
@@ -156,7 +156,8 @@ def _show_source(finding: RelationFinding) -> None:
     """Show the source of the relations and the number of documents; and if the minimum number of cases was chosen
     automatically, why it is low.
     """
-    source = wording.source(finding.n_gold, len(finding.items), plain(parser_name()))
+    parsers = parser_names(item.text for item in finding.items)
+    source = wording.source(finding.n_gold, len(finding.items), plain(parsers))
     st.caption(f"{source} {documents_note(finding.n_documents)}")
     is_automatic = finding.settings.least_cases is None
     if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:
