@@ -84,6 +84,8 @@ def _inspect() -> None:
     at_first = EXAMPLE_TYPED if reads_one else PAIR_TYPED
     if choice.corpus in controls.PROBES:
         at_first = write_typed([controls.probe_text(choice)])
+    elif choice.corpus in controls.SAMPLES_IN:
+        at_first = write_typed(controls.corpus_texts(choice)[:1])
     typed, text = _typed(at_first)
     controls.heads_off(choice)
     slot = st.container()
