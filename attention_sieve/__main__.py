@@ -31,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     options = _parser(has_commands=_names_a_command(given)).parse_args(given)
     try:
+        if _names_a_command(given):
+            from attention_sieve.core.commands import check_named_heads
+
+            check_named_heads(options)
         return _run_keeping(options) if hasattr(options, "resume_answers") else options.run(options) or 0
     except AnalysisError as error:
         print(f"{error}{_option_for(error)}", file=sys.stderr)

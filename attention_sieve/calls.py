@@ -32,7 +32,14 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
-from attention_sieve.core.commands import check_output, facts_of_texts, finding_facts, prepared_texts, progress_bar, write
+from attention_sieve.core.commands import (
+    check_output,
+    facts_of_texts,
+    finding_facts,
+    prepared_texts,
+    progress_bar,
+    write,
+)
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError, shortened

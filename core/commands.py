@@ -85,6 +85,19 @@ def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
     return checkpoint, settings
 
 
+def check_named_heads(options: argparse.Namespace) -> None:
+    """Raise for heads that a command names and its checkpoint, by its configuration, does not have: before texts are
+    read and parsed, and weights loaded.
+
+    Raises: AnalysisError, also for a checkpoint that cannot be found.
+    """
+    named = [*(getattr(options, "off", None) or ()), *(getattr(options, "heads", None) or ())]
+    # A fine-tuning run, which its saved steps stand for, need not be a checkpoint itself.
+    if named and options.checkpoint and not getattr(options, "over_steps", False):
+        files = find_checkpoint(options.checkpoint)
+        files.check_heads(options.attention or files.kinds[0], named)
+
+
 def prepared_texts(
     checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
 ) -> dict[int, PassText]:

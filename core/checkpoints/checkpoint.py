@@ -1,13 +1,14 @@
 """A checkpoint as a value: its files, and the loaded model with its attentions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from attention_sieve.core.attention.settings import ONE_STACK, UNLIMITED, Head, Kind, Reach
+from attention_sieve.core.attention.settings import ONE_STACK, UNLIMITED, Head, Kind, Reach, head_name
 from attention_sieve.core.checkpoints.fingerprints import FileState
 from attention_sieve.core.checkpoints.removed_heads import RemovedHeads
+from attention_sieve.core.errors import AnalysisError
 
 if TYPE_CHECKING:
     import torch
@@ -92,6 +93,17 @@ class CheckpointFiles:
         missing = ((layer, head) for layer in self.without_attention for head in range(self.n_heads or 0))
         return (*dict(self.removed).get(kind, ()), *missing)
 
+    def check_heads(self, kind: Kind, heads: Iterable[Head]) -> None:
+        """Raise for a kind of attention, and for a head, that the configuration does not have.
+
+        Raises: AnalysisError.
+        """
+        if kind not in self.kinds:
+            raise no_such_attention(self.name, kind, self.kinds)
+        n_layers, n_heads = self.decoder if kind in ("decoder", "cross") else (self.n_layers, self.n_heads)
+        if n_layers and n_heads:  # only the loaded model knows those of other configurations
+            check_heads(self.name, (n_layers, n_heads), heads)
+
     def sharing(self, head: Head) -> tuple[Head, ...]:
         """The heads that share keys and values with a head, itself included, removed ones too."""
         layer, first = head[0], head[1] - head[1] % self.n_shared
@@ -153,3 +165,22 @@ class Checkpoint:
         """Bytes of each of its weights by their place in memory, which a base and its adapters share."""
         weights = self.full_model.parameters()
         return {each.data_ptr(): each.numel() * each.element_size() for each in weights if each.numel()}
+
+
+def check_heads(name: str, shape: tuple[int, int], heads: Iterable[Head]) -> None:
+    """Raise for a head that a checkpoint of so many layers and heads does not have.
+
+    Raises: AnalysisError.
+    """
+    n_layers, n_heads = shape
+    for layer, head in heads:
+        if not (0 <= layer < n_layers and 0 <= head < n_heads):
+            raise AnalysisError(
+                f"{name} has no head {head_name(layer, head)}: it has {n_layers} layers x {n_heads} heads, "
+                f"{head_name(0, 0)} to {head_name(n_layers - 1, n_heads - 1)}. Choose among these."
+            )
+
+
+def no_such_attention(name: str, kind: Kind, kinds: Iterable[Kind]) -> AnalysisError:
+    """The error for a kind of attention that a checkpoint lacks."""
+    return AnalysisError(f"{name} has no {kind} attention. Choose: {', '.join(kinds)}.")

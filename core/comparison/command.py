@@ -3,15 +3,14 @@ other."""
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attention_sieve.core.commands import CSV, check_output, write
+from attention_sieve.core.commands import TABLES, check_output, write_table
 from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
-from attention_sieve.core.comparison.tables import comparison_table
+from attention_sieve.core.comparison.tables import comparison_table, facts_of_both
 from attention_sieve.core.comparison.transitions import busiest_layers, changed_heads
 from attention_sieve.core.options import add_output_option, add_settings_options, settings_of
 from attention_sieve.core.roles.finding import role_finding
@@ -25,9 +24,9 @@ def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "compare", help="test how the scores of two checkpoints differ", description=compare.__doc__
     )
-    parser.add_argument("a", type=Path, help="Parquet file written by the score command for the reference checkpoint")
+    parser.add_argument("a", type=Path, help="file written by the score command for the reference checkpoint")
     parser.add_argument("b", type=Path, help="the same for the other checkpoint; differences are b - a")
-    add_output_option(parser, "CSV file to write")
+    add_output_option(parser)
     add_settings_options(parser, Criterion())
     parser.set_defaults(run=compare)
 
@@ -48,7 +47,7 @@ def compare(arguments: argparse.Namespace) -> None:
         holds_a, holds_b: whether the head has the role under each checkpoint
     """
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
-    check_output(arguments.output, (CSV,), [arguments.a, arguments.b])
+    check_output(arguments.output, TABLES, [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
     criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
@@ -65,7 +64,8 @@ def compare(arguments: argparse.Namespace) -> None:
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
-    write(arguments.output, partial(comparison_table(tests, holds_a, holds_b).to_csv, index=False))
+    facts = facts_of_both(a.facts, b.facts) | criterion.facts
+    write_table(arguments.output, comparison_table(tests, holds_a, holds_b), facts)
     print(_summary(tests, holds_a, holds_b, criterion.tau), file=sys.stderr)
 
 

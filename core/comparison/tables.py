@@ -1,6 +1,6 @@
 """Comparisons of checkpoints as tables: paired tests, role transitions, and changes of each role."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,19 @@ def comparison_table(
     """Table of paired tests by role, layer and head, and whether the head has the role under each checkpoint."""
     columns = {name: getattr(tests, name) for name in PAIRED_FIELDS}
     return by_head(tests.roles, {**columns, "holds_a": holds_a, "holds_b": holds_b})
+
+
+def facts_of_both(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:
+    """Metadata of a comparison: what is known of both sides, and, named after its side, where they differ."""
+    names = [name for name in {**a, **b} if name not in PAIRED_FIELDS]
+    shared = {name: a[name] for name in names if a.get(name) == b.get(name)}
+    own = {
+        f"{name} {side}": facts[name]
+        for name in names
+        for side, facts in (("a", a), ("b", b))
+        if name not in shared and name in facts
+    }
+    return own | shared
 
 
 def transition_table(transitions: Sequence[Transition]) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from attention_sieve.core.attention.settings import Kind, PassSettings, Window
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads, no_such_attention
+from attention_sieve.core.errors import PairNeeded, TextError, TextTooLong
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.parsers import NO_PARSER
 from attention_sieve.core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
@@ -76,15 +76,8 @@ def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
     """
     attention = checkpoint.attentions.get(settings.kind)
     if attention is None:
-        raise AnalysisError(
-            f"{checkpoint.files.name} has no {settings.kind} attention. Choose: {', '.join(checkpoint.attentions)}."
-        )
-    for layer, head in settings.off:
-        if not (0 <= layer < attention.n_layers and 0 <= head < attention.n_heads):
-            raise AnalysisError(
-                f"Head L{layer} H{head} cannot be switched off: {checkpoint.files.name} has {attention.n_layers} "
-                f"layers x {attention.n_heads} heads. Choose another."
-            )
+        raise no_such_attention(checkpoint.files.name, settings.kind, checkpoint.attentions)
+    check_heads(checkpoint.files.name, (attention.n_layers, attention.n_heads), settings.off)
 
 
 def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:

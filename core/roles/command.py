@@ -6,7 +6,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +15,15 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.commands import (
-    CSV,
-    PARQUET,
     TABLES,
     answers,
     check_output,
     facts_of_texts,
+    finding_facts,
     loaded,
     progress_bar,
     read_texts,
     reading_of,
-    write,
     write_finding,
     write_reading,
     write_table,
@@ -68,7 +65,7 @@ from attention_sieve.core.texts.text import Text
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
 OF_SCORES: Final = ("roles", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
-FOR_DECODERS: Final = f"; for decoders also {','.join(DECODER_ROLES)}"
+FOR_DECODERS: Final = f"; for decoders also {', '.join(DECODER_ROLES)}"
 CONTROL_COLUMNS: Final = {
     "control": "none for the checkpoint itself",
     "seed": "random seed of the control",
@@ -96,24 +93,22 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     sentence = "compute the sieve bias score of every head for every role"
     scoring = _add_command(commands, sentence, score, column_list("Columns", SCORE_COLUMNS))
-    add_output_option(scoring, "Parquet file to write")
+    add_output_option(scoring)
     add_settings_options(scoring, ScoreSettings())
     sentence = "compare the number of heads in each role with control conditions"
     columns = column_list("Columns", CONTROL_COLUMNS) + column_list("Columns of --pairs", PAIR_COLUMNS)
     counting = _add_command(commands, sentence, controls, columns)
-    add_output_option(counting, "CSV file to write")
+    add_output_option(counting)
     add_settings_options(counting, ROLE_ANALYSIS.settings)
     counting.add_argument(
         "--pairs",
         type=Path,
-        help="second CSV file to write: the syntactic scores of each head for related pairs of words, and for "
+        help="second file to write: the syntactic scores of each head for related pairs of words, and for "
         "unrelated pairs at the same distance",
     )
     sentence = "test which heads have which roles"
     testing = add_analysis_command(commands, "roles", roles, sentence, ROLE_ANALYSIS, required=False)
-    testing.add_argument(
-        "scores", nargs="?", type=Path, help="Parquet file written by the score command, instead of texts"
-    )
+    testing.add_argument("scores", nargs="?", type=Path, help="file written by the score command, instead of texts")
     add_texts_options(testing, required=False)
     add_parser_options(testing)
     add_roles_option(testing, FOR_DECODERS)
@@ -144,15 +139,15 @@ def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") ->
         "--roles",
         type=_roles,
         metavar="NAMES",
-        help=f"roles to score, separated by commas, or all, also {' and '.join(FURTHER_ROLES)}; "
-        f"default: {','.join(ROLES)}{for_decoders}",
+        help=f"roles to score, separated by commas, or all, which adds {', '.join(FURTHER_ROLES)}; "
+        f"default: {', '.join(ROLES)}{for_decoders}",
     )
 
 
 def _roles(names: str) -> tuple[str, ...]:
     """Type of the option that chooses the roles."""
     try:
-        return known_roles(BY_NAME if names == "all" else names.split(","))
+        return known_roles(BY_NAME if names == "all" else (name.strip() for name in names.split(",")))
     except AnalysisError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -176,7 +171,7 @@ def role_settings(arguments: argparse.Namespace, files: CheckpointFiles) -> Role
 def score(arguments: argparse.Namespace) -> None:
     """Compute the sieve bias score of every head for every role on each text; write a row per text, role and head."""
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
-    check_output(arguments.output, (PARQUET,), [arguments.texts])
+    check_output(arguments.output, TABLES, [arguments.texts])
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     settings = RoleSettings(score_settings(arguments, usual_roles(checkpoint.files)))
@@ -262,27 +257,29 @@ def controls(arguments: argparse.Namespace) -> None:
     """
     settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
-    check_output(arguments.output, (CSV,), [arguments.texts])
+    check_output(arguments.output, TABLES, [arguments.texts])
     if arguments.pairs is not None:
-        check_output(arguments.pairs, (CSV,), [arguments.texts, arguments.output])
+        check_output(arguments.pairs, TABLES, [arguments.texts, arguments.output])
         if missing := [role for role in SYNTACTIC if role not in settings.scores.roles]:
             raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
-    tests, positional = find_in(ROLE_ANALYSIS, reading, settings, progress_bar).tests, None
+    finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
+    facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, {"texts sha256": texts_sha256(texts)})
+    tests, positional = finding.tests, None
     if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(settings.scores.roles):
         pairs = answers(reading, MATCHED_PAIRS, texts, "pairs of words")
         matched = matched_tests(list(pairs.values()), settings.scores.direction, settings.criterion)
         positional = matched.positional(tests).sum(axis=(1, 2))
         if arguments.pairs is not None:
-            write(arguments.pairs, partial(matched_table(tests, matched).to_csv, index=False))
+            write_table(arguments.pairs, matched_table(tests, matched), facts)
     read = [texts[index] for index in reading.prepared]
     by_chance = [
         counts_of(_finding_of(control, reading, arguments).tests, control.control, control.seed)
         for control in control_passes(checkpoint.files, read, settings)
     ]
     table = counts_table([counts_of(tests, "none"), *by_chance], positional)
-    write(arguments.output, partial(table.to_csv, index=False))
+    write_table(arguments.output, table, facts)
     print(f"Heads that hold a role at tau {settings.criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
 
 

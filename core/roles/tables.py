@@ -30,8 +30,16 @@ SCORE_COLUMNS: Final = {
     "tokens": "number of tokens of the text, special tokens included",
 }
 """What each column of the table of scores holds."""
-READ_COLUMNS: Final = tuple(SCORE_COLUMNS)[:-1]
-"""Those that are read again."""
+READ_COLUMNS: Final = {
+    "text": int,
+    "role": str,
+    "layer": int,
+    "head": int,
+    "score": float,
+    "uniform": float,
+    "greatest": float,
+}
+"""Those that are read again, and what they hold."""
 MOST_ROWS_PER_BYTE: Final = 10
 """Limit for a table of scores, which takes some bytes a row; a constant column could hold millions in a few bytes."""
 TEST_FIELDS: Final = (
@@ -97,7 +105,7 @@ def read_score_table(path: Path) -> ScoreTable:
 
     Raises: AnalysisError for a file that is not a table of scores.
     """
-    table = _parquet(path)
+    table = _csv(path) if path.suffix.lower() == ".csv" else _parquet(path)
     missing = [name for name in READ_COLUMNS if name not in table]
     if missing or table.empty:
         lacking = f"lacks the column {missing[0]}" if missing else "has no rows"
@@ -149,12 +157,33 @@ def _parquet(path: Path) -> pd.DataFrame:
             )
         return pd.read_parquet(path, columns=[field.name for field in columns])
     except FileNotFoundError:
-        raise AnalysisError(f"There is no file {shortened(str(path))}. Write one with: {PROGRAM} score") from None
+        raise _no_file(path) from None
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata of something else
-        raise AnalysisError(
-            f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m "
-            "attention_sieve score"
-        ) from None
+        raise _of_other_format(path, "Parquet file", error) from None
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    """Read those columns of a table of scores that a file has; the others hold what is known of it, in every row."""
+    try:
+        first = pd.read_csv(path, nrows=1, dtype=str, keep_default_na=False)
+        kinds = {name: READ_COLUMNS[name] for name in first if name in READ_COLUMNS}
+        table = pd.read_csv(path, usecols=list(kinds), dtype=kinds)
+    except FileNotFoundError:
+        raise _no_file(path) from None
+    except (OSError, ValueError) as error:
+        raise _of_other_format(path, "CSV file of scores", error) from None
+    table.attrs = {name: first[name][0] for name in first if name not in SCORE_COLUMNS} if len(first) else {}
+    return table
+
+
+def _no_file(path: Path) -> AnalysisError:
+    return AnalysisError(f"There is no file {shortened(str(path))}. Write one with: {PROGRAM} score")
+
+
+def _of_other_format(path: Path, expected: str, error: Exception) -> AnalysisError:
+    return AnalysisError(
+        f"{shortened(str(path))} is not a {expected} ({first_line(error)}). Make one with: {PROGRAM} score"
+    )
 
 
 def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]:

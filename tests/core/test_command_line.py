@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from command_help import columns_in_help
+from command_help import columns_in_help, own_columns
 from passing import measure
 from small_checkpoints import save
 
@@ -263,9 +263,11 @@ def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundle
     files = ["--texts", str(texts_file), "--output", str(output), "--pairs", str(pairs_file)]
     assert main(["controls", "--checkpoint", "bundled", *files, "--tau", "2"]) == 0
     table, pairs = pd.read_csv(output), pd.read_csv(pairs_file)
-    assert list(table.columns) == ["control", "seed", "role", "heads", "of", "positional"]
-    assert list(table.columns) == columns_in_help("controls", "Columns:")
-    assert list(pairs.columns) == columns_in_help("controls", "Columns of --pairs")
+    assert own_columns(table) == ["control", "seed", "role", "heads", "of", "positional"]
+    assert own_columns(table) == columns_in_help("controls", "Columns:")
+    assert own_columns(pairs) == columns_in_help("controls", "Columns of --pairs")
+    assert set(table["tau"]) == {2}
+    assert set(pairs["checkpoint"]) == {"bundled"}
     counted = table[table["positional"].notna()]
     assert (set(counted["control"]), tuple(sorted(counted["role"]))) == ({"none"}, tuple(sorted(SYNTACTIC)))
     by_role = pairs.groupby("role")[["holds", "positional"]].sum()
@@ -308,6 +310,24 @@ def write_scores(path, scores, names=ROLES):
     table = pd.DataFrame(columns, index=places).reset_index()
     table.to_parquet(path, index=False)
     return table
+
+
+def test_scores_as_csv_are_those_as_parquet_and_give_the_same_roles_and_comparison(texts_file, folders, tmp_path):
+    found = {}
+    for suffix in ("parquet", "csv"):
+        scores, roles, compared = (tmp_path / f"{name}.{suffix}" for name in ("scores", "roles", "compared"))
+        assert score(texts_file, scores, "--off", "0-1", checkpoint=folders("bert")) == 0
+        assert main(["roles", str(scores), "--output", str(roles)]) == 0
+        assert main(["compare", str(scores), str(scores), "--output", str(compared)]) == 0
+        found[suffix] = [scores, roles, compared]
+    for parquet, of_csv in zip(*found.values()):
+        table, facts = pd.read_parquet(parquet), pd.read_csv(of_csv, dtype=str, keep_default_na=False)
+        written = pd.read_csv(of_csv)[list(table)]
+        pd.testing.assert_frame_equal(written, table, check_exact=True, check_dtype=False)
+        assert {name: set(facts[name]) for name in list(facts)[len(table.columns) :]} == {
+            name: {fact} for name, fact in table.attrs.items()
+        }
+        assert table.attrs["heads off"] == "L0 H1"
 
 
 def test_rows_of_scores_may_stand_in_any_order(tmp_path):
@@ -395,7 +415,7 @@ def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts
         (["--output", "/no/folder/s.parquet"], "There is no folder /no/folder to write s.parquet to"),
         (["--output", "."], ". is a folder. Name a file in it"),
         (["--output", "/dev/full"], "/dev/full cannot be written ("),
-        (["--output", "s.csv"], "s.csv cannot be written in this format. Choose a name that ends in .parquet."),
+        (["--output", "s.xlsx"], "s.xlsx cannot be written in this format. Choose a name that ends in .parquet, .csv."),
     ],
 )
 def test_a_bad_choice_for_scores_gets_one_sentence(more, message, texts_file, tmp_path, capsys):
@@ -461,10 +481,19 @@ def test_a_table_that_is_no_table_of_scores_gets_one_sentence(change, message, t
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "There is no file"), (b"", "is not a Parquet file ("), (b"text,role\n", "is not a Parquet file (")],
+    [
+        (None, "There is no file"),
+        (b"", "is not a {} file"),
+        (b"\xff\xfe\x00", "is not a {} file"),
+        (b"text,role\n0,local\n", "lacks the column layer."),
+        (b"text,role,layer,head,score,uniform,greatest\n", "has no rows."),
+        (b"text,role,layer,head,score,uniform,greatest\n0,local,0,0,much,1,2\n", "could not convert string to float"),
+    ],
 )
-def test_a_file_that_is_no_parquet_gets_one_sentence(content, message, tmp_path, capsys):
-    path = tmp_path / "s.parquet"
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_file_that_holds_no_scores_gets_one_sentence(suffix, content, message, tmp_path, capsys):
+    path, kind = tmp_path / f"s.{suffix}", {"parquet": "Parquet", "csv": "CSV"}[suffix]
+    message = "is not a Parquet file" if content and kind == "Parquet" else message.format(kind)
     if content is not None:
         path.write_bytes(content)
     assert main(["roles", str(path), "--output", str(tmp_path / "r.csv")]) == 2
@@ -529,10 +558,43 @@ def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
 
 def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, capsys):
     assert score(texts_file, tmp_path / "scores.parquet", "--off", "9-1") == 2
-    assert "Head L9 H1 cannot be switched off: bundled has 6 layers x 12 heads." in capsys.readouterr().err
+    assert (
+        "bundled has no head L9 H1: it has 6 layers x 12 heads, L0 H0 to L5 H11. Choose among"
+        in capsys.readouterr().err
+    )
     with pytest.raises(SystemExit):
         score(texts_file, tmp_path / "scores.parquet", "--off", "1")
     assert "does not name heads; write layer-head, such as 3-7,2-5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["score", "--texts", "absent.txt", "--off", "0-0,9-1"],
+        ["maps", "--texts", "absent.txt", "--off", "9-1"],
+        ["tree-probes", "--texts", "absent.txt", "--off", "9-1"],
+        ["prune", "--texts", "absent.txt", "--off", "9-1"],
+        ["erase", "--data", "absent.tsv", "--heads", "9-1"],
+        ["remove", "--heads", "9-1"],
+        ["corpus", "run", "--texts", "absent.txt", "--off", "9-1"],
+    ],
+    ids=" ".join,
+)
+def test_heads_that_are_not_there_are_named_before_anything_is_read(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--checkpoint", "bundled", "--output", "o.csv"]) == 2
+    assert one_sentence(capsys).startswith("bundled has no head L9 H1: it has 6 layers x 12 heads, L0 H0 to L5 H11.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_heads_are_those_of_the_named_attention(folders, capsys):
+    command = ["score", "--checkpoint", str(folders("t5")), "--texts", "absent.txt", "--output", "o.csv"]
+    assert main([*command, "--off", "2-0", "--attention", "cross"]) == 2
+    assert "absent.txt cannot be read" in one_sentence(capsys), "the decoder has a third layer"
+    assert main([*command, "--off", "2-0"]) == 2
+    assert "has no head L2 H0: it has 2 layers x" in one_sentence(capsys), "and the encoder has not"
+    assert main([*command, "--off", "0-0", "--attention", "self"]) == 2
+    assert "has no self attention. Choose: encoder, decoder, cross." in one_sentence(capsys)
 
 
 def test_heads_of_all_off_options_are_switched_off(texts_file, tmp_path, folders):
@@ -650,10 +712,12 @@ def test_a_file_of_scores_says_where_it_comes_from(checkpoints, sentences, two_f
     assert other["fingerprint"] != facts["fingerprint"]
 
 
-def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(two_files, tmp_path, capsys):
+def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(checkpoints, two_files, tmp_path, capsys):
     assert compare(*two_files, tmp_path / "d.csv", "--tau", "1.1", "--alpha", "0.2", "--correction", "none") == 0
     table = pd.read_csv(tmp_path / "d.csv")
-    assert list(table.columns) == COMPARED_COLUMNS == columns_in_help("compare", "Columns:")
+    assert list(table.columns)[: len(COMPARED_COLUMNS)] == COMPARED_COLUMNS == columns_in_help("compare", "Columns:")
+    of_both = [set(table[name]) for name in ("checkpoint a", "checkpoint b", "direction", "tau")]
+    assert of_both == [*({str(checkpoint)} for checkpoint in checkpoints), {"dependent-to-head"}, {1.1}]
     assert len(table) == len(ROLES) * 2 * 3
     a, b = (array(pd.read_parquet(path)) for path in two_files)
     tests = paired_tests(a, b, ROLES, alpha=0.2, correction="none")
@@ -742,8 +806,8 @@ def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):
 @pytest.mark.parametrize("option", ["--output", "--pairs"])
 def test_controls_are_not_written_under_the_name_of_another_format(option, texts_file, tmp_path, capsys):
     command = ["controls", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", str(tmp_path / "c.csv")]
-    assert main([*command, option, str(tmp_path / "c.parquet")]) == 2
-    assert "Choose a name that ends in .csv." in one_sentence(capsys)
+    assert main([*command, option, str(tmp_path / "c.json")]) == 2
+    assert "Choose a name that ends in .parquet, .csv." in one_sentence(capsys)
 
 
 SCORE_ALIKE = "Score the same file of texts with the same settings under both checkpoints."

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, TrainerCallback, TrainerControl, Train
 from attention_sieve.core.attention.observed import ATTENTION_NAME
 from attention_sieve.core.attention.observers import Pass, current_pass
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles
+from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles, no_such_attention
 from attention_sieve.core.checkpoints.find import load_checkpoint
 from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.checkpoints.slicing import attention_modules, scale_heads
@@ -164,9 +164,7 @@ def train_gates(
     checkpoint = load_checkpoint(files, device="cpu")
     attention = checkpoint.attentions.get(settings.kind)
     if attention is None:
-        raise AnalysisError(
-            f"{files.name} has no {settings.kind} attention. Choose: {', '.join(checkpoint.attentions)}."
-        )
+        raise no_such_attention(files.name, settings.kind, checkpoint.attentions)
     if checkpoint.head != "classes":
         raise AnalysisError(
             f"{files.name} does not classify texts, so its heads have no task that gates could leave to fewer of them. "

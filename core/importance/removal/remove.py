@@ -12,7 +12,7 @@ from torch import Tensor
 from attention_sieve.core.attention.observed import has_attention_interface, observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import Head, Kind, head_name
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles, check_heads, no_such_attention
 from attention_sieve.core.checkpoints.checks.files import TOKENIZER_FILES
 from attention_sieve.core.checkpoints.checks.self_check import probe_inputs, real_rows
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -110,15 +110,11 @@ def _check_heads(original: Checkpoint, kind: Kind, heads: Sequence[Head]) -> Non
     """
     name, attention = original.files.name, original.attentions.get(kind)
     if attention is None:
-        raise AnalysisError(f"{name} has no {kind} attention. Choose: {', '.join(original.attentions)}.")
+        raise no_such_attention(name, kind, original.attentions)
     if not heads:
         raise AnalysisError("No head is named. Name at least one, as layer-head: 3-7,2-5.")
+    check_heads(name, (attention.n_layers, attention.n_heads), heads)
     for head in heads:
-        if not (0 <= head[0] < attention.n_layers and 0 <= head[1] < attention.n_heads):
-            raise AnalysisError(
-                f"Head {head_name(*head)} cannot be removed: {name} has {attention.n_layers} layers x "
-                f"{attention.n_heads} heads. Choose another."
-            )
         if head in attention.removed:
             raise AnalysisError(f"Head {head_name(*head)} was removed from {name} before. Leave it out.")
     if len({*heads, *attention.removed}) == attention.n_layers * attention.n_heads:

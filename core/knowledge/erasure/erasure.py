@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.eraser import Eraser, concept_eraser, random_eraser
 from attention_sieve.core.knowledge.labels import Labels, labels_of, score
@@ -189,10 +189,12 @@ def _check(reading: "TaskReading", heads: Sequence[Head], metric: Metric) -> Non
             f"{checkpoint.files.name} is an encoder-decoder, whose loss needs a target, and the texts of a task have "
             "none. Choose the metric output."
         )
-    n_layers, n_heads = vectors.shape
+    check_heads(checkpoint.files.name, vectors.shape, heads)
     for layer, head in heads:
-        if not (layer < n_layers and head < n_heads) or np.isnan(vectors.heads[0, layer, head]).any():
-            raise AnalysisError(f"The checkpoint has no head {head_name(layer, head)}. Choose another.")
+        if np.isnan(vectors.heads[0, layer, head]).any():
+            raise AnalysisError(
+                f"Head {head_name(layer, head)} was removed, or its layer has no attention. Choose another."
+            )
 
 
 def _evenly_spaced(rows: np.ndarray) -> list[int]:
