@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree as ET
 
 from attention_sieve.dashboard.figures.figure import INK, Figure
-from attention_sieve.dashboard.figures.sheet import DARK, FONT, MARGIN, PAGE, PER_INCH, nested, sheet
+from attention_sieve.dashboard.figures.sheet import DARK, FONT, ONE_COLUMN, PER_INCH, SHEET, Size, nested, sheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,24 +16,33 @@ if TYPE_CHECKING:
 DOTS_PER_INCH: Final = 300
 """Resolution of PNG files, suitable for print."""
 _POINTS_PER_INCH: Final = 72
+NARROW: Final = 0.8
+"""Scale of a chart in one column, which makes its smallest letters, of 10 pixels, 6 points large."""
 FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 """Spreadsheets treat a cell that starts with one of these as a formula."""
 PROVENANCE: Final = "provenance"
 """The key in a Parquet file's schema metadata; its value is a JSON object."""
 
 
-def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:
-    """The figure as a standalone SVG file, as wide as a printed page, with a title above and a caption below.
+def figure_svg(figure: Figure, *, title: str, caption: Sequence[str], size: Size = SHEET) -> str:
+    """The figure as a standalone SVG file, as wide as a printed page or a column, with a title and a caption.
 
     Args:
         figure: what to draw.
         title: replaces the title of the figure on its page.
         caption: provenance; long lines are wrapped.
+        size: of the file.
     """
     import vl_convert
 
-    chart = vl_convert.vegalite_to_svg(_chart(figure), allowed_base_urls=[])
-    return sheet(title, [nested(chart)], reading=figure.spec["title"].get("subtitle", ()), caption=caption)
+    spec = _chart(figure)
+    if size.width == ONE_COLUMN.width:
+        # Vega reserves the height of a legend before the chart has its final width, on which its columns depend.
+        spec = json.loads(re.sub(r'"columns": \{"expr": "[^"]*"\}', '"columns": 1', json.dumps(spec)))
+    width = size.room / (NARROW if size.width == ONE_COLUMN.width else 1)
+    chart = nested(vl_convert.vegalite_to_svg({**spec, "width": width}, allowed_base_urls=[]))
+    reading = figure.spec["title"].get("subtitle", ())
+    return sheet(title, [chart], reading=reading, caption=caption, size=size)
 
 
 def svg_png(svg: str) -> bytes:
@@ -39,6 +50,39 @@ def svg_png(svg: str) -> bytes:
     import vl_convert
 
     return vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
+
+
+def svg_pdf(svg: str, title: str, provenance: Mapping[str, str]) -> bytes:
+    """Convert an SVG file to a PDF file of the same printed size, with its fonts, and a title and the provenance as
+    its metadata."""
+    import vl_convert
+
+    page = nested(svg)  # whose size becomes that of the PDF page, in points
+    page.drawn.set("xmlns", "http://www.w3.org/2000/svg")
+    for name, length in (("width", page.width), ("height", page.height)):
+        page.drawn.set(name, f"{length * _POINTS_PER_INCH / PER_INCH:.6g}")
+    pdf = vl_convert.svg_to_pdf(ET.tostring(page.drawn, encoding="unicode"))
+    return _described(pdf, title, "\n".join(f"{name}: {value}" for name, value in provenance.items()))
+
+
+def _described(pdf: bytes, title: str, subject: str) -> bytes:
+    """A PDF file with a title and a subject, which are appended to it as an incremental update.
+
+    Source: ISO 32000-1, sections 7.5.6 and 14.3.3.
+    """
+    trailer = pdf[pdf.rindex(b"trailer") :]
+    info, generation = re.search(rb"/Info (\d+) (\d+) R", trailer).groups()
+    texts = {b"Title": title, b"Subject": subject, b"Producer": "Attention Sieve"}
+    entries = b" ".join(
+        b"/%s <feff%s>" % (name, text.encode("utf-16-be").hex().encode()) for name, text in texts.items()
+    )
+    head = b"\n"
+    body = b"%s %s obj\n<< %s >>\nendobj\n" % (info, generation, entries)
+    table = b"xref\n%s 1\n%010d %05d n\r\n" % (info, len(pdf) + len(head), int(generation))
+    previous = re.search(rb"startxref\s+(\d+)", trailer)[1]
+    dictionary = trailer[trailer.index(b"<<") : trailer.rindex(b">>")] + b"  /Prev " + previous + b"\n>>"
+    start = len(pdf) + len(head) + len(body)
+    return pdf + head + body + table + b"trailer\n" + dictionary + b"\nstartxref\n%d\n%%%%EOF\n" % start
 
 
 def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
@@ -75,7 +119,6 @@ def _chart(figure: Figure) -> dict[str, Any]:
     return {
         **spec,
         "data": {"values": json.loads(figure.data.to_json(orient="records", double_precision=15))},
-        "width": PAGE - 2 * MARGIN,
         "background": "white",
         "padding": 1,
         "config": {**spec.get("config", {}), "view": {"stroke": None}, "font": FONT},

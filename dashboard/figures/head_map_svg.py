@@ -9,11 +9,13 @@ import numpy as np
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from attention_sieve.dashboard.figures.roles.grid_svg import SIGN, HeadMatrix, bracket_entry
+from attention_sieve.dashboard.figures.roles.grid_svg import LETTERS, SIGN, HeadMatrix, bracket_entry
 from attention_sieve.dashboard.figures.sheet import (
     DARK,
+    SHEET,
     Block,
     Box,
+    Size,
     TextStyle,
     legend,
     room_for,
@@ -30,7 +32,12 @@ _STEPS: Final = 24
 
 
 def head_map_svg(
-    head_map: HeadMap, *, title: str = "", caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()
+    head_map: HeadMap,
+    *,
+    title: str = "",
+    caption: Sequence[str] = (),
+    chosen: Collection[tuple[int, int]] = (),
+    size: Size = SHEET,
 ) -> str:
     """The map on white: rows layers, columns heads.
 
@@ -39,14 +46,15 @@ def head_map_svg(
         title: above the map; by default its label.
         caption: lines beneath the picture: checkpoints, settings, number of texts.
         chosen: heads to frame, in the colours of their order.
+        size: of the file.
 
     Returns: an SVG document.
     """
     layers, heads = head_map.values.shape
     matrix = HeadMatrix(layers, heads, head_map.n_shared, head_map.layers_across)
-    drawn = matrix.axes()
+    drawn, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
     for layer, head in np.ndindex(layers, heads):
-        _cell(drawn, matrix.cell(layer, head), head_map, (layer, head))
+        _cell(drawn, matrix.cell(layer, head), head_map, (layer, head), letters)
     for order, (layer, head) in enumerate(chosen):
         matrix.cell(layer, head).inner(-2, 4).frame(drawn, head_color(order), 3)
     marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
@@ -54,9 +62,9 @@ def head_map_svg(
     blocks = [_ramp(head_map), Block(drawn, matrix.width, matrix.height)]
     entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
     if entries:
-        blocks.insert(1, legend(entries, room_for(matrix.width)))
+        blocks.insert(1, legend(entries, room_for(matrix.width, size)))
     _hatching(drawn)
-    return sheet(title or head_map.label, blocks, caption=caption)
+    return sheet(title or head_map.label, blocks, caption=caption, size=size)
 
 
 def _hatching(svg: ET.Element) -> None:
@@ -97,14 +105,16 @@ def _outline(svg: ET.Element, box: Box, *, is_outlined: bool) -> None:
         box.inner(0.5, 4).frame(svg, FAINT, 1)
 
 
-def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int]) -> None:
+def _cell(svg: ET.Element, box: Box, head_map: HeadMap, head: tuple[int, int], letters: float) -> None:
     value = float(head_map.values[head])
     if isnan(value):
         box.draw(svg, _HATCHED)
     else:
         color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
         box.fill(svg, color)
-        box.write(svg, head_map.written_in(*head), 13, ink_on(color))
+        written = head_map.written_in(*head)
+        widest = (box.width - 2) / max(text_width(written, 1), 1)
+        box.write(svg, written, max(LETTERS, min(letters, widest)), ink_on(color))
     _outline(svg, box, is_outlined=head_map.outlined is not None and bool(head_map.outlined[head]))
 
 

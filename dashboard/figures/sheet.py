@@ -20,6 +20,8 @@ COLUMN: Final = 316
 PAGE: Final = 662
 """Width in pixels: 6.9 inches, the text width of a page."""
 MARGIN: Final = 14
+SMALLEST: Final = 8
+"""Size in pixels, 6 points, to which letters are scaled down at most, where the picture has room for them."""
 FONT: Final = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 DARK: Final = "#1A1A1A"
 PALE: Final = "#444444"
@@ -37,6 +39,29 @@ class Block:
     drawn: ET.Element
     width: float
     height: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """How wide a file may be, and what stands on it beside the picture."""
+
+    width: float = PAGE
+    margin: float = MARGIN
+    has_words: bool = True
+    """Whether the title and the provenance are written on it; a paper has a caption of its own."""
+
+    @property
+    def room(self) -> float:
+        """Maximum width of a picture."""
+        return self.width - 2 * self.margin
+
+    def legible(self, letters: float, drawn: float) -> float:
+        """Size of letters in a picture of this width that are legible once it is scaled down to fit."""
+        return max(letters, SMALLEST * drawn / self.room)
+
+
+SHEET: Final = Size()
+ONE_COLUMN, TWO_COLUMNS = (Size(width, margin=2, has_words=False) for width in (COLUMN, PAGE))
 
 
 @dataclass(frozen=True)
@@ -98,43 +123,56 @@ _CAPTION: Final = TextStyle(9.5, color=PALE)
 _ENTRY: Final = TextStyle(12)
 
 
-def sheet(title: str, blocks: Sequence[Block], *, reading: Sequence[str] = (), caption: Sequence[str] = ()) -> str:
+def sheet(
+    title: str,
+    blocks: Sequence[Block],
+    *,
+    reading: Sequence[str] = (),
+    caption: Sequence[str] = (),
+    size: Size = SHEET,
+) -> str:
     """A white page with a picture.
 
     Args:
         title: of the figure.
-        blocks: parts of the picture, from top to bottom; parts that are too wide for a page are scaled down.
+        blocks: parts of the picture, from top to bottom; parts that are too wide for it are scaled down.
         reading: lines below the title that explain the marks.
         caption: lines below the picture: provenance.
+        size: of the page; one without words has the title and the caption as metadata.
 
     Returns: an SVG document, `COLUMN` or `PAGE` wide.
     """
-    width = sheet_width(max(block.width for block in blocks))
-    room = width - 2 * MARGIN
+    width = sheet_width(max(block.width for block in blocks), size)
+    room = width - 2 * size.margin
     svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img"})
     ET.SubElement(svg, "title").text = printable(title)
     ET.SubElement(svg, "rect", width="100%", height="100%", fill="#FFFFFF")
-    y = _paragraph(svg, [title], MARGIN - 2, room, _TITLE)
-    y = _paragraph(svg, reading, y, room, _READING) + _GAP
+    y = size.margin - 2
+    if size.has_words:
+        y = _paragraph(svg, [title], (size.margin, y), room, _TITLE)
+    else:
+        ET.SubElement(svg, "desc").text = "\n".join(map(printable, caption))
+    y = _paragraph(svg, reading, (size.margin, y), room, _READING)
+    y += _GAP if y > size.margin else 2
     for block in blocks:
         scale = min(1.0, room / block.width)
-        transform = f"translate({MARGIN} {y:g})" + (f" scale({scale:.4g})" if scale < 1 else "")
+        transform = f"translate({size.margin} {y:g})" + (f" scale({scale:.4g})" if scale < 1 else "")
         ET.SubElement(svg, "g", transform=transform).append(block.drawn)
         y += scale * block.height + _GAP
-    y = _paragraph(svg, caption, y, room, _CAPTION)
-    height = y + MARGIN
+    y = _paragraph(svg, caption, (size.margin, y), room, _CAPTION) if size.has_words else y - _GAP
+    height = y + size.margin
     svg.attrib |= {"width": f"{width:g}", "height": f"{height:.4g}", "viewBox": f"0 0 {width:g} {height:.4g}"}
     return ET.tostring(svg, encoding="unicode")
 
 
-def sheet_width(drawn: float) -> float:
+def sheet_width(drawn: float, size: Size = SHEET) -> float:
     """Width of a sheet for a picture of this width."""
-    return COLUMN if drawn <= COLUMN - 2 * MARGIN else PAGE
+    return COLUMN if drawn <= COLUMN - 2 * size.margin else size.width
 
 
-def room_for(drawn: float) -> float:
+def room_for(drawn: float, size: Size = SHEET) -> float:
     """Maximum width of the legend of a picture of this width."""
-    return sheet_width(drawn) - 2 * MARGIN
+    return sheet_width(drawn, size) - 2 * size.margin
 
 
 def legend(entries: Sequence[tuple[ET.Element | None, str]], room: float) -> Block:
@@ -216,9 +254,12 @@ def printable(text: str) -> str:
     )
 
 
-def _paragraph(svg: ET.Element, lines: Sequence[str], top: float, room: float, style: TextStyle) -> float:
-    """Write lines below each other, wrapped; returns the y coordinate of the last one."""
+def _paragraph(
+    svg: ET.Element, lines: Sequence[str], corner: tuple[float, float], room: float, style: TextStyle
+) -> float:
+    """From an upper left corner on, write lines below each other, wrapped; returns y of the last one."""
+    left, top = corner
     for line in (part for text in lines for part in wrapped(text, room, style.size)):
         top += round(1.35 * style.size, 1)
-        write(svg, MARGIN, top, line, style)
+        write(svg, left, top, line, style)
     return top

@@ -11,7 +11,7 @@ from attention_sieve.core.texts.relations import ROOT
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import INK
 from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, Sentence
-from attention_sieve.dashboard.figures.sheet import DARK, FONT, Block, TextStyle, printable, sheet, write
+from attention_sieve.dashboard.figures.sheet import DARK, FONT, SHEET, Block, Size, TextStyle, printable, sheet, write
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
 RIGHT_COLOR, WRONG_COLOR = HEAD_COLORS[:2]
@@ -66,8 +66,10 @@ def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
     return ET.tostring(svg, encoding="unicode")
 
 
-def parse_arcs_file(sentence: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str]) -> str:
-    """The same as a standalone file, on white; long sentences are scaled to fit a page.
+def parse_arcs_file(
+    sentence: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str], size: Size = SHEET
+) -> str:
+    """The same as a standalone file, on white; long sentences are scaled to fit.
 
     Args:
         sentence: the sentence.
@@ -75,12 +77,13 @@ def parse_arcs_file(sentence: Sentence, *, attends: str, title: str, reading: st
         title: above the picture.
         reading: explanation of the arcs.
         caption: lines below the picture: provenance.
+        size: of the file.
 
     Returns: an SVG document.
     """
     picture = _picture(sentence, attends, DARK)
     picture.drawn.set("fill", DARK)
-    return sheet(title, [picture], reading=[reading], caption=caption)
+    return sheet(title, [picture], reading=[reading], caption=caption, size=size)
 
 
 def _picture(sentence: Sentence, attends: str, ink: str) -> Block:

@@ -13,7 +13,18 @@ from attention_sieve.dashboard.figures.appearance import LOOKS, RoleLook, head_c
 from attention_sieve.dashboard.figures.heads import SHARED
 from attention_sieve.dashboard.figures.roles.grid import FAINT, RoleGrid
 from attention_sieve.dashboard.figures.scales import WORDS
-from attention_sieve.dashboard.figures.sheet import DARK, PAGE, Block, Box, TextStyle, legend, room_for, sheet, write
+from attention_sieve.dashboard.figures.sheet import (
+    DARK,
+    SHEET,
+    Block,
+    Box,
+    Size,
+    TextStyle,
+    legend,
+    room_for,
+    sheet,
+    write,
+)
 
 CELL: Final = 44
 STEP: Final = 48
@@ -21,6 +32,8 @@ LEFT: Final = 56
 ABOVE: Final = 40
 """Pixels above the cells for the numbers of the heads."""
 _CELL: Final = Box(0, 0, CELL, CELL)
+LETTERS: Final = 13
+"""Size of the letters of roles, in pixels."""
 SIGN: Final = 18
 """Side of a sign in a legend."""
 _TINT: Final = 0.3
@@ -30,7 +43,12 @@ _STROKE: Final = {"fill": "none", "stroke": DARK, "stroke-width": "2"}
 
 
 def grid_svg(
-    grid: RoleGrid, *, title: str = "", caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()
+    grid: RoleGrid,
+    *,
+    title: str = "",
+    caption: Sequence[str] = (),
+    chosen: Collection[tuple[int, int]] = (),
+    size: Size = SHEET,
 ) -> str:
     """The grid on white: rows are layers, columns heads, with one corner per shown role, and a legend.
 
@@ -39,13 +57,14 @@ def grid_svg(
         title: Above the grid; by default its label.
         caption: Lines below the picture: checkpoint, settings, number of texts.
         chosen: Heads to frame, in the colours of their order.
+        size: Of the file.
 
     Returns: an SVG document.
     """
     states = _states(grid)
     _, layers, heads = grid.scores.shape
     matrix = HeadMatrix(layers, heads, grid.n_shared, grid.layers_across)
-    drawn = matrix.axes()
+    drawn, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
     clip = ET.SubElement(ET.SubElement(drawn, "defs"), "clipPath", id="cell")
     ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
     for layer, head in np.ndindex(layers, heads):
@@ -57,14 +76,15 @@ def grid_svg(
             continue
         if grid.sentences is not None:
             ET.SubElement(cell, "title").text = f"{head_name(layer, head)}: {grid.sentences[layer][head]}"
-        _corners(cell, grid, states, (layer, head))
+        _corners(cell, grid, states, (layer, head), letters)
         if (layer, head) in grid.off:
             _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
         matrix.cell(layer, head).inner(-2, 5).frame(drawn, color, 3)
-    blocks = [legend(_entries(grid, states), room_for(matrix.width)), Block(drawn, matrix.width, matrix.height)]
-    return sheet(title or grid.label, blocks, caption=caption)
+    room = room_for(matrix.width, size)
+    blocks = [legend(_entries(grid, states), room), Block(drawn, matrix.width, matrix.height)]
+    return sheet(title or grid.label, blocks, caption=caption, size=size)
 
 
 @dataclass(frozen=True)
@@ -92,14 +112,14 @@ class HeadMatrix:
         column, row = (layer, head) if self.layers_across else (head, layer)
         return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
 
-    def axes(self) -> ET.Element:
+    def axes(self, on: Size = SHEET) -> ET.Element:
         """The numbers of layers and heads, and the brackets.
 
-        If the matrix has to be scaled down to fit a page, the numbers are larger, so that they remain legible.
+        If the matrix has to be scaled down to fit a file of this size, the numbers are larger, to remain legible.
         """
         drawn = ET.Element("g")
         across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
-        size = min(28.0, 12 * max(1.0, self.width / room_for(PAGE)))
+        size = min(28.0, 12 * max(1.0, self.width / on.room))
         write(drawn, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
         write(drawn, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
         for column in range(round(self.width - LEFT) // STEP):
@@ -176,7 +196,7 @@ def _states(grid: RoleGrid) -> np.ndarray:
     return np.array(["", "gained", "lost", "kept"])[grid.holds + 2 * grid.held_before]
 
 
-def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head) -> None:
+def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head, letters: float) -> None:
     corners = grid.corners
     columns = ceil(sqrt(len(corners)))
     wide, high = CELL / columns, CELL / ceil(len(corners) / columns)
@@ -184,14 +204,16 @@ def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head) -
         look, score, state = LOOKS[grid.roles[role]], float(grid.scores[role, *head]), states[role, *head]
         box = Box(position % columns * wide, position // columns * high, wide, high)
         if state:
-            _corner(cell, box, look, str(state), faint=bool(grid.faint[role, *head]))
+            _corner(cell, box, look, str(state), letters, faint=bool(grid.faint[role, *head]))
         elif not isnan(score):
             tint = _TINT * min(max(score / grid.tau, 0.0), 1.0)
             box.fill(cell, look.color, tint)
     _CELL.inner(0.5, 5).frame(cell, "#C9C9C9", 1)
 
 
-def _corner(parent: ET.Element, box: Box, look: RoleLook, state: str, *, faint: bool = False) -> None:
+def _corner(
+    parent: ET.Element, box: Box, look: RoleLook, state: str, letters: float = LETTERS, *, faint: bool = False
+) -> None:
     """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost.
 
     If faint, its letter and colour have half the opacity.
@@ -199,7 +221,7 @@ def _corner(parent: ET.Element, box: Box, look: RoleLook, state: str, *, faint: 
     if faint:
         parent = ET.SubElement(parent, "g", {"opacity": "0.5", "class": "faint"})
     x, y, wide, high = box.x, box.y, box.width, box.height
-    size, opacity = min(13, wide * 0.68), _OPACITY[state]
+    size, opacity = min(letters, wide * min(0.68 * letters / LETTERS, 0.9)), _OPACITY[state]
     box.fill(parent, look.color, opacity)
     box.write(parent, look.letter, size, look.ink if opacity == 1 else DARK)
     if state == "gained":

@@ -7,7 +7,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from attention_sieve.dashboard.figures.roles.combinations import Combination, Overlaps, code
-from attention_sieve.dashboard.figures.sheet import DARK, Block, Box, TextStyle, sheet, write
+from attention_sieve.dashboard.figures.sheet import DARK, ONE_COLUMN, SHEET, Block, Box, Size, TextStyle, sheet, write
 
 GEOMETRY: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "components" / "venn" / "regions.json").read_text("utf-8")
@@ -16,10 +16,11 @@ _SCALE: Final = 0.56
 _VENN_WIDTH: Final = 610
 _VENN_HEIGHT: Final = 505
 _ROW: Final = 30
-_BAR: Final = 170
+_BAR, _SHORT_BAR = 170, 60
+"""Length of the longest bar on a page, and in a column."""
 
 
-def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = ()) -> str:
+def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = (), size: Size = SHEET) -> str:
     """Two to four outlines with the number of heads in each region, above the exact combinations.
 
     For other numbers of roles, only the exact combinations are drawn.
@@ -28,17 +29,19 @@ def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = ()) -> 
         overlaps: The roles and their heads.
         title: First line of the picture.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
+        size: Of the file.
 
     Returns: an SVG document on white.
     """
+    bar = _SHORT_BAR if size is ONE_COLUMN else _BAR
     if str(len(overlaps.roles)) in GEOMETRY:
-        blocks = [_venn(overlaps), _table(overlaps, 76, names=True)]
+        blocks = [_venn(overlaps, size), _table(overlaps, 76, bar, names=True)]
     else:
-        blocks = [_legend(overlaps), _table(overlaps, 34, names=False)]
-    return sheet(title, blocks, caption=caption)
+        blocks = [_legend(overlaps), _table(overlaps, 34, bar, names=False)]
+    return sheet(title, blocks, caption=caption, size=size)
 
 
-def _venn(overlaps: Overlaps) -> Block:
+def _venn(overlaps: Overlaps, on: Size) -> Block:
     roles, combinations = overlaps.roles, overlaps.combinations
     drawn, geometry = ET.Element("g"), GEOMETRY[str(len(roles))]
     group = ET.SubElement(drawn, "g", transform=f"translate(24 24) scale({_SCALE})")
@@ -49,14 +52,18 @@ def _venn(overlaps: Overlaps) -> Block:
     counts = {code(roles, held): heads for held, heads in combinations.items()}
     for region in geometry["regions"]:
         heads = counts.get(region["code"], 0)
-        style = TextStyle(32, "middle", "600") if heads else TextStyle(26, "middle")
+        style = (
+            TextStyle(32, "middle", "600")
+            if heads
+            else TextStyle(on.legible(26 * _SCALE, _VENN_WIDTH) / _SCALE, "middle")
+        )
         write(group, region["x"], region["y"] + style.size * 0.35, str(heads), style)
     for role, (x, y) in zip(roles, geometry["labels"], strict=True):
         write(group, x, y, f"{overlaps.looks[role].label} {overlaps.total(role)}", TextStyle(30, "middle", "600"))
     n_none, heads = combinations.get(frozenset(), 0), sum(combinations.values())
     without = f"{overlaps.none}: {n_none} of {heads}"
-    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, without, TextStyle(16, "end", "600"))
-    write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", TextStyle(12))
+    write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, without, TextStyle(on.legible(16, _VENN_WIDTH), "end", "600"))
+    write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", TextStyle(on.legible(12, _VENN_WIDTH)))
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
 
 
@@ -70,7 +77,7 @@ def _legend(overlaps: Overlaps) -> Block:
     return Block(drawn, 300, _ROW * len(overlaps.roles))
 
 
-def _table(overlaps: Overlaps, column: float, *, names: bool) -> Block:
+def _table(overlaps: Overlaps, column: float, bar: float, *, names: bool) -> Block:
     roles, rows = overlaps.roles, overlaps.rows
     drawn, bars = ET.Element("g"), column * len(roles) + 14
     for order, role in enumerate(roles):
@@ -88,10 +95,10 @@ def _table(overlaps: Overlaps, column: float, *, names: bool) -> Block:
     for order, row in enumerate(rows):
         y = 48 + _ROW * order
         _dots(drawn, overlaps, row, y, column)
-        length = max(3.0, _BAR * row.heads / rows[0].heads)
+        length = max(3.0, bar * row.heads / rows[0].heads)
         Box(bars, y - 8, length, 16, 3).fill(drawn, "#868686")
         write(drawn, bars + length + 8, y + 5, str(row.heads), TextStyle(14))
-    return Block(drawn, bars + _BAR + 56, 38 + _ROW * len(rows))
+    return Block(drawn, bars + bar + 56, 38 + _ROW * len(rows))
 
 
 def _dots(svg: ET.Element, overlaps: Overlaps, row: Combination, y: float, column: float) -> None:

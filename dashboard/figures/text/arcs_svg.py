@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from attention_sieve.dashboard.figures.figure import percent
-from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, Block, TextStyle, legend, sheet, write
+from attention_sieve.dashboard.figures.sheet import MARGIN, PAGE, SHEET, Block, Size, TextStyle, legend, sheet, write
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 
@@ -25,6 +25,8 @@ LONGEST_LABEL: Final = 18
 ABOVE, COLUMN = 24, 144
 """Pixels above the rows for their headings, and beside the arcs for the tokens."""
 SPAN: Final = PAGE - 2 * MARGIN - 2 * COLUMN
+NARROW: Final = 0.62
+"""Scale of the picture in one column, which makes tokens of the highest rows 6 points large."""
 TALLEST: Final = 840
 """Height in pixels of the rows on one printed page; longer texts exceed it."""
 LOWEST_ROW, HIGHEST_ROW = 11, 22
@@ -102,6 +104,7 @@ def arcs_svg(
     strongest: int | None = None,
     title: str,
     caption: Sequence[str],
+    size: Size = SHEET,
 ) -> str:
     """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
 
@@ -114,26 +117,28 @@ def arcs_svg(
         strongest: number of links of each query and head that are drawn instead of a share; None for the share.
         title: one line above the arcs.
         caption: lines below them: provenance.
+        size: of the file.
 
     Returns: an SVG document.
     """
     queries, keys = maps.queries, maps.keys
     n_rows = max(len(queries.tokens), len(keys.tokens))
-    row = min(max(TALLEST / n_rows, LOWEST_ROW), HIGHEST_ROW)
-    drawn, end, size = ET.Element("g"), COLUMN + SPAN, round(0.6 * row, 1)
-    write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), TextStyle(12, "end", "600"))
-    write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), TextStyle(12, weight="600"))
-    _arcs(drawn, maps, _kept(maps, share, strongest), row)
+    scale = 1 if size.width == PAGE else NARROW
+    span = SPAN if size.width == PAGE else size.room / NARROW - 2 * COLUMN
+    row = min(max(TALLEST / n_rows, LOWEST_ROW) / scale, HIGHEST_ROW)
+    drawn, end, letters = ET.Element("g"), COLUMN + span, round(0.6 * row, 1)
+    write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), TextStyle(13, "end", "600"))
+    write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), TextStyle(13, weight="600"))
+    _arcs(drawn, maps, _kept(maps, share, strongest), (row, span))
     for index, token in enumerate(queries.tokens):
-        write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(size, "end"))
+        write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(letters, "end"))
     for index, token in enumerate(keys.tokens):
-        write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(size))
+        write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), TextStyle(letters))
     strokes = _signs(maps.heads[0], maps.signs) if maps.signs else _heads(maps.heads)
     signs = [(_line(stroke), name) for name, stroke in strokes]
     picture = Block(drawn, end + COLUMN, ABOVE + row * n_rows)
-    return sheet(
-        visible(title), [legend(signs, picture.width), picture], caption=[*_window_line(maps), *map(visible, caption)]
-    )
+    blocks = [legend(signs, picture.width * scale), picture]
+    return sheet(visible(title), blocks, caption=[*_window_line(maps), *map(visible, caption)], size=size)
 
 
 def _heading(direction: str, axis: str, side: Side) -> str:
@@ -191,15 +196,19 @@ def _sign_stroke(weight: float) -> dict[str, str]:
     return {"stroke": MORE} if weight > 0 else {"stroke": LESS, "stroke-dasharray": "7 3"}
 
 
-def _arcs(drawn: ET.Element, maps: AttentionMaps, kept: Bool[np.ndarray, "chosen query key"], row: float) -> None:
-    start, end = COLUMN, COLUMN + SPAN
+def _arcs(
+    drawn: ET.Element, maps: AttentionMaps, kept: Bool[np.ndarray, "chosen query key"], steps: tuple[float, float]
+) -> None:
+    """Draw arcs between rows of a height, across a width."""
+    (row, span), start = steps, COLUMN
+    end = start + span
     group = ET.SubElement(drawn, "g", {"fill": "none"})
     # Heavy arcs last, so that they are on top.
     for head, query, key in sorted(np.argwhere(kept).tolist(), key=lambda index: abs(maps.attention[tuple(index)])):
         weight = float(maps.attention[head, query, key])
         from_y, to_y = ABOVE + row * (query + 0.5), ABOVE + row * (key + 0.5)
-        curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
-        size = abs(weight)
+        bends = f"{start + span * 0.4:g} {from_y:g} {start + span * 0.6:g} {to_y:g}"
+        curve, size = f"M{start} {from_y:g}C{bends} {end:g} {to_y:g}", abs(weight)
         look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
         stroke = _sign_stroke(weight) if maps.signs else _stroke(head)
         ET.SubElement(group, "path", {"d": curve} | stroke | look)

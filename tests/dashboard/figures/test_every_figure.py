@@ -19,12 +19,12 @@ import surface_figures
 import tree_probe_figures
 import vl_convert
 from altair.vegalite.schema import core as vega_lite
-from drawn import layers, rows, texts_of
+from drawn import cut_off, layers, rows, smallest_letters, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import INK, Figure, percent
-from attention_sieve.dashboard.figures.sheet import PAGE
+from attention_sieve.dashboard.figures.sheet import COLUMN, ONE_COLUMN, PAGE
 
 SUBJECTS = {
     "compare": comparison_figures.CASES,
@@ -132,6 +132,14 @@ def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
     assert all(any(title in text for text in drawn) for title in titles)
     assert not {"currentColor", "NaN", "undefined", "<img", "<script"} & set(svg)
     assert "http" not in svg.replace("http://www.w3.org/", "")
+
+
+def test_it_fits_a_column_of_a_paper_and_stays_legible(figure: Figure):
+    svg = figure_svg(figure, title="A title", caption=["checkpoint: bundled"], size=ONE_COLUMN)
+    assert float(ElementTree.fromstring(svg).get("width")) == COLUMN
+    assert smallest_letters(svg) >= 5.4 / 0.75, "in pixels"
+    assert not {"A title", "checkpoint: bundled"} & set(texts_of(svg)), "a paper has a caption of its own"
+    assert cut_off(svg) == []
 
 
 def test_its_description_is_made_of_sentences(figure: Figure):

@@ -8,14 +8,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
-from drawn import Drawn, plain
+from drawn import Drawn, cut_off, plain, smallest_letters, texts_of
 from PIL import Image
 from relation_figures import tree
 from role_figures import FIGURES
 
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.texts.relations import ROOT
-from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.export import figure_svg, svg_pdf
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file
@@ -24,7 +24,16 @@ from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
-from attention_sieve.dashboard.figures.sheet import COLUMN, MARGIN, PAGE, sheet_width, text_width, wrapped
+from attention_sieve.dashboard.figures.sheet import (
+    COLUMN,
+    MARGIN,
+    ONE_COLUMN,
+    PAGE,
+    TWO_COLUMNS,
+    sheet_width,
+    text_width,
+    wrapped,
+)
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 
@@ -84,6 +93,37 @@ def test_no_file_is_wider_than_a_page_and_none_is_nearly_empty(name):
     # Nothing is drawn on the edge: it would be cut off there.
     assert not ink[:, :2].any()
     assert not ink[:, -2:].any()
+
+
+@pytest.mark.parametrize("size", [ONE_COLUMN, TWO_COLUMNS])
+@pytest.mark.parametrize("name", ["grid of 12 heads", "map of heads", "venn", "arcs"])
+def test_pictures_for_papers_are_legible_and_say_where_they_come_from_in_their_metadata(name, size, monkeypatch):
+    monkeypatch.setitem(WORDS, "size", size)
+    svg = FILES.drawers[name]()
+    root = ET.fromstring(svg)
+    assert float(root.get("width")) == size.width
+    assert smallest_letters(svg) >= 5.9 / 0.75
+    assert cut_off(svg) == []
+    assert WORDS["title"] == root.find(f"{SVG}title").text
+    assert "\n".join(WORDS["caption"]) == root.find(f"{SVG}desc").text
+    assert not {WORDS["title"], *WORDS["caption"]} & set(texts_of(svg))
+
+
+def test_a_pdf_has_the_size_of_the_print_its_letters_and_its_provenance():
+    """Read by poppler's rules: the last cross-reference table says where the object of the metadata is."""
+    pdf = svg_pdf(FILES["grid of 12 heads"], "Rôles, τ 3", {"checkpoint": "(bundled)", "command": "roles --tau 3"})
+    box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
+    assert float(box[1]) == PAGE * 72 / 96
+    start = int(pdf.rsplit(b"startxref", 1)[1].split()[0])
+    table = re.match(
+        rb"xref\n(\d+) 1\n(\d{10}) 00000 n\r\ntrailer\n<<.*/Info \1 0 R.*/Prev (\d+)", pdf[start:], re.DOTALL
+    )
+    assert pdf[int(table[3]) :].startswith(b"xref")
+    entries = re.match(table[1] + rb" 0 obj\n<< /Title <feff(\w+)> /Subject <feff(\w+)>", pdf[int(table[2]) :])
+    title, subject = (bytes.fromhex(text.decode()).decode("utf-16-be") for text in entries.groups())
+    assert (title, subject) == ("Rôles, τ 3", "checkpoint: (bundled)\ncommand: roles --tau 3")
+    assert b"LiberationSans" in pdf
+    assert b"/FontFile2" in pdf, "its letters are in the file"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,5 +1,6 @@
 """What a figure draws."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 from xml.etree import ElementTree
@@ -48,6 +49,36 @@ def texts_of(svg: str) -> list[str]:
     """Every text in an SVG; fails where it is no XML."""
     texts = ElementTree.fromstring(svg).iter(f"{SVG}text")
     return [line.text or "" for text in texts for line in (list(text) or [text])]
+
+
+def _placed(svg: str) -> Iterator[tuple[ElementTree.Element, float, float, float]]:
+    """Each line of text with its place on the page, and by how much it is scaled."""
+
+    def walk(element: ElementTree.Element, x: float, y: float, scale: float) -> Iterator[tuple]:
+        for name, given in re.findall(r"(translate|scale|rotate)\(([^)]*)\)", element.get("transform") or ""):
+            numbers = [float(number) for number in re.split(r"[ ,]+", given.strip())]
+            if name == "translate":
+                x, y = x + scale * numbers[0], y + scale * (numbers[1] if len(numbers) > 1 else 0)
+            elif name == "scale":
+                scale *= numbers[0]
+        if element.tag == f"{SVG}text" and "".join(element.itertext()) and element.get("opacity") != "0":
+            yield element, x + scale * float(element.get("x", 0)), y + scale * float(element.get("y", 0)), scale
+        for child in element:
+            yield from walk(child, x, y, scale)
+
+    return walk(ElementTree.fromstring(svg), 0, 0, 1)
+
+
+def smallest_letters(svg: str) -> float:
+    """Size of the smallest letters, in pixels."""
+    return min(scale * float(text.get("font-size").removesuffix("px")) for text, _, _, scale in _placed(svg))
+
+
+def cut_off(svg: str) -> list[str]:
+    """Lines of text that begin outside the page."""
+    root = ElementTree.fromstring(svg)
+    width, height = (float(root.get(name)) for name in ("width", "height"))
+    return ["".join(text.itertext()) for text, x, y, _ in _placed(svg) if not (0 <= x <= width and 0 <= y <= height)]
 
 
 def drawn_texts(figure: Figure) -> list[str]:
