@@ -22,7 +22,7 @@ from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import SYNTACTIC_MEASURES, USUAL
-from attention_sieve.core.roles.roles import LOCAL_RADIUS
+from attention_sieve.core.roles.record import LOCAL_RADIUS
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.roles.sieves import BatchSieves, batch_sieves
 from attention_sieve.core.texts.relations import RELATIONS, TokenPair

@@ -21,7 +21,7 @@ from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, model_input
 from attention_sieve.core.passes.readout import check_metric
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.observer import EntryWeights
-from attention_sieve.core.roles.roles import Role
+from attention_sieve.core.roles.record import Role
 from attention_sieve.core.texts.tokens import SPECIAL
 
 OTHERWISE: Final = "Leave the second column out, or choose"

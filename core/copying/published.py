@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import USUAL_TAU
-from attention_sieve.core.roles.roles import Band, Pairs, Role
+from attention_sieve.core.roles.record import Band, Pairs, Role
 
 Detector = Literal["share", "mass", "entries", "mul", "abs", "stripe"]
 DIFFERENCES: Final[dict[Detector, str]] = {

@@ -23,7 +23,8 @@ from attention_sieve.core.descriptions.facts import (
 )
 from attention_sieve.core.descriptions.mentions import ReadMentions, followed_mentions
 from attention_sieve.core.relations.accuracy import TextPredictions
-from attention_sieve.core.roles.roles import BY_NAME, Keys
+from attention_sieve.core.roles.record import Keys
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.statistics.means import half_interval, moments
 from attention_sieve.core.surface.key_kinds import PUNCTUATION
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
@@ -104,7 +105,7 @@ def with_roles(
         mostly = [fact for fact in description.facts if is_mostly(fact)]
         if mostly:
             rests = all(isinstance(fact, ShareFact) and fact.target in RESTS for fact in mostly)
-            held = [name for name in held if rests and not isinstance(BY_NAME[name].sieve, Keys)]
+            held = [name for name in held if rests and not isinstance(role_named(name).sieve, Keys)]
         if roles := [RoleFact(role=name) for name in held]:
             facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
             description = replace(description, facts=(*facts, *roles))

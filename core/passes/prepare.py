@@ -15,8 +15,17 @@ from attention_sieve.core.attention.settings import Kind, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads, no_such_attention
 from attention_sieve.core.errors import PairNeeded, TextError, TextTooLong
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.texts.notes import notes_of
 from attention_sieve.core.texts.parsers import NO_PARSER
-from attention_sieve.core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
+from attention_sieve.core.texts.relations import (
+    RELATED_WORDS,
+    RELATIONS,
+    Dependencies,
+    Wanted,
+    dependencies,
+    parse_for,
+    token_pairs_of,
+)
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
@@ -111,25 +120,33 @@ def queries_text(text: Text, kind: Kind) -> Text:
     return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
 
 
-def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[PassText]:
+def with_relations(
+    prepared: Sequence[PassText], texts: Sequence[Text], wanted: Wanted = RELATED_WORDS, *, noted: bool = False
+) -> list[PassText]:
     """Add the relations between the queries of each text; parsing all together is much faster than one by one.
 
     Args:
         prepared: from `prepare`; a text prepared for several checkpoints is parsed once.
         texts: the original texts.
+        wanted: what to parse for.
+        noted: whether to add notes on the queries.
     """
     numbers: dict[Text, int] = {}
     number_of = {
         index: numbers.setdefault(text, len(numbers)) for index, text in _texts_to_parse(prepared, texts).items()
     }
-    parses = list(parse(list(numbers)))
+    parses, sources = list(parse_for(list(numbers), wanted)), list(numbers)
     queries = [prepared[index].queries for index in number_of]
-    pairs_of = token_pairs_of(queries, [parses[number] for number in number_of.values()])
-    pairs = dict(zip(number_of, pairs_of, strict=True))
-    return [
-        replace(text_tokens, pairs=pairs[index]) if index in pairs else text_tokens
-        for index, text_tokens in enumerate(prepared)
-    ]
+    pairs_of = token_pairs_of(queries, [parses[number][0] for number in number_of.values()])
+    related = list(prepared)
+    for (index, number), pairs in zip(number_of.items(), pairs_of, strict=True):
+        tokens, words = related[index].queries, parses[number][1]
+        related[index] = replace(
+            related[index],
+            pairs=tuple(pair for pair in pairs if pair.name in RELATIONS),
+            notes=notes_of(tokens, sources[number], pairs, words, wanted.patterns) if noted else None,
+        )
+    return related
 
 
 def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:
@@ -139,18 +156,21 @@ def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Tex
         prepared: from `prepare`.
         texts: the original texts.
     """
-    parser_texts = _texts_to_parse(prepared, texts)
+    parser_texts = {
+        index: text
+        for index, text in _texts_to_parse(prepared, texts).items()
+        if text.heads is not None or text.parser != NO_PARSER
+    }
     parsed = dict(zip(parser_texts, dependencies(list(parser_texts.values()))))
     return [(parser_texts[index], parsed[index]) if index in parser_texts else None for index in range(len(prepared))]
 
 
 def _texts_to_parse(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
-    """The text to parse for each item, by index; none for one that is not to be parsed, and for cross-attention, whose
-    keys are another text."""
+    """The text to parse for each item, by index; none for cross-attention, whose keys are another text."""
     return {
         index: _part_to_parse(queries_text(text, tokens.kind), tokens.queries)
         for index, (tokens, text) in enumerate(zip(prepared, texts))
-        if tokens.kind != "cross" and (text.heads is not None or text.parser != NO_PARSER)
+        if tokens.kind != "cross"
     }
 
 

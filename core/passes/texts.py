@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Kind, Reach, Window
+from attention_sieve.core.texts.notes import TokenNotes
 from attention_sieve.core.texts.relations import TokenPair
 from attention_sieve.core.texts.tokens import TokenizedText
 
@@ -21,6 +22,8 @@ class PassText:
     """Input of the decoder of an encoder-decoder; None if the decoder does not run."""
     pairs: tuple[TokenPair, ...] = ()
     """Relations between the queries; empty for cross-attention, whose keys are another text."""
+    notes: TokenNotes | None = None
+    """What is known of the queries, where a role asks for it; None for cross-attention."""
     predicts_after: tuple[int, ...] | None = None
     """Positions after which a causal language model predicts the next token for its loss; None for all."""
 

@@ -265,7 +265,7 @@ def controls(arguments: argparse.Namespace) -> None:
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
-    facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, {"texts sha256": texts_sha256(texts)})
+    facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
     if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(settings.scores.roles):
         pairs = answers(reading, MATCHED_PAIRS, texts, "pairs of words")

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.measures import USUAL_TAU, Scale
-from attention_sieve.core.roles.roles import BY_NAME, LACKS
+from attention_sieve.core.roles.record import LACKS
+from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.statistics.means import (
     Correction,
     adjusted,

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
 from attention_sieve.core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, SyntacticDirection, mean_of_known
 from attention_sieve.core.roles.pair_sieves import oriented
-from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
 from attention_sieve.core.texts.text import Text

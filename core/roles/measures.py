@@ -7,15 +7,18 @@ greatest possible score.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Annotated, Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, ROLES, Pairs, Role, known_roles
+from attention_sieve.core.roles.record import DIRECTIONS, NOTHING, Pairs, Role
+from attention_sieve.core.roles.roles import BY_NAME, ROLES, known_roles, role_named
 from attention_sieve.core.statistics.means import moments
+from attention_sieve.core.texts.relations import Wanted
 
 SyntacticDirection = Literal["dependent-to-head", "head-to-dependent", "both"]
 Scale = Literal["score", "share"]
@@ -33,17 +36,17 @@ class RoleSet:
     """
 
     names: tuple[str, ...]
-    """Of `attention_sieve.core.roles.roles.BY_NAME`, in its order."""
+    """In the order of `attention_sieve.core.roles.roles.known_roles`."""
 
     @cached_property
     def records(self) -> tuple[Role, ...]:
         """The roles."""
-        return tuple(BY_NAME[name] for name in self.names)
+        return tuple(map(role_named, self.names))
 
     @cached_property
     def rows(self) -> tuple[Role, ...]:
         """Roles whose sieves are sets of keys or bands, weighted ones last, and finer ones after their coarser one."""
-        families = list(BY_NAME)
+        families = [*BY_NAME, *(name for name in self.names if name not in BY_NAME)]
         rows = (role for role in self.records if not isinstance(role.sieve, Pairs))
         return tuple(sorted(rows, key=lambda role: (role.weight != "none", families.index(role.part_of or role.name))))
 
@@ -57,10 +60,15 @@ class RoleSet:
         """Roles whose sieves are pairs."""
         return tuple(role for role in self.records if isinstance(role.sieve, Pairs))
 
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What texts have to be parsed for."""
+        return reduce(or_, (role.wanted for role in self.records), NOTHING)
+
     @property
-    def needs_trees(self) -> bool:
-        """Whether texts have to be parsed for a role."""
-        return any(role.needs_trees for role in self.records)
+    def is_noted(self) -> bool:
+        """Whether a role needs notes on the queries."""
+        return any(role.is_noted for role in self.records)
 
     @cached_property
     def directed(self) -> tuple[str, ...]:
@@ -101,12 +109,12 @@ class RoleSet:
 
 def unweighted(role: str) -> str:
     """Name of the measure of a weighted role without its weight."""
-    return f"{role} without {BY_NAME[role].weight}"
+    return f"{role} without {role_named(role).weight}"
 
 
 USUAL: Final = RoleSet(ROLES)
 """The roles that are scored without being asked for."""
-SYNTACTIC: Final = tuple(role.name for role in USUAL.records if role.needs_trees)
+SYNTACTIC: Final = tuple(role.name for role in USUAL.records if role.directions)
 """Roles of grammatical relations: of all together, then of each."""
 SYNTACTIC_MEASURES: Final = RoleSet(SYNTACTIC).measures
 
@@ -193,7 +201,7 @@ class ScoreSettings:
     ] = "score"
     """"score" is that of the paper; a share does not grow with the length of the text."""
     roles: tuple[str, ...] = ROLES
-    """In the order of `attention_sieve.core.roles.roles.BY_NAME`."""
+    """In the order of `attention_sieve.core.roles.roles.known_roles`."""
     permuted: int | None = None
     """Seed of a random order of the keys of every row of attention, as a control; None for the attention as it is."""
     parses: bool = True

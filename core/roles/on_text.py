@@ -7,10 +7,11 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.prepare import window_at, with_relations
+from attention_sieve.core.passes.prepare import window_at
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.hypotheses import Criterion, text_roles
 from attention_sieve.core.roles.measures import RoleScores, RoleSet, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import with_what_decides
 from attention_sieve.core.texts.text import Text
 
 
@@ -47,7 +48,6 @@ def pass_text(
     from attention_sieve.core.roles.scores import score_batch  # imports torch, which pages do without
 
     roles = RoleSet(settings.roles)
-    if roles.needs_trees and settings.parses:
-        (prepared,) = with_relations([prepared], [text])
+    (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
     batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
     return PassedText(looked=batch.maps[0], scored=role_scores(batch.of_texts(), settings))

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import RoleSet
-from attention_sieve.core.roles.roles import DIRECTIONS, Pairs, Role
+from attention_sieve.core.roles.record import DIRECTIONS, Pairs, Role
 from attention_sieve.core.texts.relations import TokenPair
 
 

@@ -13,6 +13,7 @@ from attention_sieve.core.passes.question import Question, text_alone, text_itse
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
 from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures, joined
+from attention_sieve.core.roles.record import NOTHING
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.texts.parsers import NO_PARSER, parser_name
 from attention_sieve.core.texts.text import Text
@@ -82,10 +83,10 @@ FIRST_ROLES: Final = (
 
 def _depends_on(text: Text, roles: RoleSet, seed: int | None, parses: bool) -> dict[str, object]:
     """What the scores of some roles depend on: the parser if one needs trees, and the roles with their versions."""
-    versions = {role.name: role.version for role in roles.records}
+    versions = {role.key: role.version for role in roles.records}
     return {
         **text_alone(text),
-        **({"parser": _parser(text.parser)} if roles.needs_trees and parses else {}),
+        **({"parser": _parser(text.parser)} if parses and not roles.wanted.nothing else {}),
         **({} if versions == dict.fromkeys(FIRST_ROLES, 1) else {"roles": versions}),
         **({} if seed is None else {"seed": seed}),
     }
@@ -117,6 +118,16 @@ def scores_question(
     return _question(names, seed, parses)
 
 
+def with_what_decides(
+    roles: RoleSet, prepared: Sequence[PassText], texts: Sequence[Text], parses: bool
+) -> Sequence[PassText]:
+    """Texts with the relations and notes that the sieves of some roles read; parsed only where `parses`."""
+    wanted = roles.wanted if parses else NOTHING
+    if wanted.nothing and not roles.is_noted:
+        return prepared
+    return with_relations(prepared, texts, wanted, noted=roles.is_noted)
+
+
 @cache
 def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Question[Text, TextMeasures]:
     roles, sets = RoleSet(names), each_alone(names)
@@ -133,9 +144,7 @@ def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Questio
         batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
         for group in _chunks([batch.positions for batch in batches]):
             rows = [row for positions in group for row in positions]
-            parsed = [prepared[row] for row in rows]
-            if roles.needs_trees and parses:
-                parsed = with_relations(parsed, [texts[row] for row in rows])
+            parsed = with_what_decides(roles, [prepared[row] for row in rows], [texts[row] for row in rows], parses)
             by_row = dict(zip(rows, parsed, strict=True))
             for positions in group:
                 batch = [by_row[row] for row in positions]

@@ -18,7 +18,7 @@ from attention_sieve.core.passes.batches import gates, model_inputs, to_device
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures
 from attention_sieve.core.roles.observer import EntryWeights
-from attention_sieve.core.roles.roles import Band
+from attention_sieve.core.roles.record import Band
 from attention_sieve.core.roles.sieves import BatchSieves, batch_sieves
 
 OVERVIEW_BLOCKS: Final = 128

@@ -20,8 +20,9 @@ from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window, li
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import USUAL, RoleSet
 from attention_sieve.core.roles.pair_sieves import oriented, pair_sieves
+from attention_sieve.core.roles.record import DIRECTIONS, Band, Keys, KeySet, Pairs, Role
 from attention_sieve.core.roles.references import row_references
-from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS, Band, Keys, KeySet, Pairs, Role
+from attention_sieve.core.roles.roles import role_named
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,12 @@ class _Parts:
         """The parts of a text."""
         rows = columns.roles.rows
         applies = tuple(role.applies(text, causal) for role in rows)
-        sets = [key_set(text.keys) for key_set in columns.key_sets]
+        sets = [key_set(text) for key_set in columns.key_sets]
         return cls(
             n_queries=len(text.queries.ids),
             key_sets=np.array(sets, dtype=bool).reshape(len(sets), len(text.keys.ids)).T,
             sides={
-                role.name: role.sieve.side(text.queries)
+                role.name: role.sieve.side(text)
                 for role, applies_here in zip(rows, applies)
                 if applies_here and isinstance(role.sieve, Keys) and role.sieve.side
             },
@@ -220,7 +221,7 @@ def sieve_cells(
     """A role's sieve as a boolean map, for display; all False if the role is not applicable.
 
     Args:
-        role: name of one of RECORDS.
+        role: its name.
         text: prepared, with its relations.
         causal: whether tokens cannot attend to later tokens.
         directions: for roles whose pairs can be read both ways, of DIRECTIONS.
@@ -229,7 +230,7 @@ def sieve_cells(
     window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
     query, key = np.arange(*window.queries), np.arange(*window.keys)
     cells = np.zeros((len(query), len(key)), dtype=bool)
-    record = BY_NAME[role]
+    record = role_named(role)
     if not record.applies(text, causal):
         return cells
     match record.sieve:
@@ -237,8 +238,8 @@ def sieve_cells(
             start, end = band.keys(len(text.queries.ids), causal)[query, :, None].swapaxes(0, 1)
             cells |= (start <= key) & (key < end)
         case Keys(sets, side):
-            is_in_set = np.array([key_set(text.keys)[key] for key_set in sets])
-            cells |= is_in_set.any(axis=0) if side is None else is_in_set[side(text.queries)[query]]
+            is_in_set = np.array([key_set(text)[key] for key_set in sets])
+            cells |= is_in_set.any(axis=0) if side is None else is_in_set[side(text)[query]]
         case Pairs() as pairs:
             for pair in pairs.of(text):
                 for direction in directions if record.directions else DIRECTIONS[:1]:

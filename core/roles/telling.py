@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, highest_head
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.roles import DIRECTIONS
+from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.tokens import SPECIAL
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from jaxtyping import Int
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.texts.parsers import NO_PARSER, RELATION_NAMES, english_parser, find_parser, installed_parsers
+from attention_sieve.core.texts.patterns import matched_words
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.texts.words import Words, words_of
@@ -28,6 +29,7 @@ Change with them: UNIVERSAL where Universal Dependencies has another name, LOOKS
 ROOT: Final = -1
 """Head of a word without a head."""
 ROOT_RELATION: Final = "root"
+ANY_RELATION: Final = "any"
 UNIVERSAL: Final = {"obj": "dobj"}
 """Universal Dependencies name -> name used here, for relations of roles whose names differ."""
 PIECE_WORDS: Final = 5_000
@@ -38,10 +40,61 @@ MOST_PIPELINES: Final = 4
 """Parsers in memory, each with about 50 MB."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
+TAGGED: Final = ("TAG", "POS", "LEMMA")
+"""Attributes of spaCy's Matcher that need its tagger."""
 SPAN_CELLS: Final = 1 << 15
 """Maximum number of spans times tokens that are compared at once, so that they fit into a processor's cache."""
 _one_at_a_time: Final = Lock()
 """One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a parse has to find in texts."""
+
+    relations: tuple[str, ...] = RELATIONS
+    """Names of the relations, with ANY_RELATION for all of them."""
+    tags: bool = False
+    lemmas: bool = False
+    entities: bool = False
+    patterns: tuple[str, ...] = ()
+    """Of spaCy's Matcher, as JSON, from `attention_sieve.core.texts.patterns.checked`."""
+
+    @property
+    def by_words(self) -> bool:
+        """Whether it is something that trees given in a file do not have."""
+        return self.tags or self.lemmas or self.entities or bool(self.patterns)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no parser is needed."""
+        return not self.relations and not self.by_words
+
+    def __or__(self, other: "Wanted") -> "Wanted":
+        return Wanted(
+            tuple(dict.fromkeys(self.relations + other.relations)),
+            self.tags or other.tags,
+            self.lemmas or other.lemmas,
+            self.entities or other.entities,
+            tuple(dict.fromkeys(self.patterns + other.patterns)),
+        )
+
+    @property
+    def left_out(self) -> list[str]:
+        """Parts of the pipeline that are not needed, as they take time."""
+        lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.patterns)
+        attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.patterns for name in TAGGED)
+        needed = {
+            "tagger": self.tags or attributes,
+            "morphologizer": self.tags or attributes,
+            "attribute_ruler": attributes,
+            "lemmatizer": lemmas,
+            "ner": self.entities or any('"ENT_TYPE"' in pattern for pattern in self.patterns),
+        }
+        return [part for part, is_needed in needed.items() if not is_needed]
+
+
+RELATED_WORDS: Final = Wanted()
 
 
 class Relation(NamedTuple):
@@ -73,6 +126,12 @@ class Dependencies:
     """Relation of each word to its head; always ROOT_RELATION for a root."""
     tags: tuple[str, ...] | None = None
     """Part of speech of each word, as a tag of the Penn Treebank; None unless asked for."""
+    lemmas: tuple[str, ...] = ()
+    """Lemma of each word, in lower case; empty unless asked for."""
+    entities: tuple[str, ...] = ()
+    """Kind of the named entity that each word is part of, or ""; empty unless asked for."""
+    matches: tuple[tuple[bool, ...], ...] = ()
+    """Whether each word is part of a match of each pattern that was asked for."""
 
 
 def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
@@ -96,7 +155,7 @@ def tagged_dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
 
     Raises: AnalysisError if no pipeline is installed.
     """
-    return _parsed_trees(texts, tagged=True)
+    return _parsed_trees(texts, Wanted(tags=True))
 
 
 def with_tree(text: Text, tree: Dependencies) -> Text:
@@ -121,32 +180,51 @@ def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     Universal Dependencies counts as `dobj`.
     Source: Pande et al. 2021, syntactic sieve; their notebook parses cleaned text, this function the original text.
     """
-    parsed = map(_relations, _parsed_trees([text for text in texts if text.heads is None]))
-    for text in texts:
-        yield next(parsed) if text.heads is None else _given_relations(text)
+    return (relations for relations, _ in parse_for(texts, RELATED_WORDS))
 
 
-def _given_relations(text: Text) -> tuple[Relation, ...]:
+def parse_for(texts: Sequence[Text], wanted: Wanted) -> Iterator[tuple[tuple[Relation, ...], Dependencies | None]]:
+    """The relations of each text that are wanted, as of `parse`, and its words as spaCy parses them, in order, lazily.
+
+    The words are None where nothing is wanted that the trees of the file do not have. A text that is not to be parsed
+    has neither, but the relations of its own trees.
+
+    Raises: AnalysisError if a text has to be parsed and no pipeline is installed, or it cannot find what is wanted.
+    """
+    is_parsed = [
+        text.parser != NO_PARSER and (wanted.by_words or bool(wanted.relations and text.heads is None))
+        for text in texts
+    ]
+    parsed = _parsed_trees([text for text, by_spacy in zip(texts, is_parsed) if by_spacy], wanted)
+    for text, by_spacy in zip(texts, is_parsed):
+        words = next(parsed) if by_spacy else None
+        if text.heads is not None:
+            yield _given_relations(text, wanted.relations), words
+        else:
+            yield () if words is None else _relations(words, wanted.relations), words
+
+
+def _given_relations(text: Text, wanted: tuple[str, ...]) -> tuple[Relation, ...]:
     """`_relations` of the trees given with a text; four times as fast if its spans are given too."""
     if text.spans is None:
-        return _relations(_given_trees(text))
+        return _relations(_given_trees(text), wanted)
     results = list[Relation]()
     segments = zip(text.relations or (), text.heads or (), text.spans, strict=True)
     for segment, (relations, heads, spans) in enumerate(segments):
         for name, head, span in zip(relations, heads, spans, strict=True):
             universal = UNIVERSAL.get(name, name)
-            if head and universal in RELATIONS:
+            if head and (universal in wanted or ANY_RELATION in wanted):
                 results.append(Relation(universal, segment, span, spans[head - 1]))
     return tuple(results)
 
 
-def _relations(dependencies: Dependencies) -> tuple[Relation, ...]:
+def _relations(dependencies: Dependencies, wanted: tuple[str, ...]) -> tuple[Relation, ...]:
     names = [UNIVERSAL.get(relation, relation) for relation in dependencies.relations]
     spans = [(start, end) for start, end in dependencies.words.spans.tolist()]
     return tuple(
         Relation(name, int(dependencies.words.segments[index]), spans[index], spans[head])
         for index, (name, head) in enumerate(zip(names, dependencies.heads.tolist()))
-        if name in RELATIONS and head != ROOT
+        if head != ROOT and (name in wanted or ANY_RELATION in wanted)
     )
 
 
@@ -158,7 +236,7 @@ def _given_trees(text: Text) -> Dependencies:
     return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations)
 
 
-def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:
+def _parsed_trees(texts: Sequence[Text], wanted: Wanted = RELATED_WORDS) -> Iterator[Dependencies]:
     for parser, of_parser in groupby(texts, key=lambda text: text.parser):
         if parser == NO_PARSER:
             raise AnalysisError(
@@ -166,14 +244,14 @@ def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[De
                 "file, such as one of CoNLL-U."
             )
         package = english_parser() if parser is None else find_parser(parser)
-        yield from _trees_of(package, tuple(of_parser), tagged)
+        yield from _trees_of(package, tuple(of_parser), wanted)
 
 
-def _trees_of(package: str, texts: Sequence[Text], tagged: bool) -> Iterator[Dependencies]:
+def _trees_of(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[Dependencies]:
     """Trees of texts that one package parses."""
-    for _, pieces in groupby(_parsed(package, texts, tagged), key=lambda piece: piece.position.text):
+    for _, pieces in groupby(_parsed(package, texts, wanted), key=lambda piece: piece.position.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
-        tags = list[str]()
+        tags, lemmas, entities, matches = list[str](), list[str](), list[str](), list[tuple[bool, ...]]()
         for piece in pieces:
             first = len(heads)
             segments += [piece.position.segment] * len(piece.spans)
@@ -181,9 +259,21 @@ def _trees_of(package: str, texts: Sequence[Text], tagged: bool) -> Iterator[Dep
             heads += [first + head if head != ROOT else ROOT for head in piece.heads]
             relations += piece.relations
             tags += piece.tags
+            lemmas += piece.lemmas
+            entities += piece.entities
+            matches += piece.matches
         words = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
         trees = _trees(words, np.array(heads, int), relations)
-        yield replace(trees, tags=tuple(tags)) if tagged else trees
+        if not wanted.by_words:
+            yield trees
+            continue
+        yield replace(
+            trees,
+            tags=tuple(tags) if wanted.tags else None,
+            lemmas=tuple(lemmas) if wanted.lemmas else (),
+            entities=tuple(entities) if wanted.entities else (),
+            matches=tuple(zip(*matches)) if matches else ((),) * len(wanted.patterns),
+        )
 
 
 def _head(word: Any) -> Any:
@@ -220,10 +310,17 @@ class _Piece:
     """Index of each word's head among the words of the piece; ROOT for the root of a sentence."""
     relations: list[str]
     tags: list[str]
+    lemmas: list[str]
+    entities: list[str]
+    matches: list[tuple[bool, ...]]
+    """Whether each word is part of a match of each pattern."""
 
     @classmethod
-    def of(cls, position: _Position, document: Any, names: Mapping[str, str]) -> "_Piece":
-        """The trees of a parsed document, whose relations get these names."""
+    def of(
+        cls, position: _Position, document: Any, names: Mapping[str, str], matched: Sequence[Sequence[bool]]
+    ) -> "_Piece":
+        """The trees of a parsed document, whose relations get these names, and by pattern which of its words, spaces
+        included, are matched."""
         words = [word for word in document if not word.is_space]
         numbers = {word.i: number for number, word in enumerate(words)}
         return cls(
@@ -232,20 +329,22 @@ class _Piece:
             heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
             relations=[names.get(word.dep_, word.dep_) for word in words],
             tags=[word.tag_ for word in words],
+            lemmas=[word.lemma_.lower() for word in words],
+            entities=[word.ent_type_ for word in words],
+            matches=[tuple(of_pattern[word.i] for of_pattern in matched) for word in words],
         )
 
 
-def _parsed(package: str, texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
+def _parsed(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[_Piece]:
     """Parse every segment in batches of a few words, or of one piece, which limits the parser's memory.
 
     No spaCy object may outlive its batch, because its strings may be freed with the batch.
     """
-    left_out = [] if tagged else ["tagger", "morphologizer"]  # nothing else reads the tags, and they take time
     pending = _PendingSegments(package, texts)
     while pending:
         pause()
         with _one_at_a_time, _within_bounds(package):
-            pieces = _parsed_batch(package, pending.next_batch(), left_out)
+            pieces = _parsed_batch(package, pending.next_batch(), wanted)
         yield from pieces
 
 
@@ -265,10 +364,13 @@ def _n_strings_at_first(package: str) -> int:
     return len(_pipeline(package).vocab.strings)
 
 
-def _parsed_batch(package: str, batch: list[tuple[Any, _Position]], left_out: list[str]) -> list[_Piece]:
+def _parsed_batch(package: str, batch: list[tuple[Any, _Position]], wanted: Wanted) -> list[_Piece]:
     names = RELATION_NAMES.get(installed_parsers().get(package, ""), {})
-    parsed = _pipeline(package).pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out)
-    return [_Piece.of(position, document, names) for document, position in parsed]
+    parsed = list(_pipeline(package).pipe(batch, as_tuples=True, batch_size=len(batch), disable=wanted.left_out))
+    documents = [document for document, _ in parsed]
+    by_pattern = [matched_words(pattern, documents) for pattern in wanted.patterns]
+    matched = zip(*by_pattern) if by_pattern else repeat(())
+    return [_Piece.of(position, document, names, of_text) for (document, position), of_text in zip(parsed, matched)]
 
 
 @dataclass(frozen=True)
@@ -401,7 +503,7 @@ def _tokens_of_spans(texts: Sequence[TokenizedText], spans: Sequence[tuple[int, 
 def _pipeline(package: str) -> Any:
     import spacy
 
-    return spacy.load(package, exclude=["attribute_ruler", "lemmatizer", "ner", "senter"])
+    return spacy.load(package)
 
 
 def _document(package: str, text: Text, side: int) -> Any:

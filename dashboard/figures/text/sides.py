@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.roles import of_template
+from attention_sieve.core.roles.record import of_template
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 CROSS: Final = ("target", "source")

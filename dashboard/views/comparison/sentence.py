@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from attention_sieve.core.comparison.transitions import RoleChange
-from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
 
@@ -42,7 +42,9 @@ def what_changed(changes: Sequence[RoleChange], n_layers: int, training: str = "
     for index, move in enumerate(moves):
         is_same_role = index > 0 and moves[index - 1].role == move.role
         role = (
-            "it" if is_same_role else f"the {LOOKS[move.role].label} role (attention to {BY_NAME[move.role].expects})"
+            "it"
+            if is_same_role
+            else f"the {LOOKS[move.role].label} role (attention to {role_named(move.role).expects})"
         )
         clauses.append(_clause(move, role, bool(training), named=index == 0) + _in_layers(move, n_layers))
     joined_clauses = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"

@@ -16,7 +16,7 @@ from attention_sieve.core.descriptions.facts import (
     Target,
 )
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD, FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
@@ -61,7 +61,9 @@ def does(description: HeadDescription) -> str:
     elif some:
         phrases = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
         parts.append("gives " + " and ".join(phrases))
-    if roles := [BY_NAME[fact.role].expects for fact in facts if isinstance(fact, RoleFact) and fact.role != IN_SHARES]:
+    if roles := [
+        role_named(fact.role).expects for fact in facts if isinstance(fact, RoleFact) and fact.role != IN_SHARES
+    ]:
         looks = "by its role, it looks" if parts and not most else "looks, by its role,"
         parts.insert(0 if most else len(parts), f"{looks} at {' and '.join(roles)}")
     parts += [

@@ -5,7 +5,8 @@ from typing import Final
 
 from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.core.roles.roles import BY_NAME, Keys
+from attention_sieve.core.roles.record import Keys
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -65,8 +66,8 @@ def in_text(query: str, key: str, share: float) -> str:
 
 def text_summary(names: Sequence[str]) -> str:
     """What one head does in one text, by the roles whose score is high enough there."""
-    targets, roles = [], [BY_NAME[name] for name in names]
-    for role in dict.fromkeys(BY_NAME[record.part_of or record.name] for record in roles):
+    targets, roles = [], [role_named(name) for name in names]
+    for role in dict.fromkeys(role_named(record.part_of or record.name) for record in roles):
         finer = [record.expects for record in roles if record.part_of == role.name]
         if finer and isinstance(role.sieve, Keys):  # parts of one set of keys
             targets.append(" and ".join(finer))

@@ -19,7 +19,8 @@ from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import SYNTACTIC
-from attention_sieve.core.roles.roles import DIRECTIONS, ROLES
+from attention_sieve.core.roles.record import DIRECTIONS
+from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText

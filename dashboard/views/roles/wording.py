@@ -10,7 +10,7 @@ from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
-from attention_sieve.core.roles.roles import LOCAL_RADIUS
+from attention_sieve.core.roles.record import LOCAL_RADIUS
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.uncertainty import intervals, stability
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS

@@ -13,13 +13,8 @@ from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.probe_texts.make import ProbeSettings, probe_texts
 from attention_sieve.core.roles.measures import RoleSet
-from attention_sieve.core.roles.roles import (
-    DECODER_ROLES,
-    FURTHER_ROLES,
-    ROLES,
-    after_earlier_copies,
-    copied_from_needle,
-)
+from attention_sieve.core.roles.record import after_earlier_copies, copied_from_needle
+from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, ROLES
 from attention_sieve.core.roles.scores import ScoreObserver, score_batch
 from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.conllu import GivenTokens

@@ -8,7 +8,8 @@ from made_texts import pair, text
 from passing import of_source
 
 from attention_sieve.core.attention.settings import Window
-from attention_sieve.core.roles.roles import BY_NAME, DIRECTIONS
+from attention_sieve.core.roles.record import DIRECTIONS
+from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.roles.sieves import sieve_cells
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.relations import RELATIONS

@@ -7,7 +7,8 @@ from passing import of_source
 
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import SYNTACTIC_MEASURES, USUAL
-from attention_sieve.core.roles.roles import LOCAL_RADIUS, ROLES, Band
+from attention_sieve.core.roles.record import LOCAL_RADIUS, Band
+from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
 from attention_sieve.core.texts.relations import RELATIONS
 

@@ -1,0 +1,156 @@
+"""Roles that a reader writes: the built-in ones in the language of rules, each condition by hand, and bad input."""
+
+import numpy as np
+import pytest
+from passing import SELF, pass_texts
+
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.passes.prepare import with_relations
+from attention_sieve.core.passes.question import answer
+from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, role_scores
+from attention_sieve.core.roles.question import scores_question
+from attention_sieve.core.roles.roles import BY_NAME, known_roles, role_named, role_title
+from attention_sieve.core.roles.rules import PREFIX, read_role, toml_of, written_role
+from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.texts.text import Text
+
+TEXTS = (
+    Text(("The black cat saw the small dog and the cat ate it quickly.",)),
+    Text(("Who sat on the mat?", "The two dogs do not eat it on the mat.")),
+    Text(("Eat!",)),
+)
+HEAD = 'role = 1\nname = "mine"\nletter = "G"\ncolour = "#AA3377"\n'
+BUILT_IN = {
+    "local": "[to]\noffset = [-2, 2]",
+    "syntactic": '[to]\nrelative = "head"\nrelations = ["nsubj", "dobj", "amod", "advmod"]',
+    "delimiter": '[to]\nkinds = ["start", "separator"]',
+    "block": 'weight = "entropy"\n[to]\nrelative = "own segment"',
+    "previous": "[to]\noffset = -1",
+    "duplicate": '[to]\nrelative = "earlier copy"',
+    "induction": '[to]\nrelative = "after earlier copy"',
+}
+"""The same sieves, as a reader would write them."""
+
+
+def written(conditions):
+    return read_role(HEAD + conditions).id
+
+
+def scores(checkpoint, role, scale):
+    texts = dict(enumerate(pass_texts(checkpoint, TEXTS)))
+    found = dict(pair for batch in answer(checkpoint, scores_question((role,)), TEXTS, texts, SELF) for pair in batch)
+    return role_scores([found[row] for row in texts], ScoreSettings(roles=(role,), scale=scale))
+
+
+@pytest.mark.parametrize("role", BUILT_IN)
+def test_a_built_in_role_scores_the_same_as_written_in_the_language_of_rules(role, loaded):
+    checkpoint = loaded("gpt2" if role == "induction" else "bert", "float64")
+    for scale in ("score", "share"):
+        expected, found = (scores(checkpoint, each, scale) for each in (role, written(BUILT_IN[role])))
+        assert np.isfinite(expected.scores).any()
+        for array in ("scores", "uniform", "greatest"):
+            np.testing.assert_allclose(getattr(found, array), getattr(expected, array), rtol=1e-6, err_msg=array)
+
+
+PAIR = Text(('Mary (22) saw "Paris", which she loves.', "The cats love [the (old) cat] in Paris."))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "queries", "keys"),
+    [
+        ('[to]\nwords = ["WHICH", "she"]', None, "which she"),
+        ('[from]\nkinds = ["digits"]\n[to]\nkinds = ["capitalised"]', "22", "Mary Paris The Paris"),
+        ('[from]\nkinds = "last of segment"\n[to]\nkinds = "first of segment"', ". .", "Mary The"),
+        ('[from]\nwords = "she"\n[to]\nkinds = "punctuation"', "she", '( ) " " , . [ ( ) ] .'),
+        ('[from]\nwords = "she"\n[to]\npattern = [{TAG = {REGEX = "^V"}}]', "she", "saw loves love"),
+        ('[from]\nwords = "she"\n[to]\npattern = [{POS = "ADJ", OP = "?"}, {LEMMA = "cat"}]', "she", "cats cat"),
+        ('[from]\nwords = "she"\n[to]\nentities = "GPE"', "she", "Paris Paris"),
+        ('[from]\nwords = "she"\n[to]\ndependent_of = "nsubj"', "she", "Mary she cats"),
+        ('[from]\nwords = "cat"\n[to]\nrelative = "same lemma"', "cat", "cats"),
+        ('[from]\nwords = "paris"\n[to]\nrelative = "other segment"\nkinds = "digits"', "Paris", "22"),
+        ('[from]\nkinds = "punctuation"\n[to]\nrelative = "opening bracket"\nwords = "["', "]", "["),
+        ('[from]\npositions = -1\n[to]\noffset = [-3, -1]\nwords = ["paris", "in"]', "[SEP]", "Paris"),
+        ('[to]\nrelative = "dependent"\nrelations = "prep"', "love", "in"),
+    ],
+)
+def test_conditions_pick_the_tokens_that_they_name(conditions, queries, keys, loaded):
+    checkpoint, role = loaded("bert"), role_named(written(conditions))
+    (text,) = with_relations(pass_texts(checkpoint, [PAIR]), [PAIR], role.wanted, noted=True)
+    cells = sieve_cells(role.name, text, False)
+    words = [word or token for word, token in zip(text.notes.words, text.queries.tokens)]
+    starts = [at == 0 or words[at] != words[at - 1] or text.queries.spans[at, 1] - text.queries.spans[at, 0] == 1
+              for at in range(len(words))]
+    shown = [
+        " ".join(words[at] for at in np.flatnonzero(cells.any(axis=axis)) if starts[at] or words[at] == words[-1])
+        for axis in (1, 0)
+    ]
+    assert shown == [shown[0] if queries is None else queries, keys]
+    if queries is None:
+        assert cells.any(axis=1).all()
+
+
+@pytest.mark.parametrize("conditions", BUILT_IN.values())
+def test_a_role_survives_its_file_and_its_link(conditions):
+    role = read_role(HEAD + conditions)
+    assert read_role(toml_of(role)) == written_role(role.id) == role
+
+
+def test_kept_scores_are_known_by_the_rule_alone():
+    of_name = [HEAD, HEAD.replace("mine", "yours").replace('"G"', '"H"').replace("AA", "BB")]
+    keys = [scores_question((read_role(head + BUILT_IN["previous"]).id,)).depends_on(TEXTS[0]) for head in of_name]
+    assert keys[0] == keys[1]
+    assert keys[0]["roles"] == {'{"role":1,"to":{"offset":-1}}': 1}
+    assert "parser" not in keys[0]
+    assert keys[0] != scores_question((written("[to]\noffset = -2"),)).depends_on(TEXTS[0])
+
+
+def test_written_roles_follow_the_built_in_ones_and_are_called_differently():
+    mine = written("[to]\noffset = -1")
+    assert known_roles((mine, "local")) == ("local", mine)
+    assert [role_title(name) for name in ("local", mine)] == ["local", "mine"]
+    with pytest.raises(AnalysisError, match="There are two roles that are called 'mine'. Rename one of them."):
+        known_roles((mine, written("[to]\noffset = -2")))
+    assert RoleSet((*BY_NAME, mine)).wanted == RoleSet(("syntactic",)).wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("role = ", "The role is not TOML: Invalid value (at end of document)."),
+        ("role = 2", "The role says role = 2. Versions of the language that are read: role = 1."),
+        ('name = "x"', "The role does not say its version."),
+        ("role = 1\nrule = 2", "The role has 'rule', which is not known. Known: role, name, letter"),
+        (HEAD.replace("G", "GG"), "letter is 'GG'. Write one letter from A to Z, or a digit."),
+        (HEAD, "to: no condition says at which tokens a head looks."),
+        (HEAD + "[to]\nkinds = []", "to.kinds has 0 values. Give 1 to 100."),
+        (HEAD + '[to]\nkinds = "noun"', "to.kinds is 'noun'. Choose one of: punctuation, digits"),
+        (HEAD + "[from]\noffset = 1\n[to]\noffset = 1", "from has 'offset', which is not known."),
+        (HEAD + "[to]\noffset = [2, 1]", r"to.offset is [2, 1]. Write a number of tokens such as -1"),
+        (HEAD + "[to]\noffset = [0, 100]", "to.offset spans 101 tokens. Leave at most 64."),
+        (HEAD + '[to]\nwords = "two words"', "to.words has 'two words', which is not one word."),
+        (HEAD + '[to]\npattern = [{TAG = "V", OP = "*"}]', "to.pattern, word 1: OP is '*'."),
+        (HEAD + '[to]\npattern = [{OP = "{0,9}"}]', "to.pattern: the pattern matches up to 9 words, of which 9 may"),
+        (HEAD + '[to]\npattern = [{MORPH = "x"}]', "to.pattern, word 1: there is no attribute 'MORPH'."),
+        (HEAD + '[to]\npattern = [{TAG = {REGEX = "("}}]', "to.pattern, word 1: '(' is no regular expression"),
+        (HEAD + "[to]\npattern = [{LENGTH = true}]", "to.pattern, word 1: LENGTH takes a number"),
+        ('weight = "entropy"\n' + HEAD + "[to]\noffset = 1", "weight: entropy is for sets of tokens"),
+        (HEAD + f'[to]\nwords = {["x" * 40] * 99}', "The role has more than 4,000 bytes."),
+    ],
+)  # fmt: skip
+def test_a_bad_file_gets_a_sentence_with_the_place(content, message):
+    with pytest.raises(AnalysisError) as error:
+        read_role(content)
+    assert str(error.value).startswith(message)
+
+
+def test_a_regular_expression_that_does_not_end_is_stopped(loaded):
+    role = role_named(written('[to]\npattern = [{LOWER = {REGEX = "^(a+)+$"}}]'))
+    text = Text(("a" * 60 + "b",))
+    with pytest.raises(AnalysisError, match="takes more than 0.5 s. Write it without a repetition inside a repetition."):
+        with_relations(pass_texts(loaded("bert"), [text]), [text], role.wanted, noted=True)
+
+
+@pytest.mark.parametrize("name", ["", "e30", "!", "eyJyb2xlIjox", written("[to]\noffset = -1")[8:-3], "W10"])
+def test_a_link_with_half_a_role_gets_a_sentence(name):
+    with pytest.raises(AnalysisError):
+        known_roles([PREFIX + name])
