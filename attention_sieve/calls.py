@@ -20,7 +20,7 @@ from functools import partial
 from html import escape
 from inspect import Parameter, Signature
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import numpy as np
@@ -51,7 +51,7 @@ from attention_sieve.core.passes.prepare import check_settings
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.command import relation_settings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.command import role_settings, scores_of
+from attention_sieve.core.roles.command import role_settings, scores_of, written_in
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
 from attention_sieve.core.texts.parsers import NO_PARSER, parsed_by
@@ -156,7 +156,7 @@ REPEATS: Final = '["one red dog and one red cat and one red dog and one red cat"
 MENTIONS: Final = '[{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}]'
 
 
-OF_ROLES: Final = {"roles": None}
+OF_ROLES: Final = {"roles": None, "role": None}
 CALLS: Final = {
     "roles": _Call(
         sentence="Test which heads have which roles over texts; a row per role, layer and head.",
@@ -474,6 +474,9 @@ def _settings(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> An
     }
     if options.get("roles") is not None:
         options["roles"] = known_roles([options["roles"]] if isinstance(options["roles"], str) else options["roles"])
+    if options.get("role") is not None:
+        given_files = [options["role"]] if isinstance(options["role"], str | PurePath) else options["role"]
+        options["role"] = [written_in(file) for file in given_files]
     return (call.settings or (lambda of_options: settings_of(of_options, usual)))(Namespace(**options, files=files))
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from attention_sieve.core.attention.settings import head_names
 from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.core.comparison.transitions import RoleChange, Transition
-from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.roles import BY_NAME, role_title
 from attention_sieve.core.roles.tables import by_head
 
 PAIRED_FIELDS: Final = ("texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect")
@@ -58,9 +58,9 @@ def role_change_table(changes: Sequence[RoleChange]) -> pd.DataFrame:
     """Table of the changes of each role, one row per role; p of McNemar's exact test."""
     return pd.DataFrame(
         [[getattr(change, name) for name in CHANGE_FIELDS] for change in changes], columns=CHANGE_FIELDS
-    )
+    ).assign(role=[role_title(change.role) for change in changes])
 
 
 def _role_names(roles: Collection[str]) -> str:
     known = [role for role in BY_NAME if role in roles]
-    return ", ".join([*known, *sorted(set(roles) - set(known))]) or "no role"
+    return ", ".join([*known, *sorted(map(role_title, set(roles) - set(known)))]) or "no role"

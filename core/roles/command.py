@@ -28,7 +28,7 @@ from attention_sieve.core.commands import (
     write_reading,
     write_table,
 )
-from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.options import (
     add_analysis_command,
     add_checkpoint_options,
@@ -49,7 +49,8 @@ from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.matched_pairs import matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS
-from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles
+from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles, role_title
+from attention_sieve.core.roles.rules import read_role
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.tables import (
     SCORE_COLUMNS,
@@ -60,10 +61,10 @@ from attention_sieve.core.roles.tables import (
     score_table,
 )
 from attention_sieve.core.roles.uncertainty.stability import few_texts
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import Text, decoded
 
 OF_READING: Final = ("checkpoint", "texts", "text_columns", "parser", "random_weights", "attention", "off")
-OF_SCORES: Final = ("roles", "direction", "block_entropy", "scale")
+OF_SCORES: Final = ("roles", "role", "direction", "block_entropy", "scale")
 """Options that say what is scored."""
 FOR_DECODERS: Final = f"; for decoders also {', '.join(DECODER_ROLES)}"
 CONTROL_COLUMNS: Final = {
@@ -142,6 +143,13 @@ def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") ->
         help=f"roles to score, separated by commas, or all, which adds {', '.join(FURTHER_ROLES)}; "
         f"default: {', '.join(ROLES)}{for_decoders}",
     )
+    parser.add_argument(
+        "--role",
+        type=_written,
+        action="append",
+        metavar="FILE",
+        help="file of TOML with a role that you have written, to score beside the others; give it again for more",
+    )
 
 
 def _roles(names: str) -> tuple[str, ...]:
@@ -152,9 +160,31 @@ def _roles(names: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def written_in(path: str | Path) -> str:
+    """Name of the role that a file holds.
+
+    Raises: AnalysisError that begins with the file.
+    """
+    try:
+        return read_role(decoded(Path(path).read_bytes())).id
+    except OSError as error:
+        raise AnalysisError(f"{shortened(str(path))} cannot be read: {error.strerror}.") from error
+    except AnalysisError as error:
+        raise AnalysisError(f"{shortened(str(path))}: {error}") from error
+
+
+def _written(path: str) -> str:
+    """Type of the option that names a file with a written role."""
+    try:
+        return written_in(path)
+    except AnalysisError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def score_settings(arguments: argparse.Namespace, usual: tuple[str, ...] = ROLES) -> ScoreSettings:
-    """The scores that the options ask for, of the usual roles if they name none."""
-    return settings_of(arguments, ScoreSettings(roles=arguments.roles or usual))
+    """The scores that the options ask for, of the usual roles if they name none, and of written ones."""
+    roles = known_roles((*(arguments.roles or usual), *(arguments.role or ())))
+    return settings_of(arguments, ScoreSettings(roles=roles))
 
 
 def usual_roles(files: CheckpointFiles) -> tuple[str, ...]:
@@ -239,7 +269,7 @@ def _too_short(finding: RoleFinding) -> str | None:
         return None
     n_texts = np.isfinite(scored.greatest).any(axis=2).sum(axis=0)
     named = [
-        f"for {role} in {short:,} of {of:,} texts"
+        f"for {role_title(role)} in {short:,} of {of:,} texts"
         for role, short, of in zip(scored.roles, scored.out_of_reach(tau), n_texts, strict=True)
         if 2 * short > of
     ]

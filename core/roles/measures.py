@@ -16,13 +16,15 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.record import DIRECTIONS, NOTHING, Pairs, Role
-from attention_sieve.core.roles.roles import BY_NAME, ROLES, known_roles, role_named
+from attention_sieve.core.roles.roles import BY_NAME, ROLES, known_roles, role_named, role_title
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.relations import Wanted
 
 SyntacticDirection = Literal["dependent-to-head", "head-to-dependent", "both"]
 Scale = Literal["score", "share"]
 
+WRITTEN: Final = "role "
+"""Begins the name of the fact that holds the rule of a written role."""
 USUAL_TAU: Final[dict[Scale, float]] = {"score": 3.0, "share": 0.5}
 """Threshold on the mean score of a role, by the scale."""
 
@@ -217,7 +219,8 @@ class ScoreSettings:
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
         weighted = "yes" if self.block_entropy else "no"
-        return {"direction": self.direction, "block entropy": weighted, "scale": self.scale}
+        rules = {f"{WRITTEN}{role_title(name)}": role_named(name).rule for name in self.roles if role_named(name).rule}
+        return {"direction": self.direction, "block entropy": weighted, "scale": self.scale, **rules}
 
 
 def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:

@@ -14,8 +14,8 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
-from attention_sieve.core.roles.roles import coarse_roles
+from attention_sieve.core.roles.measures import SYNTACTIC, WRITTEN, RoleScores
+from attention_sieve.core.roles.roles import coarse_roles, role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 
 SCORE_COLUMNS: Final = {
@@ -88,7 +88,8 @@ def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.Data
     shape = scored.scores.shape
     n_tokens = np.array([text.n_tokens for text in prepared.values()])
     index = pd.MultiIndex.from_product(
-        [list(prepared), scored.roles, range(shape[2]), range(shape[3])], names=list(SCORE_COLUMNS)[:4]
+        [list(prepared), list(map(role_title, scored.roles)), range(shape[2]), range(shape[3])],
+        names=list(SCORE_COLUMNS)[:4],
     )
     columns = {
         "score": scored.scores,
@@ -198,6 +199,9 @@ def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]
             raise AnalysisError(
                 f"The two files hold scores {difference} ({values[0][:20]} and {values[1][:20]}). {SCORE_ALIKE}"
             )
+    written = {name for side in (a, b) for name in side.facts if name.startswith(WRITTEN)}
+    if changed := [name for name in sorted(written) if len({side.facts.get(name) for side in (a, b)}) > 1]:
+        raise AnalysisError(f"The two files hold scores of different rules for {changed[0]}. {SCORE_ALIKE}")
     if unmatched := set(a.scored.roles) ^ set(b.scored.roles):
         raise AnalysisError(f"Only one of the two files holds scores for {', '.join(sorted(unmatched))}. {SCORE_ALIKE}")
     common = sorted(set(a.texts) & set(b.texts))
@@ -236,7 +240,7 @@ def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " rol
             distance.
     """
     rows = [
-        (count.control, count.seed, role, int(n_held), count.n_heads)
+        (count.control, count.seed, role_title(role), int(n_held), count.n_heads)
         for count in counts
         for role, n_held in zip(count.roles, count.heads, strict=True)
     ]
@@ -277,5 +281,6 @@ def counts_by_control(table: pd.DataFrame) -> str:
 def by_head(roles: tuple[str, ...], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """Table with one row per role, layer and head, from arrays over these axes."""
     _, n_layers, n_heads = next(iter(columns.values())).shape
-    index = pd.MultiIndex.from_product([roles, range(n_layers), range(n_heads)], names=["role", "layer", "head"])
+    titles = list(map(role_title, roles))
+    index = pd.MultiIndex.from_product([titles, range(n_layers), range(n_heads)], names=["role", "layer", "head"])
     return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index).reset_index()

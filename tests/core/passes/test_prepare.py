@@ -11,7 +11,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import CHUNK
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts.relations import parse, token_pairs
+from attention_sieve.core.texts.relations import parse, parse_for, token_pairs
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import tokenize
 
@@ -100,11 +100,11 @@ def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
     monkeypatch.setattr("attention_sieve.core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
     parsed = []
 
-    def counting(texts):
+    def counting(texts, wanted):
         parsed.append(len(texts))
-        return parse(texts)
+        return parse_for(texts, wanted)
 
-    monkeypatch.setattr(attention_sieve.core.passes.prepare, "parse", counting)
+    monkeypatch.setattr(attention_sieve.core.passes.prepare, "parse_for", counting)
     work = measure(checkpoint, TEXTS)
     next(work)
     assert parsed == [2]
