@@ -476,7 +476,7 @@ def _settings(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> An
         options["roles"] = known_roles([options["roles"]] if isinstance(options["roles"], str) else options["roles"])
     if options.get("role") is not None:
         given_files = [options["role"]] if isinstance(options["role"], str | PurePath) else options["role"]
-        options["role"] = [written_in(file) for file in given_files]
+        options["role"] = list(map(written_in, given_files))
     return (call.settings or (lambda of_options: settings_of(of_options, usual)))(Namespace(**options, files=files))
 
 

@@ -397,6 +397,7 @@ def _files(name: str) -> CheckpointFiles:
 def heads_off(choice: Choice) -> None:
     """Say which heads are switched off, with a button to switch them on, or one to switch the last ones off again."""
     state.put_off_in_link()
+    state.put_written_in_link()
     if choice.off:
         with st.container(horizontal=True, vertical_alignment="center", border=True, key="heads off"):
             st.markdown(wording.heads_off([head_name(*head) for head in choice.off]), width="stretch")

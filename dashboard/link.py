@@ -20,6 +20,7 @@ PAGES_OWN: Final = frozenset(
         "head",
         "off",
         "window",
+        "role",
         "number",
         "guess",
         "written",

@@ -10,14 +10,18 @@ import streamlit as st
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import Criterion, Family, Method, Rule
 from attention_sieve.core.roles.measures import USUAL_TAU, Scale, ScoreSettings
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
+from attention_sieve.core.roles.rules import PREFIX
 from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.parsers import ENGLISH, parsers_by_language
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import link, wording
+from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.link import quoted
+from attention_sieve.dashboard.plain import plain
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
@@ -61,6 +65,8 @@ LONG: Final = "long texts"
 """Key of whether the texts of the corpus of the last run are long."""
 FURTHER: Final = "further roles"
 """Key and query parameter of the roles that the reader added."""
+WRITTEN: Final = "role"
+"""Key, and query parameter, of the roles that the reader wrote, as `name.name`: their names hold all of them."""
 LAYERS_ACROSS: Final = "layers across"
 """Key and query parameter of whether the layers of grids and maps run from left to right."""
 TEXT_LANGUAGE: Final = "text language"
@@ -148,7 +154,9 @@ def choice() -> Choice:
     # A page without tests has no test settings: opened first, it uses the defaults.
     usual = Criterion(tau=USUAL_TAU[scale()]), ScoreSettings(scale=scale())
     criterion, score_settings = _test_settings() if "alpha" in values else usual
-    roles = known_roles((*ROLES, *(DECODER_ROLES if values.get(WRITES) else ()), *(values.get(FURTHER) or ())))
+    roles = known_roles(
+        (*ROLES, *(DECODER_ROLES if values.get(WRITES) else ()), *(values.get(FURTHER) or ()), *written())
+    )
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values.get("device", AUTO),
@@ -248,6 +256,48 @@ def switch_off(heads: Sequence[Head]) -> None:
     """Switch exactly these heads off, and write them to the address bar."""
     st.session_state[OFF] = sorted(set(heads))
     put_off_in_link()
+
+
+def written() -> tuple[str, ...]:
+    """Names of the roles that the reader wrote; on a first visit, those in the link."""
+    if (value := link.take(WRITTEN)) is not None:
+        asked = () if len(value) > LONGEST_IN_LINK else tuple(PREFIX + name for name in value.split("."))
+        try:
+            st.session_state[WRITTEN] = checked_written(asked)
+        except AnalysisError as error:
+            link.say(plain(str(error)))
+    roles: tuple[str, ...] = st.session_state.setdefault(WRITTEN, ())
+    return roles
+
+
+def checked_written(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Written roles, if pages can tell them apart and a link can hold them.
+
+    Raises: AnalysisError for one that is no role or looks like another, and for too many.
+    """
+    if not 0 < len(_written_value(names)) <= LONGEST_IN_LINK:
+        raise AnalysisError(wording.TOO_MANY_WRITTEN)
+    letters = {look.letter: look.label for look in LOOKS.values()}
+    for name in known_roles(names):
+        look = LOOKS[name]
+        if (other := letters.setdefault(look.letter, look.label)) != look.label:
+            raise AnalysisError(wording.same_letter(look.letter, look.label, other))
+    return names
+
+
+def write_roles(names: tuple[str, ...]) -> None:
+    """Score exactly these written roles beside the others, and write them to the address bar."""
+    st.session_state[WRITTEN] = names
+    put_written_in_link()
+
+
+def put_written_in_link() -> None:
+    """Write the written roles to the address bar; changing pages clears parameters without a widget."""
+    link.put([WRITTEN], {WRITTEN: value} if (value := _written_value(written())) else {})
+
+
+def _written_value(names: Sequence[str]) -> str:
+    return ".".join(name.removeprefix(PREFIX) for name in names)
 
 
 def remember_off(choice: Choice) -> None:

@@ -137,6 +137,16 @@ METHOD_HELP: Final = (
 )
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
 DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
+TOO_MANY_WRITTEN: Final = (
+    "Your roles are too long for a link together, or the link is cut. Remove one, or write shorter lists."
+)
+
+
+def same_letter(letter: str, label: str, other: str) -> str:
+    """Two roles that grids could not tell apart."""
+    return f"{letter} is the letter of {label} and of {other}. Choose another letter for one that you wrote."
+
+
 FURTHER: Final = "Further roles"
 FURTHER_HELP: Final = (
     "Roles that are scored only if you add them: the texts are run through the model once more for each. They stand "

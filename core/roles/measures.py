@@ -219,8 +219,12 @@ class ScoreSettings:
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
         weighted = "yes" if self.block_entropy else "no"
-        rules = {f"{WRITTEN}{role_title(name)}": role_named(name).rule for name in self.roles if role_named(name).rule}
-        return {"direction": self.direction, "block entropy": weighted, "scale": self.scale, **rules}
+        return {"direction": self.direction, "block entropy": weighted, "scale": self.scale, **self.rules}
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """The same of roles that a reader has written, of which files show the names alone."""
+        return {f"{WRITTEN}{role_title(name)}": role_named(name).rule for name in self.roles if role_named(name).rule}
 
 
 def role_scores(texts: Sequence[TextMeasures], settings: ScoreSettings) -> RoleScores:

@@ -21,8 +21,8 @@ FORMAT: Final = 1
 """Version of the language, which a file names."""
 PREFIX: Final = "written:"
 """With which the name of a written role begins."""
-MOST_BYTES: Final = 4_000
-"""Of a file with a role."""
+MOST_BYTES: Final = 2_000
+"""Of a file with a role, which a link has to hold."""
 MOST_VALUES: Final = 100
 """Of one condition."""
 LONGEST: Final = 50
@@ -173,9 +173,8 @@ def _conditions(tokens: Tokens) -> dict[str, Any]:
     }
 
 
-def toml_of(role: WrittenRole) -> str:
-    """A role as a file, which `read_role` reads."""
-    table = table_of(role)
+def toml_of(table: Mapping[str, Any]) -> str:
+    """The table of a role as a file, which `read_role` reads."""
     lines = [f"{name} = {_toml(value)}" for name, value in table.items() if not isinstance(value, dict)]
     for name in ("from", "to"):
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.get(name, {}).items())]

@@ -17,12 +17,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window, live_keys
+from attention_sieve.core.passes.prepare import with_relations
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.measures import USUAL, RoleSet
 from attention_sieve.core.roles.pair_sieves import oriented, pair_sieves
 from attention_sieve.core.roles.record import DIRECTIONS, Band, Keys, KeySet, Pairs, Role
 from attention_sieve.core.roles.references import row_references
 from attention_sieve.core.roles.roles import role_named
+from attention_sieve.core.texts.text import Text
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,19 @@ def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"]
     query, own = np.arange(len(sizes)), np.array(of_sieve)[parts.sides[role.name]]
     is_summed[query, own] = True
     return _RowSieve(is_summed, sizes[query, own])
+
+
+def with_notes(text: PassText, source: Text, roles: RoleSet) -> PassText:
+    """A text with the notes on its queries that written roles need, for display; as it is where none does.
+
+    Args:
+        text: prepared.
+        source: as it was written.
+        roles: whose sieves are drawn.
+
+    Raises: AnalysisError if it has to be parsed and no parser is installed.
+    """
+    return with_relations([text], [source], roles.wanted, noted=True)[0] if roles.is_noted else text
 
 
 def sieve_cells(

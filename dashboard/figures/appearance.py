@@ -5,6 +5,8 @@ from typing import Final
 
 import numpy as np
 
+from attention_sieve.core.roles.rules import written_role
+
 _WHITE = "#FFFFFF"
 _BLACK = "#000000"
 
@@ -47,8 +49,21 @@ BOW_TIE: Final = "M-1,-.9L0,-.2L1,-.9L1,.9L0,.2L-1,.9Z"
 CROSSING: Final = "M-.9,-1L0,-.25L.9,-1L1,-.9L.25,0L1,.9L.9,1L0,.25L-.9,1L-1,.9L-.25,0L-1,-.9Z"
 FLAG: Final = "M-.8,-1L.9,-.45L-.4,.1L-.4,1L-.8,1Z"
 
-LOOKS: Final[dict[str, RoleLook]] = {
-    look.name: look
+WRITTEN_SHAPES: Final = ("arrow", "stroke", "wedge", "triangle")
+"""Marks of written roles, by their letters."""
+
+
+class _Looks(dict[str, RoleLook]):
+    """The looks of all roles by name; a written role, whose name holds it all, brings its own."""
+
+    def __missing__(self, name: str) -> RoleLook:
+        role = written_role(name)
+        shape = WRITTEN_SHAPES[ord(role.letter) % len(WRITTEN_SHAPES)]
+        return RoleLook(name, role.letter, role.colour, ink_on(role.colour), role.name, shape)
+
+
+LOOKS: Final[dict[str, RoleLook]] = _Looks(
+    (look.name, look)
     for look in (
         RoleLook("local", "L", "#0072B2", _WHITE, "local", "circle"),
         RoleLook("syntactic", "S", "#E69F00", _BLACK, "syntactic", "square"),
@@ -69,7 +84,7 @@ LOOKS: Final[dict[str, RoleLook]] = {
         RoleLook("retrieval", "R", "#7B4FA3", _WHITE, "retrieval", FLAG),
         RoleLook("template", "T", "#5F5F5F", _WHITE, "chat template", CROSSING),
     )
-}
+)
 COLUMN_LOOKS: Final[dict[str, RoleLook]] = {
     look.name: look
     for look in (
@@ -79,7 +94,6 @@ COLUMN_LOOKS: Final[dict[str, RoleLook]] = {
     )
 }
 """Sets of heads of the analysis of copying."""
-SHAPES: Final = {look.name: look.shape for look in LOOKS.values()}
 
 HEAD_COLORS: Final = (
     "#1177CC",

@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS, SHAPES
+from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import INK, of_kind
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
 
@@ -184,7 +184,7 @@ def role_shapes(roles: Sequence[str], legend: "alt.Legend | None" = None) -> "al
     """The mark of each role, to distinguish roles without colours."""
     import altair as alt
 
-    scale = alt.Scale(domain=list(roles), range=[SHAPES[role] for role in roles])
+    scale = alt.Scale(domain=list(roles), range=[LOOKS[role].shape for role in roles])
     return alt.Shape("role", type="nominal", scale=scale, legend=legend)
 
 

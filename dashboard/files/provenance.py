@@ -9,7 +9,7 @@ from attention_sieve import __version__
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
-from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.roles import ROLES, role_title
 from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, state, wording
@@ -45,7 +45,8 @@ def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
         "ddof": str(criterion.ddof),
         "method": criterion.method,
         "direction": settings.direction,
-        **({"further roles": ", ".join(further)} if (further := choice.roles[len(ROLES) :]) else {}),
+        **({"further roles": ", ".join(map(role_title, further))} if (further := choice.roles[len(ROLES) :]) else {}),
+        **settings.rules,
         **({"block entropy": "yes" if settings.block_entropy else "no"} if settings.scale == "score" else {}),
     }
 

@@ -164,7 +164,9 @@ def _drawn(content: Content, names: list[str]) -> list[dict[str, Any]]:
         {
             "label": " / ".join(text.segments),
             "sides": [
-                text_data(looked := found.drawn[position], sieves_in(looked, scores.roles, scores.direction), name)
+                text_data(
+                    looked := found.drawn[position], sieves_in(looked, text, scores.roles, scores.direction), name
+                )
                 for found, name in zip(content.found, names)
             ],
         }

@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python function of the component."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +10,7 @@ import streamlit as st
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard.components.arcs.asked import AskedLink
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Asking, GridBeside, Overlay
@@ -127,7 +128,7 @@ def arcs_data(
         "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
         "inside": _row_sums(attention) if keys.is_part and not maps.signs else None,
         "sieve": None if sieve is None else sieve_data(*sieve, maps),
-        "sieves": [] if overlay is None else list(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
+        "sieves": [] if overlay is None else _named(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
         "height": style.height or (SCROLL_HEIGHT if scrolls else None),
         "share": DEFAULT_SHARE,
         "group": None if style.group is None else style.group.name,
@@ -138,6 +139,11 @@ def arcs_data(
         "grid": None if grid is None else grid.key,
         "controls": style.controls,
     }
+
+
+def _named(roles: Iterable[str]) -> list[tuple[str, str]]:
+    """Roles with what they are called in the list of those to choose from."""
+    return [(role, role_title(role)) for role in roles]
 
 
 def _take_look(selection: Selection[ArcSettings]) -> None:

@@ -89,7 +89,7 @@ function switchOf(view, legend, choice, options) {
 function sieveList(view, roles) {
   const label = newElement("label", "sieve-list");
   const list = newElement("select");
-  list.append(...["", ...roles].map((role) => new Option(role || NO_SIEVE, role)));
+  list.append(...[["", NO_SIEVE], ...roles].map(([role, title]) => new Option(title, role)));
   list.addEventListener("change", () => choose(view, { sieve: list.value }));
   label.append(newElement("span", "", SIEVE), list);
   return label;
@@ -114,7 +114,7 @@ function syncControls(view) {
     group.querySelectorAll("input").forEach((radio) => (radio.checked = radio.value === chosen));
   });
   const list = elements.controls.querySelector("select");
-  if (list) list.value = view.source.data.sieves.includes(choices.sieve) ? choices.sieve : "";
+  if (list) list.value = view.source.data.sieves.some(([role]) => role === choices.sieve) ? choices.sieve : "";
   const share = elements.controls.querySelector(".share");
   share.hidden = choices.strongest !== null;
   const [slider, output] = share.querySelectorAll("input, output");

@@ -6,16 +6,17 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
 from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.rules import MOST_BYTES, PREFIX
 from attention_sieve.dashboard.figures.text.sides import Side
 
-LONGEST: Final = 100
-"""Maximum length of a setting, in characters."""
+LONGEST: Final = 2 * MOST_BYTES
+"""Maximum length of a setting, in characters: a written role is its own name."""
 _PATTERNS: Final = {
     "view": re.compile("matrix"),
     "rows": re.compile("words"),
     "colours": re.compile("words"),
     "specials": re.compile("hidden"),
-    "sieve": re.compile("|".join(map(re.escape, BY_NAME))),
+    "sieve": re.compile("|".join((*map(re.escape, BY_NAME), f"{PREFIX}[A-Za-z0-9_-]+"))),
     "segments": re.compile("[AB]-[AB]"),
     "strongest": re.compile("[123]"),
     "share": re.compile(r"1|0\.(05|[1-9]5?)"),

@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Bool
 
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.roles.measures import SyntacticDirection
-from attention_sieve.core.roles.roles import DIRECTIONS
-from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.roles.measures import RoleSet, SyntacticDirection
+from attention_sieve.core.roles.record import DIRECTIONS
+from attention_sieve.core.roles.sieves import sieve_cells, with_notes
+from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.packing import base64_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.figure import counted
@@ -48,12 +49,12 @@ class Sieves:
         }
 
 
-def sieves_in(text_attention: TextAttention, roles: Sequence[str], direction: SyntacticDirection) -> Sieves:
-    """The sieves of the roles that apply in the window of a text."""
+def sieves_in(
+    text_attention: TextAttention, source: Text, roles: Sequence[str], direction: SyntacticDirection
+) -> Sieves:
+    """The sieves of the roles that apply in the window of a text; `source` is as it was written."""
     directions = DIRECTIONS if direction == "both" else (direction,)
-    cells = {
-        role: sieve_cells(role, text_attention.text, text_attention.causal, directions, text_attention.window)
-        for role in roles
-    }
+    noted = with_notes(text_attention.text, source, RoleSet(tuple(roles)))
+    cells = {role: sieve_cells(role, noted, text_attention.causal, directions, text_attention.window) for role in roles}
     tokens = text_attention.text.queries.tokens[slice(*text_attention.window.queries)]
     return Sieves(tokens=tuple(tokens), cells={role: sieve for role, sieve in cells.items() if sieve.any()})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS, SHAPES
+from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from attention_sieve.dashboard.figures.names import drawable
@@ -121,7 +121,7 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         x=x,
         y=y(lane_ends(len(roles), FULL, "1", "share of the layer's heads")),
         color=color,
-        shape=series_channel(alt.Shape, names, tuple(SHAPES.values()), "number"),
+        shape=series_channel(alt.Shape, names, tuple(look.shape for look in LOOKS.values()), "number"),
         tooltip=tooltip,
     )
     return template(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.comparison.transitions import Transition
-from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import note
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
@@ -120,7 +120,7 @@ def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> Plot
 
 
 def _in_order(roles: Collection[str]) -> list[str]:
-    return [role for role in BY_NAME if role in roles]
+    return list(known_roles(roles))
 
 
 def _side(transition: Transition, side: str) -> frozenset[str]:
@@ -130,9 +130,8 @@ def _side(transition: Transition, side: str) -> frozenset[str]:
 def _sets(transitions: Sequence[Transition], side: str) -> list[frozenset[str]]:
     """Single roles first, then combinations, and heads without a role last."""
     sets = {_side(transition, side) for transition in transitions}
-    return sorted(
-        sets, key=lambda roles: (not roles, len(roles), [list(BY_NAME).index(role) for role in _in_order(roles)])
-    )
+    order = _in_order(frozenset().union(*sets))
+    return sorted(sets, key=lambda roles: (not roles, len(roles), [order.index(role) for role in _in_order(roles)]))
 
 
 def _set_name(roles: frozenset[str], side: str) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.dashboard.figures.appearance import LOOKS, SHAPES
+from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
 from attention_sieve.dashboard.figures.comparison.shifts import NO_CHANGE, change_axis
 from attention_sieve.dashboard.figures.comparison.step_axis import (
@@ -139,7 +139,9 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
     change_tooltip = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
     floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
-    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
+    point = of_kind("point").mark_point(
+        size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=LOOKS[role].shape
+    )
     point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change_tooltip])
     return template(
         alt.layer(floor, *focus_layers(x), *([line] if isinstance(axis, int) else []), point, note()),

@@ -29,11 +29,6 @@ _LABELS: Final = ("next token", "previous token", "broad", "[CLS]", "[SEP]", "pu
 _MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond", PENTAGON)
 BEHAVIOUR_LOOKS: Final = tuple(map(KindLook, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
 """In the order of BEHAVIOURS."""
-ROLE_LOOKS: Final = (
-    *(KindLook(look.label, look.color, look.shape) for look in LOOKS.values()),
-    KindLook("two or more", HEAD_COLORS[4], "wedge"),
-)
-"""In the order of LOOKS, then heads with several roles."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +50,13 @@ class HeadKinds:
         """The looks that occur, in order, with NOTHING last."""
         looks = tuple(look for place, look in enumerate(self.looks) if (self.of == place).any())
         return (*looks, NOTHING) if (self.of < 0).any() else looks
+
+
+def role_looks(roles: Sequence[str]) -> tuple[KindLook, ...]:
+    """The looks of roles, then of heads with several of them."""
+    looks = [LOOKS[role] for role in roles]
+    alone = (KindLook(look.label, look.color, look.shape) for look in looks)
+    return (*alone, KindLook("two or more", HEAD_COLORS[4], "wedge"))
 
 
 def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequence[str]) -> Any:

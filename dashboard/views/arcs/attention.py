@@ -72,7 +72,7 @@ def where_heads_look(
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
     queries, keys = sides(text_attention)
-    sieves = {} if take else sieves_on(choice, text_attention).cells
+    sieves = {} if take else sieves_on(choice, text_attention, screen.text).cells
     maps = AttentionMaps(
         queries=queries,
         keys=keys,
@@ -212,10 +212,10 @@ def move_window(
     attention_overview(maps, Selection("overview", window, hash((whole_text, text.kind)), move))
 
 
-def sieves_on(choice: Choice, text_attention: TextAttention) -> Sieves:
-    """The sieves that apply in the window of the text on screen."""
+def sieves_on(choice: Choice, text_attention: TextAttention, text: Text) -> Sieves:
+    """The sieves that apply in the window of the text on screen; `text` is as the reader wrote it."""
     direction = choice.score_settings.direction
     known, key = _sieves.setdefault(text_attention, {}), (direction, choice.roles)
     if key not in known:
-        known[key] = sieves_in(text_attention, choice.roles, direction)
+        known[key] = sieves_in(text_attention, text, choice.roles, direction)
     return known[key]

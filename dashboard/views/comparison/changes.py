@@ -7,6 +7,7 @@ import streamlit as st
 
 from attention_sieve.core.comparison.tables import comparison_table, role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import changes_per_layer, role_changes, transitions
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
@@ -123,7 +124,7 @@ def _table(focus: Focus) -> None:
     tests = paired(focus.pair, focus.chosen)
     table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        roles = some_of("Roles", focus.pair.roles, key="compare roles", every="all roles")
+        roles = some_of("Roles", list(map(role_title, focus.pair.roles)), key="compare roles", every="all roles")
         only_significant = toggle("Only significant differences", key="compare significant")
     mask = table["role"].isin(roles)
     table = table[mask & tests.differs.ravel() if only_significant else mask]

@@ -341,7 +341,7 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit, screen.text).chosen, screen.now.looked),
+        sieves=sieves_on(_with_template(visit, screen.text).chosen, screen.now.looked, screen.text),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if grid_shows.patterns else None,
     )

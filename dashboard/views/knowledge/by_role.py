@@ -1,7 +1,5 @@
 """Whether heads with a role know more of a task than heads without it."""
 
-from typing import Final
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -17,8 +15,6 @@ from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
 
-LABELS: Final = {role: look.label for role, look in LOOKS.items()}
-
 
 def roles_that_know(probing: Probing) -> None:
     """Draw the tab."""
@@ -32,16 +28,17 @@ def roles_that_know(probing: Probing) -> None:
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
     criterion = probing.visit.chosen.criterion
     comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
+    labels = {role: LOOKS[role].label for role in comparison.roles}
     summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)
     st.markdown(
         wording.roles_summary(
-            [(LABELS[role], float(s), float(p), float(q)) for role, s, p, q in summary], criterion.alpha
+            [(labels[role], float(s), float(p), float(q)) for role, s, p, q in summary], criterion.alpha
         )
     )
     if np.isnan(comparison.superiority).all():
         st.info(NOTHING)
     else:
-        chart("knowledge by role", role_superiority(comparison, LABELS), probing.facts)
+        chart("knowledge by role", role_superiority(comparison, labels), probing.facts)
     st.caption(wording.ROLES_CAUTION)
     _table(comparison, probing.facts)
 
@@ -50,7 +47,7 @@ def _table(comparison: ByRole, facts: dict[str, str]) -> None:
     with st.expander(wording.ROLES_TABLE):
         rows = pd.DataFrame(
             {
-                "role": [LABELS[role] for role in comparison.roles],
+                "role": [LOOKS[role].label for role in comparison.roles],
                 **{column: getattr(comparison, column) for column in wording.ROLE_COLUMNS},
             }
         )

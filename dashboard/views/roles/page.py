@@ -14,7 +14,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.roles import combinations, roles_per_layer, shown_roles
+from attention_sieve.core.roles.roles import combinations, role_title, roles_per_layer, shown_roles
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
@@ -49,7 +49,7 @@ from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
-from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording
+from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
@@ -233,6 +233,7 @@ def _venn(shown: _Shown) -> None:
     st.multiselect(
         wording.VENN_ROLES,
         coarse,
+        format_func=role_title,
         key=VENN_ROLES,
         max_selections=MOST_VENN,
         placeholder=wording.VENN_ALL,
@@ -313,6 +314,7 @@ def _details(shown: _Shown) -> None:
             "Overlaps": lambda: _overlaps(shown),
             **({copying_wording.TITLE: lambda: _copying(shown)} if shown.visit.engine.files.is_decoder else {}),
             "Table": lambda: _table(shown),
+            wording.WRITTEN: lambda: _written(shown),
         },
     )
 
@@ -320,6 +322,11 @@ def _details(shown: _Shown) -> None:
 def _copying(shown: _Shown) -> None:
     n_layers, n_heads = shown.tests.mean.shape[1:]
     copying(shown.visit, state.chosen_heads(n_layers, n_heads, busiest(shown.tests)))
+
+
+def _written(shown: _Shown) -> None:
+    n_layers, n_heads = shown.tests.mean.shape[1:]
+    written.written_roles(shown.visit, state.chosen_heads(n_layers, n_heads, busiest(shown.tests)))
 
 
 def _per_layer(shown: _Shown) -> None:
@@ -353,7 +360,7 @@ def _distributions(shown: _Shown) -> None:
     scored, criterion = shown.tested.scored, shown.tests.settings
     layers = {"all": None, **{str(layer): layer for layer in range(scored.scores.shape[2])}}
     with st.container(horizontal=True):
-        role = from_list("Role", {name: name for name in scored.roles}, key="distribution role")
+        role = from_list("Role", {role_title(name): name for name in scored.roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
     uniform, _ = scored.mean_references()
     index = scored.roles.index(role)
@@ -386,8 +393,8 @@ def _overlaps(shown: _Shown) -> None:
     overlaps = [(*names, overlap(shown.tests.holds, shown.tests.roles, *names)) for names in pairs_of(shown.coarse, 2)]
     table = pd.DataFrame(
         {
-            "first": [first for first, _, _ in overlaps],
-            "second": [second for _, second, _ in overlaps],
+            "first": [role_title(first) for first, _, _ in overlaps],
+            "second": [role_title(second) for _, second, _ in overlaps],
             "heads with both": [shared.both for *_, shared in overlaps],
             "of first": [shared.of_first for *_, shared in overlaps],
             "of second": [shared.of_second for *_, shared in overlaps],
@@ -408,7 +415,7 @@ def _table(shown: _Shown) -> None:
     if shown.matched is not None:
         table["positional"] = shown.matched.positional(tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen_roles = some_of("Roles", tests.roles, key="table roles", every="all roles")
+        chosen_roles = some_of("Roles", list(map(role_title, tests.roles)), key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
         layers = some_of("Layers", numbers, key="table layers", every="all layers")
         only_held = toggle("Only roles that are held", key="table held")

@@ -8,7 +8,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
-from attention_sieve.core.roles.roles import combinations, shown_roles
+from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
 from attention_sieve.dashboard import state
@@ -143,7 +143,7 @@ def _densities(opened: Opened) -> None:
     counts, scale, roles = opened.part.role_counts, opened.results.settings.scale, opened.results.settings.roles
     layers = {"all": None, **{str(layer): layer for layer in range(counts.shape[1])}}
     with st.container(horizontal=True):
-        role = from_list("Role", dict(zip(roles, roles)), key="distribution role")
+        role = from_list("Role", {role_title(name): name for name in roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
     uniform = opened.part.references()[0][roles.index(role)]
     of_role, tau = counts[roles.index(role)], opened.chosen.criterion.tau

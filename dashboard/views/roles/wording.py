@@ -124,3 +124,55 @@ def sink_share(share: float, n_long: int, n_texts: int) -> str:
     """The published share of attention sinks."""
     others = "" if n_long == n_texts else f"; the others of {n_texts:,} are shorter than {_SINKS.tokens} tokens"
     return f"**{percent(share, 0)}** of heads are attention sinks, mean over {counted(n_long, 'text')}{others}."
+
+
+WRITTEN: Final = "Your roles"
+WRITTEN_SEE: Final = (
+    "Write a role as papers define heads: *from* tokens that are … a head looks *to* tokens that are …. It is then "
+    "scored, tested and drawn like the others, kept in the address of this page, and can be saved as a file for "
+    "`attention-sieve roles --role`."
+)
+CHANGE: Final = "Change"
+SAVE: Final = "Save"
+REMOVE: Final = "Remove"
+NAME: Final = "Name"
+MY_ROLE: Final = "my role"
+LETTER: Final = "Letter"
+COLOUR: Final = "Colour"
+FROM: Final = "From tokens that are"
+TO: Final = "to tokens that are"
+WHERE: Final = "and stand"
+ANYWHERE: Final = "anywhere"
+AT_OFFSET: Final = "at a distance"
+OFFSETS: Final = "Tokens after the one that looks"
+RELATIONS: Final = "Relations"
+ANY_OF: Final = "Any of"
+ANY_TOKEN: Final = "any"
+WORDS: Final = "words"
+OF_KIND: Final = "of a kind"
+PART_OF_SPEECH: Final = "a part of speech"
+ENTITY: Final = "a named entity"
+DEPENDENT: Final = "dependents in a relation"
+HEAD: Final = "heads in a relation"
+POSITIONS: Final = "at a position"
+FIRST_VALUES: Final = {
+    "words": "the, a, an",
+    "entities": "any",
+    "dependent_of": "nsubj",
+    "head_of": "nsubj",
+    "positions": "0",
+}
+AS_TOML: Final = "The role as a file"
+TOML_HELP: Final = (
+    "The fields above write this. Patterns of spaCy's Matcher, several conditions at once and lists of relations are "
+    "written here."
+)
+UPLOAD: Final = "Open a file"
+SCORE_IT: Final = "Score this role"
+
+
+def cases(n_queries: int, n_cells: int, text: str) -> str:
+    """How often a rule holds in the text on screen."""
+    if not n_queries:
+        return f"No token looks by this rule in the text on screen: *{text}*"
+    return f"{counted(n_cells, 'case')} from {counted(n_queries, 'token')} in the text on screen: *{text}*"

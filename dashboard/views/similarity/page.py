@@ -17,8 +17,7 @@ from attention_sieve.core.similarity.layout import groups
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.behaviours import behaviours
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import frame
@@ -134,15 +133,15 @@ def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
 
 
 def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
-    tested = corpus(visit)
+    tested, coarse = corpus(visit), ()
     kind_indices = np.full(shape, -1)
     if tested is not None:
         tests = tested.tests
         coarse, _ = shown_roles(tests.mean, tests.roles)
-        holds, looks = tests.holds[[tests.roles.index(role) for role in coarse]], list(LOOKS)
-        first_role = np.array([looks.index(role) for role in coarse])[holds.argmax(axis=0)]
-        kind_indices = np.where(holds.sum(axis=0) > 1, len(looks), np.where(holds.any(axis=0), first_role, -1))
-    return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=kind_indices)
+        holds = tests.holds[[tests.roles.index(role) for role in coarse]]
+        one = np.where(holds.any(axis=0), holds.argmax(axis=0), -1)
+        kind_indices = np.where(holds.sum(axis=0) > 1, len(coarse), one)
+    return HeadKinds(title=wording.ROLE, looks=role_looks(coarse), of=kind_indices)
 
 
 def _draw(similar: Similar) -> None:

@@ -1,0 +1,210 @@
+"""The tab *Your roles* of the page Roles: the roles that the reader wrote, and a form to write one."""
+
+import re
+from functools import partial
+from typing import Any, Final, get_args
+
+import streamlit as st
+
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.measures import RoleSet
+from attention_sieve.core.roles.rules import (
+    FORMAT,
+    KINDS,
+    Relative,
+    WrittenRole,
+    read_role,
+    table_of,
+    toml_of,
+    written_role,
+)
+from attention_sieve.core.roles.sieves import sieve_cells, with_notes
+from attention_sieve.core.texts.text import Text, decoded, read_typed
+from attention_sieve.dashboard import state
+from attention_sieve.dashboard.components.arcs import MOST_HEADS, attention_arcs
+from attention_sieve.dashboard.components.arcs.look import ArcSettings
+from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
+from attention_sieve.dashboard.components.selection import Selection
+from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.figures.text.maps import AttentionMaps
+from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.views.arcs.attention import attention_of, sides
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.roles import wording
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, NUMBER
+
+TOML: Final = "role as TOML"
+"""Key of the role that is being written, of which the form below writes what it can."""
+IN_FORM: Final = "role in the form"
+"""Key of what the form wrote last."""
+COLOURS: Final = ("#AA3377", "#332288", "#117733", "#882255")
+"""Colours of the first roles."""
+CONDITIONS: Final = {
+    wording.ANY_TOKEN: "",
+    wording.WORDS: "words",
+    wording.OF_KIND: "kinds",
+    wording.PART_OF_SPEECH: "pattern",
+    wording.ENTITY: "entities",
+    wording.DEPENDENT: "dependent_of",
+    wording.HEAD: "head_of",
+    wording.POSITIONS: "positions",
+}
+PARTS_OF_SPEECH: Final = ("NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CCONJ", "PART")
+AT_OFFSET: Final = "offset"
+WHERE: Final = {wording.ANYWHERE: "", wording.AT_OFFSET: AT_OFFSET, **{name: name for name in get_args(Relative)}}
+
+
+def written_roles(visit: Visit, heads: list[Head]) -> None:
+    """Draw the tab."""
+    st.markdown(wording.WRITTEN_SEE)
+    for name in state.written():
+        _own(name)
+    _form(visit, heads)
+
+
+def _own(name: str) -> None:
+    """One role that the reader wrote."""
+    role, look = written_role(name), LOOKS[name]
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"role {look.letter}"):
+        st.markdown(f"**{plain(role.name)}** ({look.letter})", width="stretch")
+        st.button(wording.CHANGE, key=f"change {look.letter}", on_click=_open, args=(role,), type="tertiary")
+        st.download_button(
+            wording.SAVE,
+            toml_of(table_of(role)),
+            file_name=f"{role.name}.toml",
+            mime="application/toml",
+            key=f"save {look.letter}",
+            on_click="ignore",
+            type="tertiary",
+        )
+        others = tuple(other for other in state.written() if other != name)
+        remove = partial(state.write_roles, others)
+        st.button(wording.REMOVE, key=f"remove {look.letter}", on_click=remove, type="tertiary")
+
+
+def _open(role: WrittenRole) -> None:
+    st.session_state[TOML] = toml_of(table_of(role))
+
+
+@st.fragment
+def _form(visit: Visit, heads: list[Head]) -> None:
+    """Write a role; the page is drawn anew once it is to be scored."""
+    with st.container(border=True):
+        table = _named() | _sides()
+        if table != st.session_state.get(IN_FORM):
+            st.session_state[IN_FORM], st.session_state[TOML] = table, toml_of(table)
+        with st.expander(wording.AS_TOML):
+            st.caption(wording.TOML_HELP)
+            st.text_area(wording.AS_TOML, key=TOML, height="content", label_visibility="collapsed")
+            st.file_uploader(wording.UPLOAD, type=["toml"], key="role file", on_change=_uploaded, max_upload_size=1)
+        try:
+            role = read_role(st.session_state[TOML])
+            name = role.id
+            others = tuple(other for other in state.written() if written_role(other).name != role.name)
+            state.checked_written((*others, name))
+            _preview(visit, name, heads[-MOST_HEADS:])
+        except AnalysisError as error:
+            show_error(error)
+            return
+        if st.button(wording.SCORE_IT, key="score role", type="primary", disabled=name in state.written()):
+            state.write_roles((*others, name))
+            st.rerun()
+
+
+def _named() -> dict[str, Any]:
+    """Name, letter and colour of the role."""
+    number = len(state.written())
+    taken = {look.letter for look in LOOKS.values()} | {LOOKS[name].letter for name in state.written()}
+    free = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" if letter not in taken]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input(wording.NAME, wording.MY_ROLE, max_chars=50, key="role name", persist_state="session")
+        letter = st.selectbox(wording.LETTER, free, key=f"role letter {number}", width=90)
+        colour = st.color_picker(wording.COLOUR, COLOURS[number % len(COLOURS)], key=f"role colour {number}")
+    return {"role": FORMAT, "name": name, "letter": letter, "colour": colour}
+
+
+def _sides() -> dict[str, Any]:
+    """The two tables of conditions, from a row of fields each."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        queries = _condition("from", wording.FROM)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        keys = _condition("to", wording.TO)
+        where = WHERE[st.selectbox(wording.WHERE, WHERE, index=1, key="role where", persist_state="session")]
+        if where == AT_OFFSET:
+            first, last = st.slider(wording.OFFSETS, -10, 10, (-1, -1), key="role offsets", persist_state="session")
+            keys["offset"] = [first, last]
+        elif where:
+            keys["relative"] = where
+        if where in ("head", "dependent"):
+            keys["relations"] = _parts(st.text_input(wording.RELATIONS, "nsubj", key="role relations"))
+    return {**({"from": queries} if queries else {}), "to": keys}
+
+
+def _condition(side: str, label: str) -> dict[str, Any]:
+    """A condition on tokens, with its values."""
+    name = CONDITIONS[st.selectbox(label, CONDITIONS, key=f"role {side}", persist_state="session")]
+    key = f"role {side} {name}"
+    match name:
+        case "":
+            return {}
+        case "kinds":
+            kinds = st.multiselect(wording.ANY_OF, KINDS, ["punctuation"], key=key, persist_state="session")
+            return {name: kinds}
+        case "pattern":
+            parts = st.multiselect(wording.ANY_OF, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
+            return {name: [{"POS": {"IN": parts}}]}
+        case _:
+            typed = st.text_input(wording.ANY_OF, wording.FIRST_VALUES[name], key=key, persist_state="session")
+            values = _parts(typed)
+            is_number = name == "positions" and all(re.fullmatch("-?[0-9]{1,6}", value) for value in values)
+            return {name: [int(value) for value in values] if is_number else values}
+
+
+def _parts(typed: str) -> list[str]:
+    return [part.strip() for part in typed.split(",") if part.strip()]
+
+
+def _uploaded() -> None:
+    """Take an uploaded role in place of what is written; its text is checked as if it were typed."""
+    if (file := st.session_state["role file"]) is not None:
+        try:
+            st.session_state[TOML] = decoded(file.getvalue())
+        except AnalysisError as error:
+            show_error(error)
+
+
+def _preview(visit: Visit, name: str, heads: list[Head]) -> None:
+    """Count the cases of a role in the text on screen, and lay them over the arcs of the chosen heads."""
+    text = _text_on_screen()
+    looked, _ = visit.inference.look(visit.engine, text, visit.settings, too_long="truncate")
+    noted = with_notes(looked.text, text, RoleSet((name,)))
+    cells = sieve_cells(name, noted, looked.causal)
+    st.markdown(wording.cases(int(cells.any(axis=1).sum()), int(cells.sum()), plain(" / ".join(text.segments))))
+    queries, keys = sides(looked)
+    in_window = cells[slice(*looked.window.queries), slice(*looked.window.keys)]
+    if heads and in_window.any():
+        first = looked.window.queries[0] + int(in_window.any(axis=1).argmax())
+        maps = AttentionMaps(
+            queries=queries,
+            keys=keys,
+            attention=attention_of(looked.attention, heads),
+            heads=heads,
+            causal=looked.causal,
+            label=f"Attention of {head_names(heads)} in {visit.engine.files.name}",
+        )
+        attention_arcs(
+            maps,
+            Selection("role arcs", ArcSettings(sieve=name, pin=f"from-{first}"), (name, text)),
+            ArcStyle(controls="without"),
+            overlay=Overlay(chosen=(name, in_window)),
+        )
+
+
+def _text_on_screen() -> Text:
+    """The text that Inspect shows, or its example."""
+    try:
+        texts = read_typed(st.session_state.get("text") or EXAMPLE_TYPED)
+    except AnalysisError:
+        texts = read_typed(EXAMPLE_TYPED)
+    return texts[min(st.session_state.get(NUMBER, 0), len(texts) - 1)]
