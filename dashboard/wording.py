@@ -7,6 +7,7 @@ from typing import Final
 from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.errors import PROGRAM
 from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -564,7 +565,9 @@ def token_range(n_tokens: Sequence[int]) -> str:
 
 def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
     """Roles that cannot reach tau on some texts, whatever a head does."""
-    counts = ", ".join(f"{count:,} of {counted(n_texts, 'text')} for {role}" for role, count in n_short.items())
+    counts = ", ".join(
+        f"{count:,} of {counted(n_texts, 'text')} for {role_title(role)}" for role, count in n_short.items()
+    )
     return f"Too short to reach a score of {tau:g}, wherever a head looks: {counts}."
 
 
@@ -592,7 +595,8 @@ def roles_summary(
 ) -> str:
     """The corpus view in one sentence; the count of a role that was not tested is None."""
     role_counts = ", ".join(
-        f"{role} {NOT_TESTED}" if count is None else f"{count} {role}" for role, count in counts.items()
+        f"{title} {NOT_TESTED}" if count is None else f"{count} {title}"
+        for title, count in ((role_title(role), count) for role, count in counts.items())
     )
     return (
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "

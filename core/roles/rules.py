@@ -54,7 +54,7 @@ Relative = Literal[
     "other segment",
 ]
 """Where a key stands to its query."""
-NAME: Final = re.compile(r"[^\W_](?:[\w .'-]*[\w.'-])?")
+NAME: Final = re.compile(r"[^\W_](?:(?:[^\W_]|[ .'-])*[^\W_])?")
 COLOUR: Final = re.compile(r"#[0-9A-Fa-f]{6}")
 RELATION: Final = re.compile(r"[A-Za-z][A-Za-z:_]{0,29}")
 

@@ -1,11 +1,16 @@
 """Figures for pages and files: a Vega-Lite chart, its data, and a description as text."""
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
+
+from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.roles.rules import PREFIX
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,6 +23,7 @@ INK: Final = "currentColor"
 """Text and lines have the colour of the text around the chart, so they are legible in light and dark themes."""
 GREY: Final = "#7A7A7A"
 """Fill for marks without a role; at least 3:1 on white and on near-black."""
+WRITTEN: Final = re.compile(f"{PREFIX}[A-Za-z0-9_-]+")
 MOST_MARKS: Final = 2000
 """Maximum number of marks of single texts in one chart, since each is an element in the browser."""
 
@@ -32,6 +38,15 @@ class Figure:
     """Rows of the chart; the column `kind` says which layer draws a row."""
     description: str
     """The text alternative: what is drawn and the main numbers."""
+
+    def with_titles(self) -> "Figure":
+        """The same, with the titles of written roles in place of their names, which hold their rules."""
+        named = self.data.select_dtypes("str").columns
+        names = {each for column in named for each in self.data[column].unique() if str(each).startswith(PREFIX)}
+        if not names:
+            return self
+        spec = WRITTEN.sub(lambda name: role_title(name[0]), json.dumps(self.spec))
+        return Figure(json.loads(spec), self.data.replace({name: role_title(name) for name in names}), self.description)
 
     def marks(self) -> "pd.DataFrame":
         """The data as sent to the browser: text as categories, so that each word is sent once, and without row

@@ -24,7 +24,7 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         selects: whether a click on a mark chooses its head.
     """
-    key = f"chart {name}"
+    key, figure = f"chart {name}", figure.with_titles()
     st.vega_lite_chart(
         figure.marks(),
         figure.spec,

@@ -252,7 +252,7 @@ def sieve_data(role: str, sieve: Bool[np.ndarray, "query key"], maps: AttentionM
     inside = (maps.attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
     n_seen = _seen_keys(maps)[has_cells]
     return {
-        "role": role,
+        "role": role_title(role),
         "cells": base64_of(np.packbits(sieve)),
         "queries": int(has_cells.sum()),
         "inside": [round(float(mean), 4) for mean in inside.mean(axis=1)] if has_cells.any() else [],

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import CHOSEN_BEFORE
@@ -75,7 +76,7 @@ def kept(n_texts: int, is_new: bool, previous: str | None) -> str:
 
 def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
     """Roles of one head by evidence."""
-    listing = ", ".join(f"{role} ({odds})" for role, odds in roles)
+    listing = ", ".join(f"{role_title(role)} ({odds})" for role, odds in roles)
     return f"Over {counted(n_texts, 'text')}, by evidence: {listing or 'no role'}."
 
 

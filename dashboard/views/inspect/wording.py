@@ -6,7 +6,7 @@ from typing import Final
 from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.record import Keys
-from attention_sieve.core.roles.roles import role_named
+from attention_sieve.core.roles.roles import role_named, role_title
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
@@ -55,7 +55,7 @@ def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
 
 def too_short(greatest: Mapping[str, float]) -> str:
     """Roles that no head can have on a text."""
-    named = ", ".join(f"{role} (no head can score more than {most:.2f})" for role, most in greatest.items())
+    named = ", ".join(f"{role_title(role)} (no head can score more than {most:.2f})" for role, most in greatest.items())
     return f"This text is too short for {named}."
 
 
@@ -84,14 +84,14 @@ def shares(names: Sequence[str]) -> str:
 
 
 def positional(role: str) -> str:
-    return f"{role} (positional)"
+    return f"{role_title(role)} (positional)"
 
 
 def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     """Roles of one head by the test."""
     if not is_tested:
         return f"Over {counted(n_texts, 'text')}: not tested; a test needs at least 2."
-    return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
+    return f"Over {counted(n_texts, 'text')}: {', '.join(map(role_title, names)) if names else 'no role'}."
 
 
 THIS_HEAD: Final = "This head"

@@ -11,6 +11,7 @@ from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
 from attention_sieve.core.roles.record import LOCAL_RADIUS
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.uncertainty import intervals, stability
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
@@ -75,7 +76,7 @@ def untested(reasons: dict[str, str]) -> str:
     """Roles that could not be tested, by reason."""
     by_reason: dict[str, list[str]] = {}
     for role, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(role)
+        by_reason.setdefault(reason, []).append(role_title(role))
     return " ".join(
         f"Not tested: {' and '.join(filter(None, (', '.join(roles[:-1]), roles[-1])))}; {reason}."
         for reason, roles in by_reason.items()
@@ -100,7 +101,8 @@ def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
     if not layers:
         return "In no layer do more than half of the heads hold the same role."
     phrases = [
-        f"**{role}** in layer{'' if len(of_role) == 1 else 's'} {spans(of_role)}" for role, of_role in layers.items()
+        f"**{role_title(role)}** in layer{'' if len(of_role) == 1 else 's'} {spans(of_role)}"
+        for role, of_role in layers.items()
     ]
     return f"More than half of the heads hold one role: {'; '.join(phrases)}."
 
