@@ -6,18 +6,19 @@ Left of the bar costs a forward pass and is kept by the cache; right of it is in
 differ in where they get texts and settings, and in what they do with a finding.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.prepare import prepare_all, queries_text
 from attention_sieve.core.passes.question import AnswerQuestion, Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.series import Series, Values
-from attention_sieve.core.texts.relations import Dependencies, dependencies
+from attention_sieve.core.texts.relations import Dependencies, dependencies, pairs_as_tree
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
     collect: Callable[[Ask, tuple[Item, ...], Settings], tuple[Result, ...]] | None = None
     """Asks several questions, such as one that depends on the answers to another; the first is about all items. None
     asks `question` alone."""
+    reads_pairs: bool = False
+    """Whether the pairs that a file marks in a text take the place of its tree."""
     reduction: Reduction[Item, Result, Settings] | None = None
     """For corpora of any size; None where they do not run it."""
 
@@ -102,12 +105,39 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
             settings: of the analysis.
             parse: returns the trees of some texts, parsed or looked up as they are read.
 
-        Raises: AnalysisError for a kind of attention that the analysis does not support; whatever `parse` raises.
+        Raises: AnalysisError for a kind of attention that the analysis does not support, or that reads one segment of
+            texts whose pairs join two; whatever `parse` raises.
         """
         self.question(settings).check(kind)
-        queries = [queries_text(self.text_of(each), kind) for each in inputs]
-        items = self.items(inputs, zip(queries, parse(queries), strict=True), settings)
+        texts = [self.text_of(each) for each in inputs]
+        queries = [queries_text(text, kind) for text in texts]
+        if self.reads_pairs:
+            _check_segments(texts, kind)
+            trees = _with_pairs(queries, parse)
+        else:
+            trees = parse(queries)
+        items = self.items(inputs, zip(queries, trees, strict=True), settings)
         return {index: item for index, item in enumerate(items) if item is not None}
+
+
+def _check_segments(texts: Sequence[Text], kind: Kind) -> None:
+    across = [place for place, text in enumerate(texts, start=1) if text.pairs is not None and text.pairs.is_across]
+    if kind != "self" and across:
+        raise AnalysisError(
+            f"A pair of text {across[0]:,} joins its two segments, and {kind} attention reads one of them. Choose a "
+            "model that reads both together, or pairs within a segment."
+        )
+
+
+def _with_pairs(
+    texts: Sequence[Text], parse: Callable[[Sequence[Text]], Iterable[Dependencies]]
+) -> Iterator[Dependencies]:
+    """The tree of each text, or its pairs if its file marks them, so that it is not parsed."""
+    unmarked = [text for text in texts if text.pairs is None]
+    parsed = iter(parse(unmarked) if unmarked else ())
+    for text in texts:
+        yield next(parsed) if text.pairs is None else pairs_as_tree(text.pairs)
+    next(parsed, None)  # so that a bar of progress comes to its end
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

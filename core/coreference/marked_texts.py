@@ -12,9 +12,9 @@ from jaxtyping import Bool
 
 from attention_sieve.core.coreference.mentions import TYPES, Mention, MentionText, MentionType, Span, unwatched
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.json_files import kind_of
+from attention_sieve.core.texts.json_values import kind_of
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
-from attention_sieve.core.texts.text import Text, text_of
+from attention_sieve.core.texts.text import BREAKS, Text, text_of
 from attention_sieve.core.texts.words import words_of
 
 PRONOUNS: Final = frozenset(
@@ -35,7 +35,6 @@ MAX_MENTIONS: Final = 3_000
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _END_OF_SENTENCE: Final = frozenset(".!?…")
 _CLOSING: Final = frozenset("\"'”’)]")
-_BREAKS: Final = str.maketrans("\r\n\t", "   ")
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def marked_characters(
     Raises: TextError.
     """
     _check_inside(mentions, len(text), "characters", where)
-    line = text.translate(_BREAKS)
+    line = text.translate(BREAKS)
     segment = text_of([line], where).segments[0]
     shift = line.index(segment)
     spans = _words_around(

@@ -112,6 +112,7 @@ def _segment(text: Text, side: int) -> Text:
         heads=text.heads and text.heads[selected],
         relations=text.relations and text.relations[selected],
         spans=text.spans and text.spans[selected],
+        pairs=text.pairs and text.pairs.of_segment(side),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, cases_of
-from attention_sieve.core.relations.offsets import Baseline, best_offset, is_at_offset
+from attention_sieve.core.relations.offsets import Baseline, among_right_words, best_offset, is_at_offset
 from attention_sieve.core.relations.settings import (
     AS_IN_PAPER,
     DIRECTIONS,
@@ -84,6 +84,10 @@ class RelationAccuracy:
     """Dependents that are excluded because they or their heads have no tokens (truncated or unknown)."""
     baseline: Baseline
     """Baseline on the same cases."""
+    nearest: float
+    """Accuracy of a baseline that knows which words are right in some case of its text, see `among_right_words`."""
+    random_choice: float
+    """Accuracy of a random choice among these words."""
     accuracy: Float[np.ndarray, "direction layer head"]
     """Share of the cases, 0 to 1; NaN for a head that was removed."""
     n_documents: int | None
@@ -229,6 +233,7 @@ def _accuracy(
     distances, rooms = cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, settings.candidates)
     baseline_right = is_at_offset(distances, rooms, baseline.offset)
+    nearest, random_choice = among_right_words(known, cases.heads, cases.text)
     joined = evaluated.joined.of(known)
     judgement = judge(
         evaluated.right[..., known],
@@ -245,6 +250,8 @@ def _accuracy(
         n_cases=len(known),
         n_left_out=int(mask.sum()) - len(known),
         baseline=baseline,
+        nearest=nearest,
+        random_choice=random_choice,
         accuracy=judgement.accuracy[0],
         n_documents=None if judgement.n_documents is None else int(judgement.n_documents[0]),
         low=judgement.low[0],

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS: Final = {
-    "relation": "relation of a word to its syntactic head; all: every relation except punct and root",
+    "relation": "relation of a word to its syntactic head, or of a pair that a file marks, whose first word counts as "
+    "the dependent and whose second as the head; all: every relation except punct and root",
     "direction": "dependent-to-head: the word that the dependent attends to most is predicted as its head; "
     "head-to-dependent: the word that attends most to the dependent is, or, read by row, the word that the head "
     "attends to most is predicted as its dependent",
@@ -35,7 +36,11 @@ COLUMNS: Final = {
     "design_effect": "variance of the accuracy with documents as units, divided by that with independent cases (with "
     "2, it takes two cases to say as much as one independent case); empty if documents are unknown",
     "baseline": "accuracy of the best fixed offset",
-    "offset": "the best fixed offset in words: 1 predicts the next word, -1 the previous one",
+    "offset": "the best fixed offset in words: 1 predicts the next word, -1 the previous one; in pairs that join two "
+    "segments, from the same place in the other one",
+    "nearest": "accuracy of a baseline that knows which words of the text are the right word of some case of the "
+    "relation, and chooses the nearest of them before the word, or after it, whichever is right more often",
+    "random_choice": "accuracy of a random choice among these words, the word itself excepted",
     "p": "one-sided p-value of the accuracy being above the baseline, corrected for all heads and directions: an upper "
     "bound of the probability that the best of them would exceed it by this much if none were really better",
     "beats_baseline": "whether the accuracy exceeds the baseline by the margin of the settings; Voita et al.'s rule "
@@ -97,6 +102,8 @@ def _rows(accuracy: RelationAccuracy, settings: RelationSettings) -> "pd.DataFra
         "design_effect": accuracy.design_effect.ravel(),
         "baseline": accuracy.baseline.share,
         "offset": accuracy.baseline.offset,
+        "nearest": accuracy.nearest,
+        "random_choice": accuracy.random_choice,
         "p": accuracy.p_values.ravel(),
         "beats_baseline": beats_baseline(accuracy, by=settings.by, margin=settings.margin).ravel(),
         "best": [
@@ -126,6 +133,7 @@ RELATION_ANALYSIS: Final = Analysis(
     table=relation_table,
     columns=COLUMNS,
     facts=lambda finding, _: finding.facts,
+    reads_pairs=True,
     reduction=RELATION_REDUCTION,
 )
 """Which word each head attends to most, with the tree of every text.

@@ -31,10 +31,11 @@ class RelationCases:
     heads: Int[np.ndarray, " case"]
     """ROOT for a root."""
     distances: Int[np.ndarray, " case"]
-    """Distance in words to the head, from the word or from the clitic at which the prediction is read; the head of a
-    root counts as before the first word of its segment."""
+    """Distance in words to the head, from the word or from the clitic at which the prediction is read, or from the same
+    place in the head's segment where that is another; the head of a root counts as before the first word of its
+    segment."""
     rooms: Int[np.ndarray, "2 case"]
-    """Number of words before and after it in its segment."""
+    """Number of words before and after it in its segment, or in that of its head."""
     predicted: Int[np.ndarray, "direction layer head case"]
     """Head predicted for each word; NONE for none, REMOVED if the attention head was removed."""
     predicted_from_heads: Int[np.ndarray, "layer head case"]
@@ -74,14 +75,16 @@ def cases_of(
     is_tokenized = np.concatenate(has_tokens)
     starts, ends = np.concatenate([_segment_ends(text) for text in texts], axis=1) + firsts
     words = np.arange(len(heads))
+    # A pair may join two segments: the distance is then counted from the same place in the segment of its head.
+    first_of_head, end_of_head = (np.where(heads == ROOT, own, own[heads]) for own in (starts, ends))
     read_at = words + (_has_clitic(names, codes, heads) if at_clitic else 0)
     return RelationCases(
         names=names,
         codes=codes,
         text=np.repeat(np.arange(len(texts)), sizes),
         heads=heads,
-        distances=np.where(heads == ROOT, starts - 1, heads) - read_at,
-        rooms=np.stack([read_at - starts, ends - 1 - read_at]),
+        distances=np.where(heads == ROOT, starts - 1, heads) - first_of_head - (read_at - starts),
+        rooms=np.stack([read_at - starts, end_of_head - 1 - first_of_head - (read_at - starts)]),
         predicted=predictions[..., read_at],
         predicted_from_heads=np.where(heads == ROOT, NONE, predictions[0][..., heads]),
         is_at_clitic=read_at != words,

@@ -13,7 +13,7 @@ from attention_sieve.core.statistics.documents import documents_note
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
-    sentence = "measure how well each head predicts syntactic relations"
+    sentence = "measure how well each head predicts syntactic relations, or pairs that a file marks"
     parser = add_analysis_command(commands, "relations", relations, sentence, RELATION_ANALYSIS)
     add_texts_options(parser)
     add_parser_options(parser)
@@ -28,15 +28,21 @@ def add_command(commands: Any) -> None:
 def relations(arguments: argparse.Namespace) -> None:
     """Measure how well each head predicts syntactic relations; write a row per relation, direction, layer and head.
 
-    Relations are taken from the file if it has trees; otherwise spaCy parses the texts. The relation `all` includes
-    every relation except punct and root. If a CoNLL-U file names documents (# newdoc), these are the units of intervals
-    and tests; otherwise cases count as independent, with Wilson's intervals and McNemar's tests. The number of
-    documents is printed to standard error.
+    Relations are taken from the file if it has trees or pairs; otherwise spaCy parses the texts. The relation `all`
+    includes every relation except punct and root. If a file names documents (CoNLL-U by # newdoc, JSON with pairs by
+    "document"), these are the units of halves, intervals and tests; otherwise texts are halved, and cases count as
+    independent, with Wilson's intervals and McNemar's tests. The number of documents, and what is left out, are printed
+    to standard error.
+
+    Pairs are marked in JSON, such as {"text": "f(x)", "document": "a.py", "pairs": [{"relation": "bracket", "from":
+    [3, 4], "to": [1, 2]}]}: spans of the first character, counted from 0, and the one after the last. From each span at
+    most one pair begins. Of two segments, "text_a" and "text_b", the keys are "from_a" or "from_b", and "to_a" or
+    "to_b". Marked spans are words, and line breaks are read as spaces.
     """
     settings = relation_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     finding = write_finding(arguments, RELATION_ANALYSIS, texts, settings)
-    print(documents_note(finding.n_documents), file=sys.stderr)
+    print(documents_note(finding.n_documents), *filter(None, [finding.left_out_note]), file=sys.stderr)
 
 
 def relation_settings(arguments: argparse.Namespace) -> RelationSettings:

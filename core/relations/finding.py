@@ -26,7 +26,7 @@ from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL
 MIN_CASES: Final = (200, USUAL_CASES, 50, 20, 10, 5, 1)
 """Minimum cases per relation among which one is chosen."""
 FEWEST_RELATIONS: Final = 5
-"""Relations to show where the texts have as many, even if they have fewer than USUAL_CASES cases."""
+"""Relations to show where the texts have as many, or all of fewer, even with fewer than USUAL_CASES cases."""
 LOOKS_BACK_WORDS: Final = 20
 """Over fewer words it may be chance that no head attends most to a later word."""
 RULE_RELATIONS: Final = (*RELATIONS, *UNIVERSAL)
@@ -95,9 +95,8 @@ class RelationFinding:
             return self.settings.least_cases
         n_cases = [accuracy.n_cases for accuracy in self.evaluation.accuracies if accuracy.relation != ALL]
         candidates = [number for number in MIN_CASES if number <= USUAL_CASES]
-        return next(
-            (number for number in candidates if sum(n >= number for n in n_cases) >= FEWEST_RELATIONS), candidates[-1]
-        )
+        fewest = min(FEWEST_RELATIONS, max(len(n_cases), 1))
+        return next((number for number in candidates if sum(n >= number for n in n_cases) >= fewest), candidates[-1])
 
     @property
     def accuracies(self) -> list[RelationAccuracy]:
@@ -117,8 +116,13 @@ class RelationFinding:
 
     @property
     def n_gold(self) -> int:
-        """Texts whose file brought their relations."""
-        return sum(item.text.heads is not None for item in self.items)
+        """Texts whose file brought their relations, as trees or as pairs."""
+        return self.n_paired + sum(item.text.heads is not None for item in self.items)
+
+    @property
+    def n_paired(self) -> int:
+        """Texts whose file marks pairs."""
+        return sum(item.text.pairs is not None for item in self.items)
 
     @property
     def n_documents(self) -> int | None:
@@ -148,7 +152,30 @@ class RelationFinding:
                 f"No relation has {self.least_cases:,} cases in these texts. Give more texts, or lower the minimum "
                 "number of cases."
             )
+        if self.n_paired:
+            return (
+                "No pair of these texts joins two spans that both have a token of their own. Mark spans that begin "
+                "where tokens of this checkpoint do."
+            )
         return "No word of these texts has a relation to another word, punctuation aside. Give texts with sentences."
+
+    @property
+    def left_out_note(self) -> str:
+        """Which pairs of a file are not counted, and why; empty if all are, and for trees."""
+        if not self.n_paired:
+            return ""
+        named = [accuracy for accuracy in self.evaluation.accuracies if accuracy.relation != ALL]
+        few = [f"{each.relation} ({each.n_cases:,})" for each in named if each.n_cases < self.least_cases]
+        n_without = self.evaluation.accuracies[0].n_left_out if named else 0
+        sentences = (
+            [f"Relations left out, with fewer than {self.least_cases:,} cases: {', '.join(few)}."] if few else []
+        )
+        if n_without:
+            sentences.append(
+                "Pairs left out, because a span has no token of its own (it lies beyond the end of a cut text, or "
+                f"begins inside a token): {n_without:,}."
+            )
+        return " ".join(sentences)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -64,7 +64,8 @@ def documents_note(n_known: int | None) -> str:
     if n_known is None:
         return (
             "Documents are unknown, so sentences count as independent: if several are from one document, intervals "
-            "are too narrow and p-values too small. CoNLL-U files name documents in comments (# newdoc id)."
+            "are too narrow and p-values too small. CoNLL-U files name documents in comments (# newdoc id), files of "
+            'pairs under "document".'
         )
     if n_known < LEAST_DOCUMENTS:
         return (

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.texts.pairs import MAX_NAME, WrittenPair
 
 N_COLUMNS: Final = 10
-MAX_NAME: Final = 100
-"""Maximum length of a relation's name, in characters."""
 _ID, _FORM, _TAG, _HEAD, _RELATION = 0, 1, 4, 6, 7
 _WORD = re.compile(r"[0-9]{1,9}")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
@@ -65,6 +64,8 @@ class WrittenText:
     """Name of its document; None if the file does not mark documents."""
     given: GivenTokens | None = None
     """Its tokens, if the file gives their ids; its words are then these numbers."""
+    pairs: tuple[WrittenPair, ...] | None = None
+    """Pairs of spans of its segments, if the file marks them."""
 
 
 def of_ids(given: GivenTokens, where: str) -> WrittenText:

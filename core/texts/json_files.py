@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.texts.conllu import GivenTokens, Tree, WrittenText, checked_tree, of_ids
+from attention_sieve.core.texts.json_values import as_list, kind_of, span_of, whole_numbers
+from attention_sieve.core.texts.pairs import DOCUMENT, PAIRS, written_pairs
 
 KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",), ("ids",))
 """The keys that hold an object's text; an object has the keys of exactly one kind."""
@@ -76,8 +78,8 @@ def _holds_lists(item: dict[str, Any]) -> bool:
 
 def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
     """One object per text, from an object of lists."""
-    columns = {key: item[key] for keys in (*KINDS, TREE, SPANS) for key in keys if key in item}
-    lengths = {key: len(_list(value, key, "The object", "one entry per text")) for key, value in columns.items()}
+    columns = {key: item[key] for keys in (*KINDS, TREE, SPANS, (PAIRS, DOCUMENT)) for key in keys if key in item}
+    lengths = {key: len(as_list(value, key, "The object", "one entry per text")) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
         raise TextError(f"The lists in the object differ in length: {counts}. Give each text an entry in every list.")
@@ -108,6 +110,11 @@ def from_object(item: Any, where: str) -> WrittenText:
             f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", a key "words", or a key "ids".'
         )
     (kind,) = kinds
+    if PAIRS in item and kind not in KINDS[:2]:
+        raise TextError(
+            f'{where} has "{PAIRS}" and "{kind[0]}". Pairs join spans of characters of a "text", or of "text_a" and '
+            '"text_b".'
+        )
     if kind == ("words",):
         words = _strings(item["words"], "words", "word", where)
         return WrittenText(where, words=words, tree=_tree(item, len(words), where))
@@ -117,7 +124,11 @@ def from_object(item: Any, where: str) -> WrittenText:
         return of_ids(_given(item, where), where)
     if kind == ("tokens",):
         return WrittenText(where, _joined(_strings(item["tokens"], "tokens", "token", where), where))
-    return WrittenText(where, tuple(_string(item, key, where) for key in kind))
+    segments = tuple(_string(item, key, where) for key in kind)
+    if PAIRS not in item:
+        return WrittenText(where, segments)
+    document, pairs = written_pairs(item, segments, where)
+    return WrittenText(where, segments, pairs=pairs, document=document)
 
 
 def _tree(item: dict[str, Any], n_words: int, where: str) -> Tree | None:
@@ -127,22 +138,22 @@ def _tree(item: dict[str, Any], n_words: int, where: str) -> Tree | None:
     if missing:
         raise TextError(f'{where} has no "{missing[0]}". Give both "heads" and "relns", or neither.')
     howto = "Write the number of the word's head, counted from 1; 0 for a root."
-    heads = _whole_numbers(item["heads"], "heads", f"{where}: head", howto)
+    heads = whole_numbers(item["heads"], "heads", f"{where}: head", howto)
     return checked_tree(heads, _strings(item["relns"], "relns", "relation", where), n_words, where)
 
 
 def _given(item: dict[str, Any], where: str) -> GivenTokens:
     """The tokens of an object with ids."""
     howto = "Write the number of a token in the vocabulary, counted from 0."
-    ids = _whole_numbers(item["ids"], "ids", f"{where}: id", howto)
+    ids = whole_numbers(item["ids"], "ids", f"{where}: id", howto)
     if not ids:
         raise TextError(f"{where} has no token. Give it at least one id.")
     if outside := [number for number in ids if not 0 <= number <= LARGEST_ID]:
         raise TextError(f"{where} has the id {outside[0]:g}. {howto}")
     turns = None
     if TURNS in item:
-        spans = _list(item[TURNS], TURNS, where, "turns, each of two whole numbers")
-        turns = tuple(_span(span, TURNS, len(ids), where) for span in spans)
+        spans = as_list(item[TURNS], TURNS, where, "turns, each of two whole numbers")
+        turns = tuple(span_of(span, TURNS, len(ids), where) for span in spans)
         if any(later < end for (_, end), (later, _) in pairwise(turns)):
             raise TextError(
                 f"{where}: two turns overlap, or do not stand in their order. Put each after the one before."
@@ -153,21 +164,12 @@ def _given(item: dict[str, Any], where: str) -> GivenTokens:
         raise TextError(
             f'{where} has no "{SPANS[has_span.index(False)]}". Give both "needle" and "answer", or neither.'
         )
-    (needle, end), (answer, answer_end) = (_span(item[key], key, len(ids), where) for key in SPANS)
+    (needle, end), (answer, answer_end) = (span_of(item[key], key, len(ids), where) for key in SPANS)
     if answer < end:
         raise TextError(
             f"{where}: the answer begins at {answer:,}, before the needle ends at {end:,}. Put it after it."
         )
     return GivenTokens(ids, (needle, end), (answer, answer_end), turns)
-
-
-def _span(value: Any, key: str, n_tokens: int, where: str) -> tuple[int, int]:
-    """First and one-past-last token of a part of a text of ids."""
-    howto = "Write two numbers: the position of its first token, counted from 0, and the position after its last."
-    span = _whole_numbers(value, key, f'{where}: "{key}": number', howto)
-    if len(span) != 2 or not 0 <= span[0] < span[1] <= n_tokens:
-        raise TextError(f'{where}: "{key}" is {list(span)}, in a text of {n_tokens:,} tokens. {howto}')
-    return span[0], span[1]
 
 
 def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
@@ -206,29 +208,7 @@ def _string(item: dict[str, Any], key: str, where: str) -> str:
 
 
 def _strings(values: Any, key: str, noun: str, where: str) -> tuple[str, ...]:
-    for position, value in enumerate(_list(values, key, where, "strings"), start=1):
+    for position, value in enumerate(as_list(values, key, where, "strings"), start=1):
         if not isinstance(value, str):
             raise TextError(f"{where}: {noun} {position:,} is {kind_of(value)}. Write a list of strings.")
     return tuple(values)
-
-
-def _whole_numbers(values: Any, key: str, what: str, howto: str) -> tuple[int, ...]:
-    """A list of whole numbers; `what` and the position of one that is none begin the message, `howto` ends it."""
-    where = what.split(":")[0]
-    for position, value in enumerate(_list(values, key, where, "whole numbers"), start=1):
-        if not isinstance(value, float) or not value.is_integer():
-            description = f"{value:g}" if isinstance(value, float) else kind_of(value)
-            raise TextError(f"{what} {position:,} is {description}. {howto}")
-    return tuple(map(int, values))
-
-
-def _list(values: Any, key: str, where: str, of: str) -> list[Any]:
-    if not isinstance(values, list):
-        raise TextError(f'{where}: "{key}" is {kind_of(values)}. Write a list of {of}.')
-    return values
-
-
-def kind_of(value: Any) -> str:
-    """JSON type of a value, in words for messages."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", float: "a number"}
-    return names.get(type(value), "null")

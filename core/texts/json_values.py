@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.json_files import kind_of
 
 _NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
@@ -22,13 +21,13 @@ def value_at(item: Any, key: str, where: str) -> Any:
     return item[key]
 
 
-def as_list(value: Any, name: str, where: str) -> list[Any]:
-    """Check that a value is a list.
+def as_list(value: Any, name: str, where: str, of: str = "") -> list[Any]:
+    """Check that a value is a list; `of` says of what, for the message.
 
     Raises: TextError.
     """
     if not isinstance(value, list):
-        raise TextError(f'{where}: "{name}" is {kind_of(value)}. Write a list.')
+        raise TextError(f'{where}: "{name}" is {kind_of(value)}. Write a list{of and f" of {of}"}.')
     return value
 
 
@@ -67,3 +66,34 @@ def check_as_many(values: Sequence[Any], of: Sequence[Any], names: tuple[str, st
         raise TextError(
             f"{where} has {len(values):,} {names[0]} and {len(of):,} {names[1]}. Give the same number of both."
         )
+
+
+def whole_numbers(values: Any, key: str, what: str, howto: str) -> tuple[int, ...]:
+    """A list of whole numbers.
+
+    Raises: TextError; `what` and the position of one that is none begin the message, `howto` ends it.
+    """
+    where = what.split(":")[0]
+    for position, value in enumerate(as_list(values, key, where, "whole numbers"), start=1):
+        if not isinstance(value, float) or not value.is_integer():
+            description = f"{value:g}" if isinstance(value, float) else kind_of(value)
+            raise TextError(f"{what} {position:,} is {description}. {howto}")
+    return tuple(map(int, values))
+
+
+def span_of(value: Any, key: str, n_units: int, where: str, unit: str = "token") -> tuple[int, int]:
+    """First and one-past-last token of a part of a text, or another unit.
+
+    Raises: TextError that begins with `where`.
+    """
+    howto = f"Write two numbers: the position of its first {unit}, counted from 0, and the position after its last."
+    span = whole_numbers(value, key, f'{where}: "{key}": number', howto)
+    if len(span) != 2 or not 0 <= span[0] < span[1] <= n_units:
+        raise TextError(f'{where}: "{key}" is {list(span)}, in a text of {n_units:,} {unit}s. {howto}')
+    return span[0], span[1]
+
+
+def kind_of(value: Any) -> str:
+    """JSON type of a value, in words for messages."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", float: "a number"}
+    return names.get(type(value), "null")

@@ -14,6 +14,7 @@ from jaxtyping import Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
+from attention_sieve.core.texts.pairs import GivenPairs
 from attention_sieve.core.texts.parsers import NO_PARSER, RELATION_NAMES, english_parser, find_parser, installed_parsers
 from attention_sieve.core.texts.patterns import matched_words
 from attention_sieve.core.texts.text import Text
@@ -132,6 +133,13 @@ class Dependencies:
     """Kind of the named entity that each word is part of, or ""; empty unless asked for."""
     matches: tuple[tuple[bool, ...], ...] = ()
     """Whether each word is part of a match of each pattern that was asked for."""
+
+
+def pairs_as_tree(pairs: GivenPairs) -> Dependencies:
+    """Pairs that a file marks in a text, each as a dependent with its syntactic head; they may form cycles, and join
+    two segments."""
+    words = Words(segments=np.array(pairs.segments, int), spans=np.array(pairs.spans, int).reshape(-1, 2))
+    return _trees(words, np.array(pairs.heads, int), pairs.relations)
 
 
 def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from pathlib import PurePath
@@ -15,6 +15,7 @@ from typing import Any, Final
 from attention_sieve.core.errors import TextError, quoted, shortened
 from attention_sieve.core.texts.conllu import GivenTokens, WrittenText, of_ids, sentences_of_lines
 from attention_sieve.core.texts.json_files import from_object, parsed_json, read_json
+from attention_sieve.core.texts.pairs import GivenPairs, WrittenPair, given_pairs
 from attention_sieve.core.texts.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
@@ -31,6 +32,8 @@ BYTE_ORDER_MARK = "\ufeff"
 
 _BETWEEN_SEGMENTS = re.compile(r"\t|(?<!\S)\|\|\|(?!\S)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+BREAKS: Final = str.maketrans("\r\n\t", "   ")
+"""Makes one line of a text; every character keeps its place."""
 _OUTER = BYTE_ORDER_MARK + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _IDS = re.compile(r'\s*\{\s*"ids"\s*:')
 """How a line begins that gives the ids of tokens, as an object of JSON."""
@@ -58,6 +61,9 @@ class Text:
     """spaCy's package that parses it; None for the English one, empty if it is not to be parsed."""
     given: GivenTokens | None = None
     """Its tokens, if their ids are given: its words are then these numbers, and its only segment is shown nowhere."""
+    pairs: GivenPairs | None = None
+    """Pairs of its spans, if its file marks them: they take the place of its trees where relations are looked for, and
+    no result of anything else depends on them."""
 
 
 @dataclass(frozen=True)
@@ -285,6 +291,8 @@ def text_as_written(source: WrittenText) -> Text:
 
     Raises: TextError for an empty segment or word.
     """
+    if source.pairs is not None:
+        return _paired(source, source.pairs)
     if source.words is None:
         return text_of(source.segments, source.where)
     words = tuple(_one_line(word) for word in source.words)
@@ -295,6 +303,14 @@ def text_as_written(source: WrittenText) -> Text:
         return Text(segments, (words,), document=source.document)
     tree = source.tree
     return Text(segments, (words,), (tree.heads,), (tree.relations,), source.document, given=source.given)
+
+
+def _paired(source: WrittenText, pairs: Sequence[WrittenPair]) -> Text:
+    """A text with marked pairs; each of its characters keeps its place, but for spaces at the beginning."""
+    lines = [segment.translate(BREAKS) for segment in source.segments]
+    text = text_of(lines, source.where)
+    shifts = [line.index(segment) for line, segment in zip(lines, text.segments, strict=True)]
+    return replace(text, document=source.document, pairs=given_pairs(pairs, text.segments, shifts, source.where))
 
 
 def text_of_ids(given: GivenTokens) -> Text:
@@ -346,6 +362,8 @@ def texts_sha256(texts: Iterable[Text]) -> str:
 
 def _tree_of(text: Text) -> list[object]:
     tree: list[object] = [] if text.heads is None else [text.heads, text.relations]
+    if text.pairs is not None:
+        tree.append(asdict(text.pairs))
     return tree if text.given is None else [*tree, text.given.fields]
 
 
@@ -390,7 +408,8 @@ def _table_reader(suffix: str) -> TextReader:
 
 
 OBJECTS: Final = (
-    "text, or text_a and text_b, or words (with heads and relns, if you have them), or tokens, or ids of a vocabulary"
+    "text, or text_a and text_b (with pairs of spans, if you mark any), or words (with heads and relns, if you have "
+    "them), or tokens, or ids of a vocabulary"
 )
 READERS: Final = (
     _line_reader(".txt", "one text per line", lambda lines, _: map(Row, typed_lines(lines))),

@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.dashboard.saved_page.asked import IN_MEMORY, Asked, NamedCheckpoint
 from attention_sieve.dashboard.saved_page.content import Request, compute
 from attention_sieve.dashboard.saved_page.data import page_data

@@ -14,7 +14,7 @@ from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint

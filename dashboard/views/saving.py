@@ -11,7 +11,7 @@ from attention_sieve.core.passes.prepare import WINDOW_TOKENS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.finding import RoleSettings, role_finding
 from attention_sieve.core.roles.measures import RoleScores
-from attention_sieve.core.texts.relations import parser_name
+from attention_sieve.core.texts.parsers import parser_name
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
 from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint

@@ -93,6 +93,11 @@ def _of_file(path: Path, columns: Sequence[str] | None) -> Iterator[CorpusText]:
     reader = next(reader for reader in READERS if reader.suffix == path.suffix.lower())
     rows = _parquet_rows(path, columns) if reader.lines is None else reader.lines(_lines(path), columns)
     for row in rows:
+        if row.text.pairs is not None:
+            raise TextError(
+                f"{row.where} marks pairs, which corpora do not keep. Give this file to the command relations, "
+                'or remove "pairs".'
+            )
         yield CorpusText(row.text, *_named_in(row.item, row.where))
 
 

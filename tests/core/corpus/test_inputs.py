@@ -55,6 +55,13 @@ def test_folders_name_data_set_and_language(tmp_path):
     assert named == [("wiki", "de"), ("news", "")]
 
 
+def test_marked_pairs_are_refused_by_their_line(tmp_path):
+    pair = '{"relation": "x", "from": [0, 1], "to": [2, 3]}'
+    (tmp_path / "a.jsonl").write_text(f'{{"text": "Fine."}}\n{{"text": "a b", "pairs": [{pair}]}}\n')
+    with pytest.raises(TextError, match=r"a\.jsonl: Line 2 marks pairs, which corpora do not keep\. Give this file to"):
+        read(tmp_path)
+
+
 def test_columns_choose_pairs(tmp_path):
     pq.write_table(pa.table({"a": ["One."], "b": ["Two."]}), tmp_path / "a.parquet")
     (tmp_path / "b.jsonl").write_text(json.dumps({"a": "Three.", "b": "Four."}))

@@ -26,7 +26,7 @@ from attention_sieve.core.relations.accuracy import (
 )
 from attention_sieve.core.relations.cases import NO_RELATION, NONE, cases_of
 from attention_sieve.core.relations.observer import predictions
-from attention_sieve.core.relations.offsets import OFFSETS, best_offset
+from attention_sieve.core.relations.offsets import OFFSETS, among_right_words, best_offset
 from attention_sieve.core.relations.settings import AS_IN_CODE, DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import read_file
@@ -643,3 +643,27 @@ def accuracies_of(checkpoint, texts, trees):
 
 def test_directions_are_named_in_the_order_of_the_axis():
     assert DIRECTIONS == ("dependent-to-head", "head-to-dependent")
+
+
+def test_the_nearest_and_a_random_one_of_the_right_words_by_hand():
+    # Two texts, of brackets ( ( ) ) and ( ) ( ): each closing one to its opening one.
+    heads = np.array([ROOT, ROOT, 1, 0, ROOT, 4, ROOT, 6])
+    text = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    # The nearest before: 1 of 2 in the first text, both in the second; after, none. Two choices in every text.
+    assert among_right_words(np.array([2, 3, 5, 7]), heads, text) == (0.75, 0.5)
+    # A word that is right for another is no choice of its own: the chain 0 <- 1 <- 2 leaves one, and two.
+    assert among_right_words(np.array([1, 2]), np.array([ROOT, 0, 1]), np.zeros(3, int)) == (1, 0.75)
+    # Roots have no right word; and no word of another text is a choice.
+    assert among_right_words(np.array([0, 1]), np.array([ROOT, 0, ROOT, 2]), np.array([0, 0, 1, 1])) == (0.5, 0.5)
+
+
+def test_pairs_of_two_segments_are_counted_from_the_same_place_in_the_other_one():
+    # Segments of 3 and 2 words: 0 -> 3 (same place), 2 -> 4 (one before), 4 -> 1 (same place), 3 -> 4 within.
+    across = tree([3, ROOT, 4, 4, 1], ["x"] * 5, segments=[0, 0, 0, 1, 1])
+    cases = cases_of([across], [np.zeros((*SHAPE, 5), int)], [np.ones(5, bool)])
+    assert cases.distances.tolist() == [0, -2, -1, 1, 0]
+    assert cases.rooms.tolist() == [[0, 1, 2, 0, 1], [1, 1, -1, 1, 1]]
+    pairs = [0, 2, 4]
+    found = best_offset(cases.distances[pairs], cases.rooms[:, pairs])
+    assert (found.offset, found.share) == (0, 1)  # beyond the end of the other segment is its last word
+    assert found.shares[1] == pytest.approx(1 / 3)

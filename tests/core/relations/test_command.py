@@ -179,6 +179,68 @@ def test_a_decoder_is_measured_on_what_it_reads(run, tmp_path, loaded):
     assert_same(table, by_library(loaded("bart"), read_typed(pairs), PassSettings("decoder")))
 
 
+def as_pairs(sentence, document):
+    """The tree of a sentence as pairs of the spans of its words."""
+    starts = [len(" ".join([*sentence["words"][:place], ""])) for place in range(len(sentence["words"]))]
+    spans = [[start, start + len(word)] for start, word in zip(starts, sentence["words"])]
+    pairs = [
+        {"relation": relation, "from": span, "to": spans[head - 1]}
+        for span, head, relation in zip(spans, sentence["heads"], sentence["relns"])
+        if head
+    ]
+    return {"text": " ".join(sentence["words"]), "pairs": pairs, "document": document}
+
+
+def written(*items):
+    return "\n".join(map(json.dumps, items))
+
+
+def test_pairs_are_judged_as_the_same_trees_are_and_need_no_parser(run, tmp_path, capsys):
+    marked = [as_pairs(GOLD[place], name) for place, name in ((1, "a"), (0, "a"), (1, "b"), (0, "c"), (1, "c"))]
+    (tmp_path / "pairs.jsonl").write_text(written(*marked), "utf-8")
+    (tmp_path / "trees.conllu").write_text(DOCUMENTS, "utf-8")
+    table, trees = run("pairs.parquet", texts="pairs.jsonl"), run("trees.parquet", texts="trees.conllu")
+    pd.testing.assert_frame_equal(table, trees)
+    assert table.attrs["relations"] == "from the file"
+    assert table.attrs["texts sha256"] != trees.attrs["texts sha256"]
+    assert "parsing" not in capsys.readouterr().err
+    # det: the nearest noun after the article, of one noun that has an article in every text.
+    baselines = table.groupby("relation")[["nearest", "random_choice"]].first()
+    assert baselines.loc["det"].tolist() == [1, 1]
+
+
+def test_only_texts_without_pairs_are_parsed(run, tmp_path):
+    (tmp_path / "mixed.jsonl").write_text(written(as_pairs(GOLD[0], None), {"text": "she eats apples"}), "utf-8")
+    table = run("a.parquet", texts="mixed.jsonl")
+    assert table.attrs["relations"] == f"{parser_name()}; from the file for 1 texts"
+    assert table.groupby("relation")["cases"].first()[["det", "nsubj", "dobj"]].tolist() == [1, 2, 1]
+
+
+def test_pairs_without_tokens_and_relations_with_few_cases_are_named(run, tmp_path, capsys):
+    inside = {"text": "a cat sat", "pairs": [{"relation": "half", "from": [3, 5], "to": [0, 1]}]}
+    (tmp_path / "pairs.jsonl").write_text(written(*map(as_pairs, GOLD, "ab"), inside), "utf-8")
+    table = run("a.parquet", "--least-cases", "2", texts="pairs.jsonl")
+    assert [*table["relation"].drop_duplicates()] == [ALL, "det", "nsubj"]
+    assert {*table[table["relation"] == ALL]["left_out"]} == {1}
+    told = capsys.readouterr().err
+    assert "Relations left out, with fewer than 2 cases: amod (1)." in told
+    assert "begins inside a token): 1." in told
+    (tmp_path / "inside.jsonl").write_text(written(inside), "utf-8")
+    with pytest.raises(AnalysisError, match=r"^No pair of these texts joins two spans that both have a token"):
+        run("b.csv", texts="inside.jsonl")
+
+
+def test_pairs_across_segments_are_read_where_both_are_and_refused_where_one_is(run, tmp_path):
+    pair = {"relation": "same", "from_b": [2, 5], "to_a": [2, 5]}
+    (tmp_path / "pairs.jsonl").write_text(written({"text_a": "a dog ran", "text_b": "a dog", "pairs": [pair]}), "utf-8")
+    table = run("a.parquet", "--offsets", "1", "2", texts="pairs.jsonl")
+    assert {*zip(table["offset"], table["baseline"])} == {(0, 1.0)}
+    with pytest.raises(
+        AnalysisError, match=r"^A pair of text 1 joins its two segments, and decoder attention reads one"
+    ):
+        run("a.csv", "--attention", "decoder", texts="pairs.jsonl", family="bart")
+
+
 ALONE = {"words": ["run"], "heads": [0], "relns": ["root"]}
 
 

@@ -29,6 +29,8 @@ def accuracy(relation, n_cases, best=0.5, share=0.4):
         **{"key_matched": key_matched(untested, 0.05), "best_key_matched": key_matched(untested, 0.05).at((0, 0, 0))},
         **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
         baseline=Baseline(offset=1, share=share, shares={1: share}),
+        nearest=share,
+        random_choice=share,
     )
 
 
@@ -47,10 +49,12 @@ def finding(accuracies, by_row=(), **settings):
         ((900, 100, 100, 100, 100, 99), None, 50),
         ((900, 30, 9, 8, 7, 6), None, 5),
         ((900, 3), None, 1),
+        ((900, 100), None, 100),
+        ((900,), None, 1),
         ((900, 3), 200, 200),
     ],
 )
-def test_as_many_cases_are_asked_for_as_five_relations_have(n_cases, asked, least):
+def test_as_many_cases_are_asked_for_as_five_relations_have_or_all_of_fewer(n_cases, asked, least):
     names = [ALL, *(f"r{number}" for number in range(len(n_cases) - 1))]
     accuracies = [accuracy(name, n) for name, n in zip(names, n_cases, strict=True)]
     found = finding(accuracies, least_cases=asked)
