@@ -101,12 +101,17 @@ class RelationFinding:
     @property
     def accuracies(self) -> list[RelationAccuracy]:
         """At every relation with enough cases: ALL first, then by number of cases, largest first."""
-        return [accuracy for accuracy in self.evaluation.accuracies if accuracy.n_cases >= self.least_cases]
+        return self._shown(self.evaluation.accuracies)
 
     @property
     def by_row(self) -> list[RelationAccuracy]:
         """The same, with the second direction read from the head's own row."""
-        return [accuracy for accuracy in self.evaluation.by_row if accuracy.n_cases >= self.least_cases]
+        return self._shown(self.evaluation.by_row)
+
+    def _shown(self, accuracies: list[RelationAccuracy]) -> list[RelationAccuracy]:
+        # Where a file marks pairs of one kind alone, all of them are these.
+        first = int(len(accuracies) == 2 and 0 < self.n_paired == len(self.items))
+        return [accuracy for accuracy in accuracies[first:] if accuracy.n_cases >= self.least_cases]
 
     @property
     def largest_gain(self) -> RelationAccuracy:
@@ -166,7 +171,7 @@ class RelationFinding:
             return ""
         named = [accuracy for accuracy in self.evaluation.accuracies if accuracy.relation != ALL]
         few = [f"{each.relation} ({each.n_cases:,})" for each in named if each.n_cases < self.least_cases]
-        n_without = self.evaluation.accuracies[0].n_left_out if named else 0
+        n_without = max((each.n_left_out for each in self.evaluation.accuracies), default=0)  # that of ALL
         sentences = (
             [f"Relations left out, with fewer than {self.least_cases:,} cases: {', '.join(few)}."] if few else []
         )

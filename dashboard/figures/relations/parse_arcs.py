@@ -46,9 +46,9 @@ Arc = tuple[int, int, str]
 def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
     """The sentence in a row, the arcs of its tree above, and below those of a head of the checkpoint.
 
-    Above, arrows go from head to dependent. Below, from the attending word to its most attended word: solid with a
-    check mark if the prediction is right, dashed if not. Roots are underlined; words whose prediction is drawn are
-    bold.
+    Above, arrows go from head to dependent, or as marked pairs do. Below, from the attending word to its most attended
+    word: solid with a check mark if the prediction is right, dashed if not. Roots are underlined; words whose
+    prediction is drawn are bold.
 
     Args:
         sentence: the sentence.
@@ -89,7 +89,9 @@ def parse_arcs_file(
 def _picture(sentence: Sentence, attends: str, ink: str) -> Block:
     middles, width = _middles(sentence)
     above = [
-        (head, word, sentence.relations[word]) for word, head in enumerate(sentence.heads.tolist()) if head != ROOT
+        (*((word, head) if sentence.is_paired else (head, word)), sentence.relations[word])
+        for word, head in enumerate(sentence.heads.tolist())
+        if head != ROOT
     ]
     below, leaving = _predictions(sentence, attends)
     baseline = MARGIN + ABOVE_WORDS + _height(above) + 12
@@ -109,7 +111,7 @@ def _words(svg: ET.Element, sentence: Sentence, middles: Sequence[float], baseli
     for word, x in enumerate(middles):
         style = _JUDGED if sentence.judged[word] else _WORD
         write(svg, x, baseline, _shortened(sentence.words[word]), style)
-        if sentence.heads[word] == ROOT:
+        if sentence.heads[word] == ROOT and not sentence.is_paired:
             svg[-1].set("text-decoration", "underline")
 
 

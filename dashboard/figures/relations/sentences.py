@@ -27,6 +27,8 @@ class Sentence:
     for a word without a prediction."""
     judged: Bool[np.ndarray, " word"]
     """Words whose prediction is drawn."""
+    is_paired: bool = False
+    """Whether its relations are pairs that a file marks, each from its first word to its second, and no tree."""
 
     @property
     def right(self) -> Bool[np.ndarray, " word"]:
@@ -40,6 +42,7 @@ def sentence(
     predicted: Int[np.ndarray, " word"],
     judged: Bool[np.ndarray, " word"],
     span: tuple[int, int],
+    is_paired: bool = False,
 ) -> Sentence:
     """Extract a sentence from a text.
 
@@ -49,6 +52,7 @@ def sentence(
         predicted: head of each word as predicted by an attention head; below 0 for none.
         judged: words whose prediction is drawn.
         span: first and one-past-last word of the sentence.
+        is_paired: as of the sentence.
     """
     start, stop = span
     heads, sentence_predictions = dependencies.heads[start:stop], predicted[start:stop]
@@ -58,6 +62,7 @@ def sentence(
         relations=dependencies.relations[start:stop],
         predicted=np.where(sentence_predictions < 0, NOWHERE, sentence_predictions - start),
         judged=judged[start:stop],
+        is_paired=is_paired,
     )
 
 

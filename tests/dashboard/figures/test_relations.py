@@ -142,9 +142,9 @@ TWO = tree([1, ROOT, 3, ROOT, 3, 3], ["det", "root", "nsubj", "root", "dobj", "p
 PREDICTED = np.array([1, 0, 3, 2, 5, -1])
 
 
-def drawn(judged=(True,) * 6, attends="dependent-to-head", words=("a", "b", "c", "d", "e", "f"), **more):
-    found = sentence(words, TWO, PREDICTED, np.array(judged), (2, 6))
-    return found, parse_arcs_svg(found, attends=attends, label="label", **more)
+def drawn(judged=(True,) * 6, attends="dependent-to-head", words=("a", "b", "c", "d", "e", "f"), is_paired=False):
+    found = sentence(words, TWO, PREDICTED, np.array(judged), (2, 6), is_paired)
+    return found, parse_arcs_svg(found, attends=attends, label="label")
 
 
 def paths(svg, **look):
@@ -198,6 +198,14 @@ def test_arrows_below_lead_from_the_word_that_attends():
     )
     assert forward[0] < forward[1], "c, before its head d, attends to it"
     assert back[0] > back[1]
+
+
+def test_marked_pairs_lead_from_their_first_word_and_leave_no_root():
+    tree_svg, paired = (drawn(is_paired=is_paired)[1] for is_paired in (False, True))
+    towards, back = ([ends_of(path) for path in paths(svg, stroke_width="1.2")] for svg in (tree_svg, paired))
+    assert [start > end for start, end in towards] == [True, False, False], "from d to c, e and f"
+    assert [start > end for start, end in back] == [False, True, True]
+    assert ("underline" in tree_svg, "underline" in paired) == (True, False)
 
 
 def test_arcs_that_overlap_have_other_heights():

@@ -157,8 +157,13 @@ def _show_source(finding: RelationFinding) -> None:
     automatically, why it is low.
     """
     parsers = parser_names(item.text for item in finding.items)
-    source = wording.source(finding.n_gold, len(finding.items), plain(parsers))
-    st.caption(f"{source} {documents_note(finding.n_documents)}")
+    notes = [
+        wording.source(finding.n_gold, len(finding.items), plain(parsers)),
+        wording.PAIRED if finding.n_paired else "",
+        plain(finding.left_out_note),
+        documents_note(finding.n_documents),
+    ]
+    st.caption(" ".join(filter(None, notes)))
     is_automatic = finding.settings.least_cases is None
     if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:
         st.info(wording.fewer_cases(finding.least_cases, USUAL_CASES))
@@ -182,6 +187,8 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
     said = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
+    if finding.n_paired:
+        said = f"{said} {wording.among_right_words(best.nearest, best.random_choice)}"
     return f"{said} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()
 
 

@@ -64,12 +64,13 @@ def head_on_a_sentence(focus: Focus) -> None:
         predictions.predicted[DIRECTIONS.index(focus.direction), layer, head],
         np.ones(len(trees.heads), bool) if every_word else cases,
         position.words,
+        is_paired=(is_paired := focus.finding.items[position.text].text.pairs is not None),
     )
     in_sentence = cases[slice(*position.words)]
     n_right = int((in_sentence & (parsed.predicted == parsed.heads)).sum())
     st.markdown(
         f"**{head_name(layer, head)}**, {DIRECTION_NAMES[focus.direction]}, {plain(focus.relation.relation)}: "
-        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.ARCS_READ}",
+        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.arcs_read(is_paired=is_paired)}",
         help=wording.ARCS_ENDS,
     )
     _draw(focus, parsed, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
@@ -137,7 +138,7 @@ def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
             parsed,
             attends=focus.direction,
             title=titled,
-            reading=wording.ARCS_LEGEND,
+            reading=wording.PAIRED_LEGEND if parsed.is_paired else wording.ARCS_LEGEND,
             caption=provenance.caption(focus.facts),
         ),
         paper=wording.ARCS_PAPER,

@@ -26,7 +26,7 @@ HELD_OUT: Final = ("held_out", "held_out_low", "held_out_high")
 ON_HALVES: Final = (*HELD_OUT, "held_out_design_effect", "held_out_heads", "gain", "random")
 """Columns that need texts that can be split into halves."""
 PERCENT: Final = "%.1f%%"
-SHARES: Final = (*HELD_OUT, "accuracy", "baseline", "random")
+SHARES: Final = (*HELD_OUT, "accuracy", "baseline", "nearest", "random_choice", "random")
 FORMATS: Final = dict.fromkeys(SHARES, PERCENT) | {
     "cases": "localized",
     "offset": "%+d",

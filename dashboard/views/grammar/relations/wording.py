@@ -86,11 +86,13 @@ LABELS: Final = {
     "held_out_design_effect": "design effect",
     "baseline": "baseline",
     "offset": "offset",
+    "nearest": "nearest",
+    "random_choice": "random choice",
     "gain": "gain",
     "p": "p",
     "times_others": "× other words",
     "from_everywhere": "from everywhere",
-    "random": "random",
+    "random": "random weights",
     "name": "best on all texts",
     "direction": "direction",
     "accuracy": "its accuracy",
@@ -123,16 +125,21 @@ BARS_PAPER: Final = "Corresponds to figure 4 of Voita et al. (2019)."
 DISTANCES: Final = "Distances"
 DISTANCES_PAPER: Final = "Corresponds to figure 3 of Voita et al. (2019)."
 ARCS_HINT: Final = "Click a head in the grid to see its predictions on a sentence."
-ARCS_READ: Final = (
-    "Above the words: the grammar, an arrow from each word to those that depend on it. Below: the head's guesses, from "
-    "the word that looks to the word it looks at, **solid with ✓** if right, **dashed** if wrong."
-)
 ARCS_ENDS: Final = "← and → stand for a word in another sentence."
 ARCS_PAPER: Final = "Corresponds to figure 5 of Clark et al. (2019)."
 ARCS_LEGEND: Final = (
     "Above: from each syntactic head to its dependents; roots are underlined. Below: predictions, from the attending "
     "word to the attended word, solid with a check mark if right, dashed if wrong; an arrow at the end of a line "
     "stands for a word in another sentence."
+)
+PAIRED_LEGEND: Final = (
+    "Above: the marked pairs, from their first word to their second. Below: predictions, from the attending word to "
+    "the attended word, solid with a check mark if right, dashed if wrong; an arrow at the end of a line stands for a "
+    "word outside."
+)
+PAIRED: Final = (
+    "Of a marked pair, *dep* is the word where it begins (from), and *head* the word where it ends (to); no parser is "
+    "used."
 )
 SENTENCE: Final = "Sentence"
 EVERY_WORD: Final = "For every word"
@@ -154,6 +161,22 @@ SIEVE_OUTLINE: Final = "outlined: holds the pooled role, as on the page Roles"
 NO_RULE_RELATION: Final = (
     f"None of the relations {', '.join(RELATIONS)} has enough cases here, so no head can be syntactic by argmax."
 )
+
+
+def arcs_read(*, is_paired: bool) -> str:
+    marked = "the marked pairs" if is_paired else "the grammar, an arrow from each word to those that depend on it"
+    return (
+        f"Above the words: {marked}. Below: the head's guesses, from the word that looks to the word it looks at, "
+        "**solid with ✓** if right, **dashed** if wrong."
+    )
+
+
+def among_right_words(nearest: float, random_choice: float) -> str:
+    """How often two guesses are right that know the words in which pairs of a text end."""
+    return (
+        f"Among the words where such a pair ends, the nearest is right in {percent(nearest, 1)}, a random one in "
+        f"{percent(random_choice, 1)}."
+    )
 
 
 def sieve_title(scale: Scale) -> str:
@@ -218,7 +241,10 @@ def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Basel
     """How often heads are right about a relation, and how often the best fixed offset is."""
     words = DEPENDENT_AND_HEAD.get(relation)
     phrase = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
-    offset = f"{counted(abs(baseline.offset), 'word')} {'after' if baseline.offset > 0 else 'before'}"
+    side = "after" if baseline.offset > 0 else "before"
+    offset = (
+        f"{counted(abs(baseline.offset), 'word')} {side}" if baseline.offset else "the same place of the other text"
+    )
     return (
         f"{_heads(heads)} on {phrase}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
         f"{percent(baseline.share, 1)}."

@@ -1,6 +1,7 @@
 """The page Grammar without a browser: that it shows what core computes, and says what it cannot."""
 
 import base64
+import json
 import re
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.words import Words
+from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
@@ -413,6 +415,28 @@ def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoi
     assert not at.exception, "random weights ask about long texts once more"
     at.segmented_control(key="long_texts").set_value("cut them").run()
     assert table(at)["cases"].iloc[0] > computed(find_checkpoint(checkpoint))[0].n_cases
+
+
+def test_an_upload_of_marked_pairs_is_judged_as_core_judges_it_and_drawn_as_marked(app, checkpoint):
+    span = [{"relation": "first", "from": [4, 7], "to": [0, 3]}]
+    items = [{"text": text, "pairs": span, "document": text[:3]} for text in ("the cat sat", "red dog ran", "she ate")]
+    items[1]["pairs"] = [*span, {"relation": "last", "from": [0, 3], "to": [8, 11]}]
+    content = "\n".join(map(json.dumps, items)).encode()
+    at = app("grammar", checkpoint=checkpoint, corpus=controls.UPLOAD, **{"least cases": FEW})
+    at.file_uploader(key="upload").upload("pairs.jsonl", content, "application/json").run()
+    assert not at.exception
+    expected = computed(find_checkpoint(checkpoint), read_file("pairs.jsonl", content))
+    assert_shows(table(at), expected)
+    shown = table(at).set_index("relation")
+    # The nearest before is right in each; another word where a pair ends is one for another relation.
+    assert shown.loc["first", ["nearest", "random_choice"]].tolist() == [100, 100]
+    (source,) = [each.value for each in at.caption if each.value.startswith("Relations")]
+    assert "from the file, for 3 texts. Of a marked pair, *dep* is the word where it begins (from)" in source
+    assert "spaCy" not in source
+    at.file_uploader(key="upload").upload("pairs.jsonl", content.replace(b"[8, 11]", b"[8, 12]"), "application/json")
+    at.run()
+    (error,) = [each.value.replace("\\", "") for each in at.error]
+    assert error.startswith('Line 2, pair 2: "to" is [8, 12], in a text of 11 characters. Write two numbers')
 
 
 def test_no_relation_with_enough_cases_is_a_sentence(parsing):
