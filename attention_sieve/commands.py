@@ -19,6 +19,7 @@ from attention_sieve.core.knowledge.erasure import command as erasure
 from attention_sieve.core.knowledge.trials import command as trials
 from attention_sieve.core.laboratory import command as laboratory
 from attention_sieve.core.maps import command as maps
+from attention_sieve.core.pairs import command as pairs
 from attention_sieve.core.probe_texts import command as probe_texts
 from attention_sieve.core.relations import command as relations
 from attention_sieve.core.roles import command as roles
@@ -36,6 +37,7 @@ def add_commands(commands: Any) -> None:
         comparison,
         surface,
         relations,
+        pairs,
         coreference,
         word_links,
         tree_probes,
