@@ -1,4 +1,5 @@
-"""Passages of files with the pairs in them: closing brackets with their opening ones, names with their definitions."""
+"""Passages of files with the pairs in them: closing brackets with their opening ones, names with their definitions,
+words of translations with those that they are aligned to."""
 
 import ast
 import io
@@ -9,23 +10,26 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from attention_sieve.core.errors import TextError
+from attention_sieve.core.errors import TextError, quoted
 from attention_sieve.core.texts.pairs import WrittenPair
 
 BRACKETS: Final = "brackets"
 DEF_USE: Final = "def-use"
-KINDS: Final = (BRACKETS, DEF_USE)
+ALIGNMENTS: Final = "alignments"
+KINDS: Final = (BRACKETS, DEF_USE, ALIGNMENTS)
 PYTHON: Final = ".py"
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 _PARAGRAPH: Final = re.compile(r"\S.*?(?=\n[^\S\n]*\n|\Z)", re.DOTALL)
+_BETWEEN_SPACES: Final = re.compile(r"\S+")
+_LINK: Final = re.compile(r"(\d{1,6})-(\d{1,6})", re.ASCII)
 _KEYWORD: Final = re.compile(r"(?:async\s+)?def\s+|class\s+")
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text with its pairs."""
+    """A text, or two, with the pairs in them."""
 
-    text: str
+    segments: tuple[str, ...]
     pairs: tuple[WrittenPair, ...]
 
 
@@ -33,7 +37,7 @@ def passages(kind: str, name: str, source: str) -> Iterator[Passage]:
     """The parts of a file that have pairs: the outermost functions of Python code, or paragraphs.
 
     Args:
-        kind: one of KINDS.
+        kind: BRACKETS or DEF_USE.
         name: of the file; its suffix decides whether it is Python.
         source: the file's characters.
 
@@ -55,7 +59,44 @@ def passages(kind: str, name: str, source: str) -> Iterator[Passage]:
         )
     for text, pairs in found:
         if pairs:
-            yield Passage(text, tuple(pairs))
+            yield Passage((text,), tuple(pairs))
+
+
+def alignments(sources: str, targets: str, links: str) -> Iterator[Passage]:
+    """Sentences with their translations, each word of a translation with the word that it is aligned to.
+
+    Words of a translation that are aligned to several words are in no pair.
+
+    Args:
+        sources: a sentence on each line, its words between spaces.
+        targets: their translations.
+        links: on each line the alignment of these two, such as 0-0 2-1: words of the sentence, from 0, with words of
+            the translation.
+
+    Raises: TextError for files that differ in their number of lines, and for a link that is none.
+    """
+    lines = [each.splitlines() for each in (sources, targets, links)]
+    if len({*map(len, lines)}) > 1:
+        counts = ", ".join(f"{len(each):,}" for each in lines)
+        raise TextError(f"The three files have {counts} lines. Give a sentence, its translation and its links on each.")
+    for number, (source, target, linked) in enumerate(zip(*lines), start=1):
+        words = [[match.span() for match in _BETWEEN_SPACES.finditer(segment)] for segment in (source, target)]
+        aligned: dict[int, list[int]] = {}
+        for link in linked.split():
+            match = _LINK.fullmatch(link)
+            if match is None or not (int(match[1]) < len(words[0]) and int(match[2]) < len(words[1])):
+                raise TextError(
+                    f"Line {number:,}: {quoted(link)} joins no word of {len(words[0]):,} to one of {len(words[1]):,}. "
+                    "Write their numbers, from 0, such as 0-1."
+                )
+            aligned.setdefault(int(match[2]), []).append(int(match[1]))
+        pairs = tuple(
+            WrittenPair("alignment", (1, *words[1][word]), (0, *words[0][others[0]]))
+            for word, others in aligned.items()
+            if len(others) == 1
+        )
+        if pairs:
+            yield Passage((source, target), pairs)
 
 
 def brackets(text: str, unread: Container[int] = ()) -> list[WrittenPair]:

@@ -185,9 +185,11 @@ class RelationFinding:
     @property
     def facts(self) -> dict[str, str]:
         """Metadata of files."""
+        source = trees_source(item.text for item in self.items if item.text.pairs is None)
+        marked = f"; pairs of the file for {self.n_paired} texts" if 0 < self.n_paired < len(self.items) else ""
         return {
             "documents known": documents_fact(self.n_documents),
-            "relations": trees_source(item.text for item in self.items),
+            "relations": source + marked,
             **self.settings.facts,
             "least cases": str(self.least_cases),
         }

@@ -16,6 +16,7 @@ A head parses such a text as it parses a sentence: "from" stands where a depende
 does. Every marked span is a word. The characters between are runs of letters and digits, and single other characters.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,6 +129,29 @@ def _place(pair: Mapping[str, Any], key: str, segments: Sequence[str], where: st
     (side,) = given
     span = span_of(pair[keys[side]], keys[side], len(segments[side]), where, "character")
     return side, *span
+
+
+def pairs_line(segments: Sequence[str], pairs: Sequence[WrittenPair], document: str | None = None) -> str:
+    """A line of a file, which reads as these pairs again.
+
+    Args:
+        segments: one text, or two.
+        pairs: of spans of their characters.
+        document: name of the document; None for none.
+    """
+    sides = _SIDES if len(segments) > 1 else ("",)
+    item: dict[str, Any] = {"format": FORMAT, **{f"text{side}": text for side, text in zip(sides, segments)}}
+    if document is not None:
+        item[DOCUMENT] = document
+    item[PAIRS] = [
+        {
+            "relation": pair.relation,
+            f"from{sides[pair.start[0]]}": pair.start[1:],
+            f"to{sides[pair.end[0]]}": pair.end[1:],
+        }
+        for pair in pairs
+    ]
+    return json.dumps(item)
 
 
 def given_pairs(pairs: Sequence[WrittenPair], segments: Sequence[str], shifts: Sequence[int], where: str) -> GivenPairs:

@@ -156,13 +156,9 @@ def _show_source(finding: RelationFinding) -> None:
     """Show the source of the relations and the number of documents; and if the minimum number of cases was chosen
     automatically, why it is low.
     """
-    parsers = parser_names(item.text for item in finding.items)
-    notes = [
-        wording.source(finding.n_gold, len(finding.items), plain(parsers)),
-        wording.PAIRED if finding.n_paired else "",
-        plain(finding.left_out_note),
-        documents_note(finding.n_documents),
-    ]
+    parsers = parser_names(item.text for item in finding.items if item.text.pairs is None)
+    notes = [wording.source(finding.n_gold, len(finding.items), plain(parsers)), documents_note(finding.n_documents)]
+    notes += [wording.PAIRED, plain(finding.left_out_note)] if finding.n_paired else [wording.OWN_PAIRS]
     st.caption(" ".join(filter(None, notes)))
     is_automatic = finding.settings.least_cases is None
     if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:

@@ -141,6 +141,10 @@ PAIRED: Final = (
     "Of a marked pair, *dep* is the word where it begins (from), and *head* the word where it ends (to); no parser is "
     "used."
 )
+OWN_PAIRS: Final = (
+    "A file may mark pairs of its own in place of grammar, such as brackets or names and their definitions: *How it is "
+    "computed* says how."
+)
 SENTENCE: Final = "Sentence"
 EVERY_WORD: Final = "For every word"
 TWO_RULES: Final = "Argmax and sieve"
