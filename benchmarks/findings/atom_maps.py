@@ -43,6 +43,10 @@ TOKEN: Final = r"\[[^\]]+]|Br?|Cl?|N|O|S|P|F|I|b|c|n|o|s|p|\(|\)|\.|=|#|-|\+|\\|
 ELEMENT: Final = re.compile(r"\[?([A-Z][a-z]?|[bcnops])")
 PUBLISHED: Final = (10, 5)
 N_BEST: Final = 8
+WAYS: Final = {
+    "dependent-to-head": "where the product atom looks most",
+    "head-to-dependent": "which token looks most at the product atom",
+}
 SEEDS: Final = (0, 1, 2)
 """Of the random weights."""
 FARTHEST: Final = 100
@@ -154,7 +158,7 @@ def measure(files: CheckpointFiles, texts: tuple[Text, ...]) -> RelationAccuracy
 def lines(one: RelationAccuracy, n_reactions: int) -> list[str]:
     forward = one.accuracy[0]
     ranked = [tuple(map(int, np.unravel_index(place, forward.shape))) for place in np.argsort(-forward, axis=None)]
-    halves = [f"{head_name(layer, head)} ({way})" for way, layer, head in one.best_of_halves]
+    halves = [f"{head_name(layer, head)} ({WAYS[way]})" for way, layer, head in one.best_of_halves]
     best = [f"{head_name(*head)} {forward[head]:.1%}" for head in ranked[:N_BEST]]
     offset = one.baseline
     return [
@@ -163,9 +167,9 @@ def lines(one: RelationAccuracy, n_reactions: int) -> list[str]:
         f"- Of {forward.size} heads in two directions, the best on every second reaction: {halves[0]}; on the others: "
         f"{halves[1]}. Each is right in {one.best_accuracy:.1%} ({one.best_low:.1%} to {one.best_high:.1%}) of the "
         "half that it was not chosen on.",
-        f"- From the product atom, on all reactions: {', '.join(best)}; the median head {np.median(forward):.1%}. The "
-        f"authors use {head_name(*PUBLISHED)}: {forward[PUBLISHED]:.1%}, rank {1 + ranked.index(PUBLISHED)} of "
-        f"{forward.size}.",
+        f"- Where the product atom looks most, on all reactions: {', '.join(best)}; the median head "
+        f"{np.median(forward):.1%}. The authors use {head_name(*PUBLISHED)}: {forward[PUBLISHED]:.1%}, rank "
+        f"{1 + ranked.index(PUBLISHED)} of {forward.size}.",
         f"- The best offset of {-FARTHEST} to {FARTHEST} tokens is {offset.offset:+d}: {offset.share:.1%}. Two guesses "
         f"that know which atoms are right for another one: the nearest {one.nearest:.1%}, a random one "
         f"{one.random_choice:.1%}.",

@@ -8,6 +8,7 @@ not, it is left out), and of random weights of both shapes. Files are documents.
 import re
 import sys
 from collections.abc import Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Final
 
@@ -17,13 +18,13 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.errors import CheckpointError
-from attention_sieve.core.pairs.command import as_line
-from attention_sieve.core.pairs.make import DEF_USE, KINDS, Passage, passages
+from attention_sieve.core.pairs.make import BRACKETS, DEF_USE, passages
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.finding import RelationFinding
 from attention_sieve.core.relations.settings import RelationSettings
+from attention_sieve.core.texts.pairs import WrittenPair, pairs_line
 from attention_sieve.core.texts.text import Text, read_file
 from benchmarks.shared.markdown import header, row
 
@@ -40,11 +41,9 @@ ARROWS: Final = {"dependent-to-head": "", "head-to-dependent": " ↓"}
 
 def main() -> None:
     found = functions()
-    print(
-        f"{len(found):,} functions of {len({path for _, path in found})} files, with at most {LONGEST} characters each."
-    )
-    print(f"{copies(found)}")
-    texts = read_file("code.jsonl", "\n".join(as_line(passage, path) for passage, path in found).encode())
+    print(f"{len(found):,} functions of {len({path for *_, path in found})} files, of at most {LONGEST} characters.")
+    print(copies(found))
+    texts = read_file("code.jsonl", "\n".join(starmap(pairs_line, found)).encode())
     header(
         "checkpoint", "pairs", "cases", "best head of each half", "held out % (95%)", "best offset %",
         "nearest %", "random choice %", "random weights %", "× other words",
@@ -62,30 +61,27 @@ def main() -> None:
                 report(name, one, [other for run in random for other in run if other.relation == one.relation])
 
 
-def functions() -> list[tuple[Passage, str]]:
+def functions() -> list[tuple[str, list[WrittenPair], str]]:
     """Functions with all of their pairs, and the file of each."""
     found = []
     for path in sorted((CODE / "core").rglob("*.py"))[::EVERY]:
-        pairs: dict[str, tuple[Passage, ...]] = {}
-        for kind in KINDS:
+        pairs: dict[str, list[WrittenPair]] = {}
+        for kind in (BRACKETS, DEF_USE):
             for passage in passages(kind, path.name, path.read_text("utf-8")):
-                pairs[passage.text] = (*pairs.get(passage.text, ()), passage)
-        found += [
-            (Passage(text, tuple(pair for each in of_kinds for pair in each.pairs)), str(path.relative_to(CODE)))
-            for text, of_kinds in pairs.items()
-            if len(text) <= LONGEST
-        ]
+                pairs.setdefault(passage.segments[0], []).extend(passage.pairs)
+        name = str(path.relative_to(CODE))
+        found += [(text, of_text, name) for text, of_text in pairs.items() if len(text) <= LONGEST]
     return found
 
 
-def copies(found: Sequence[tuple[Passage, str]]) -> str:
+def copies(found: Sequence[tuple[str, list[WrittenPair], str]]) -> str:
     """How often the last, and the first, earlier copy of a name is where it is bound."""
     last, first = list[bool](), list[bool]()
-    for passage, _ in found:
-        for pair in passage.pairs:
+    for text, pairs, _ in found:
+        for pair in pairs:
             if pair.relation == DEF_USE:
-                name, use = passage.text[slice(*pair.start[1:])], pair.start[1]
-                before = [each.start() for each in re.finditer(rf"\b{name}\b", passage.text) if each.start() < use]
+                name, use = text[slice(*pair.start[1:])], pair.start[1]
+                before = [each.start() for each in re.finditer(rf"\b{name}\b", text) if each.start() < use]
                 last.append(before[-1:] == [pair.end[1]])
                 first.append(before[:1] == [pair.end[1]])
     return (
