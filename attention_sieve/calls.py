@@ -54,8 +54,9 @@ from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import role_settings, scores_of, written_in
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
+from attention_sieve.core.texts.json_files import from_object, parsed_json
 from attention_sieve.core.texts.parsers import NO_PARSER, parsed_by
-from attention_sieve.core.texts.text import Text, text_of
+from attention_sieve.core.texts.text import Text, text_as_written, text_of
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.word_links.command import word_link_settings
 
@@ -295,8 +296,9 @@ def _docstring(
         (
             f"{call.sentence}\n\nArgs:",
             "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.",
-            "    texts: a text, or a list of texts, each a string or a pair of strings; of coreference, objects with",
-            "        text and clusters.",
+            "    texts: a text, or a list of texts, each a string, a pair of strings, or an object as files of JSON",
+            "        have it, such as words with heads, or a text with pairs; of coreference, objects with text and",
+            "        clusters.",
             "    tokenizer: of a model in memory.",
             "    device, dtype: of a checkpoint that is loaded: auto, cuda, mps or cpu; and its number format.",
             "    attention: encoder, decoder or cross in an encoder-decoder.",
@@ -498,11 +500,11 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
 
 
 def _texts(texts: Any) -> tuple[Text, ...]:
-    """Texts of strings, pairs of strings, and texts as the readers of files return them.
+    """Texts of strings, pairs of strings, objects as files of JSON have them, and what the readers of files return.
 
     Raises: TextError.
     """
-    given = [texts] if isinstance(texts, str | Text) else list(texts)
+    given = [texts] if isinstance(texts, str | dict | Text) else list(texts)
     if not given:
         raise TextError("There is no text. Give a string, or a list of strings.")
     return tuple(_text(each, f"Text {position:,}") for position, each in enumerate(given, start=1))
@@ -511,6 +513,12 @@ def _texts(texts: Any) -> tuple[Text, ...]:
 def _text(given: Any, where: str) -> Text:
     if isinstance(given, Text):
         return given
+    if isinstance(given, dict):
+        try:
+            item = parsed_json(json.dumps(given), first_line=1)
+        except (TypeError, ValueError, RecursionError):
+            raise TextError(f"{where} is no object of JSON. Write strings, numbers, lists and objects alone.") from None
+        return text_as_written(from_object(item, where))
     segments = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
     if len(segments) not in (1, 2) or not all(isinstance(segment, str) for segment in segments):
         raise TextError(f"{where} is {shortened(repr(given))}. Give a string, or a pair of strings for two segments.")

@@ -17,7 +17,7 @@ from attention_sieve import calls
 from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
-from attention_sieve.core.texts.text import read_typed
+from attention_sieve.core.texts.text import read_file, read_typed
 
 TEXTS = ["The black cat quickly chased two birds on the mat.", "She ran.", "A dog sat where it ran."]
 MENTIONS = [
@@ -137,6 +137,13 @@ def test_pairs_and_single_texts_and_texts_of_readers_are_read(checkpoint):
     assert set(sieve.scores(checkpoint, ["She ran.", "A cat sat."], roles="local").table["role"]) == {"local"}
 
 
+def test_objects_are_read_as_files_have_them(checkpoint):
+    item = {"text": "a red dog", "pairs": [{"relation": "first", "from": (6, 9), "to": [0, 1]}]}
+    found = sieve.relations(checkpoint, item, least_cases=1)
+    assert {*found.table["relation"]} == {"first"}
+    assert found.result.items[0].text == read_file("a.json", json.dumps(item).encode())[0]
+
+
 def test_heads_that_are_off_and_the_facts_on_them(checkpoint):
     on, off = sieve.scores(checkpoint, TEXTS), sieve.scores(checkpoint, TEXTS, off=[(0, 1)])
     assert off.facts["heads off"] == "L0 H1"
@@ -160,6 +167,9 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile
 
 
+LINK = {"relation": "link", "from": [0, 1], "to": [2, 3]}
+
+
 @pytest.mark.parametrize(
     ("error", "said", "texts", "settings"),
     [
@@ -167,6 +177,8 @@ def test_a_finding_shows_its_table_and_its_names_are_never_html(checkpoint):
         (TextError, "Text 2 is 7. Give a string, or a pair of strings", ["She ran.", 7], {}),
         (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
         (TextError, "Text 1: the text is empty", ["  "], {}),
+        (TextError, "Text 2: two pairs begin in", ["a b", {"text": "a b c", "pairs": [LINK, LINK]}], {}),
+        (TextError, "Text 1 is no object of JSON", {"text": "a b", "pairs": {1, 2}}, {}),
         (AnalysisError, "scale is 'loud'. Input should be 'score' or 'share'", TEXTS, {"scale": "loud"}),
         (
             AnalysisError,
