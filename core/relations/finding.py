@@ -18,7 +18,14 @@ from attention_sieve.core.relations.accuracy import (
     relation_accuracies,
 )
 from attention_sieve.core.relations.question import ParsedText
-from attention_sieve.core.relations.settings import DIRECTIONS, USUAL_CASES, Direction, RelationSettings
+from attention_sieve.core.relations.settings import (
+    AS_IN_PAPER,
+    DIRECTIONS,
+    FARTHEST,
+    USUAL_CASES,
+    Direction,
+    RelationSettings,
+)
 from attention_sieve.core.statistics.documents import documents_fact, n_documents
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.relations import RELATIONS, UNIVERSAL
@@ -81,7 +88,8 @@ class RelationFinding:
     items: tuple[ParsedText, ...]
     evaluation: Evaluation
     settings: RelationSettings
-    """Where they differ from those of the evaluation, in the least number of cases and in the margin only."""
+    """Where they differ from those of the evaluation, in the least number of cases, in the margin, and for marked pairs
+    in the offsets only."""
 
     @property
     def predictions(self) -> tuple[TextPredictions, ...]:
@@ -191,6 +199,7 @@ class RelationFinding:
             "documents known": documents_fact(self.n_documents),
             "relations": source + marked,
             **self.settings.facts,
+            "offsets": self.evaluation.settings.facts["offsets"],
             "least cases": str(self.least_cases),
         }
 
@@ -233,8 +242,13 @@ def _best(
 def relation_finding(
     items: Sequence[ParsedText], answers: Sequence[WordPredictions], settings: RelationSettings
 ) -> RelationFinding:
-    """The finding of some texts, from their predictions."""
+    """The finding of some texts, from their predictions.
+
+    Marked pairs may be far apart: the baseline's usual range of offsets is FARTHEST where a file marks any.
+    """
     predictions = tuple(
         TextPredictions.of(item.tree, answer, item.text.document) for item, answer in zip(items, answers, strict=True)
     )
-    return RelationFinding(tuple(items), Evaluation(predictions, settings), settings)
+    is_wider = settings.offsets == AS_IN_PAPER.offsets and any(item.text.pairs is not None for item in items)
+    evaluated = replace(settings, offsets=(-FARTHEST, FARTHEST)) if is_wider else settings
+    return RelationFinding(tuple(items), Evaluation(predictions, evaluated), settings)

@@ -56,7 +56,9 @@ class RelationSettings:
     every_word: Annotated[bool, "include punctuation and roots in the relation all"] = False
     """Attention heads are always wrong for a root; an offset is right if it points before the first word."""
     offsets: Annotated[
-        tuple[int, int], "range of offsets, in words, among which the baseline is chosen, from the first to the second"
+        tuple[int, int],
+        f"range of offsets, in words, among which the baseline is chosen, from the first to the second; {-FARTHEST} "
+        f"{FARTHEST} in place of the default where a file marks pairs",
     ] = (OFFSETS[0], OFFSETS[-1])
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from attention_sieve.core.relations.analysis import COLUMNS
 from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelation
 from attention_sieve.core.relations.offsets import Baseline
 from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
-from attention_sieve.core.relations.settings import AS_IN_PAPER, USUAL_CASES, VOITA_MARGIN
+from attention_sieve.core.relations.settings import AS_IN_PAPER, FARTHEST, USUAL_CASES, VOITA_MARGIN
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.statistics.key_matched import LEAST_TIMES
 from attention_sieve.core.statistics.overlap import Overlap
@@ -19,6 +19,7 @@ from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
+    "far_offsets": f"-{FARTHEST} to {FARTHEST}",
     "code_offsets": CODE.facts["offsets"],
     "points": f"{100 * VOITA_MARGIN:g}",
     "factor": f"{1 + VOITA_MARGIN:g}",
