@@ -113,9 +113,7 @@ class Analysis(Generic[Input, Item, Result, Settings, Finding]):
         queries = [queries_text(text, kind) for text in texts]
         if self.reads_pairs:
             _check_segments(texts, kind)
-            trees = _with_pairs(queries, parse)
-        else:
-            trees = parse(queries)
+        trees = _with_pairs(queries, parse) if self.reads_pairs else parse(queries)
         items = self.items(inputs, zip(queries, trees, strict=True), settings)
         return {index: item for index, item in enumerate(items) if item is not None}
 

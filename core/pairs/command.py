@@ -7,7 +7,7 @@ from typing import Any, Final
 from attention_sieve.core.commands import check_output, read_bytes, write
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.options import add_output_option
-from attention_sieve.core.pairs.make import ALIGNMENTS, KINDS, alignments, passages
+from attention_sieve.core.pairs.make import ALIGNMENTS, KINDS, Passage, alignments, passages
 from attention_sieve.core.texts.pairs import pairs_line
 from attention_sieve.core.texts.text import decoded
 
@@ -42,6 +42,7 @@ def make(arguments: argparse.Namespace) -> None:
     """
     check_output(arguments.output, (".jsonl",), arguments.files)
     contents = [decoded(read_bytes(path)) for path in arguments.files]
+    found: list[tuple[Passage, str | None]] = []
     if arguments.kind == ALIGNMENTS:
         if len(contents) != N_ALIGNED:
             raise AnalysisError(
@@ -50,13 +51,9 @@ def make(arguments: argparse.Namespace) -> None:
             )
         found = [(passage, None) for passage in alignments(*contents)]
     else:
-        names = [str(path) for path in arguments.files]
-        documents = names if len(names) > 1 else [None]
-        found = [
-            (passage, document)
-            for name, document, content in zip(names, documents, contents, strict=True)
-            for passage in passages(arguments.kind, name, content)
-        ]
+        for path, content in zip(arguments.files, contents, strict=True):
+            document = str(path) if len(contents) > 1 else None
+            found += [(passage, document) for passage in passages(arguments.kind, str(path), content)]
     if not found:
         raise AnalysisError(f"There are no {arguments.kind} in these files. Give others.")
     lines = [pairs_line(passage.segments, passage.pairs, document) for passage, document in found]
