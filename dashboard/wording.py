@@ -11,6 +11,7 @@ from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
+from attention_sieve.dashboard.figures.sheet import COLUMN, PAGE, PER_INCH
 
 TITLE: Final = "Attention Sieve"
 NAMED_TEXTS: Final = 3
@@ -396,8 +397,15 @@ READMES: Final = (
 )
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
-FILE_KINDS: Final = {"svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}
-"""What files are called on their buttons, by suffix."""
+FILE_KINDS: Final = {"pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}
+"""What files are called, by suffix."""
+FORMAT: Final = "Format"
+SIZE: Final = "Size"
+FILE_SIZES: Final = {
+    "page": f"A page, with title and provenance ({PAGE / PER_INCH:.1f} in wide)",
+    "one column": f"One column of a paper ({COLUMN / PER_INCH:.1f} in)",
+    "two columns": f"Two columns of a paper ({PAGE / PER_INCH:.1f} in)",
+}
 SAVE_PAGE: Final = "Save this page"
 SAVE_PAGE_HELP: Final = (
     "One HTML file with the grid and its arcs, the roles with their tests, the texts, and where the numbers come from. "
@@ -406,14 +414,21 @@ SAVE_PAGE_HELP: Final = (
 )
 DOWNLOAD_ALL: Final = "Download all figures and tables"
 DOWNLOAD_ALL_HELP: Final = (
-    "A ZIP file of what this page shows now: figures as SVG and PNG, tables as CSV and Parquet, a README with the "
-    "checkpoint and all settings, and the works as BibTeX. For the figures in a tab, open it first."
+    "A ZIP file of what this page shows now, in all of its tabs: figures as SVG and PNG, and as PDF in the widths of "
+    "one and of two columns; tables as CSV and Parquet; a README with the checkpoint and all settings; the works as "
+    "BibTeX."
 )
 REFERENCES: Final = "Works to cite, as BibTeX"
 ARCHIVE: Final = (
-    "Figures (SVG, PNG) and tables (CSV, Parquet) of one page of Attention Sieve, as it was when this was downloaded.\n"
-    "What each was computed from also stands in every file. The works to cite are in references.bib."
+    "Figures (SVG, PNG, PDF) and tables (CSV, Parquet) of one page of Attention Sieve, as it was when this was "
+    "downloaded.\nWhat each was computed from also stands in every file, in those for papers (PDF) as metadata. The "
+    "works to cite are in references.bib."
 )
+
+
+def archived(n_figures: int, n_tables: int) -> str:
+    """On the button that saves all files of a page."""
+    return f"Save {counted(n_figures, 'figure')} and {counted(n_tables, 'table')}"
 
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 DOTS_PER_INCH: Final = 300
 """Resolution of PNG files, suitable for print."""
 _POINTS_PER_INCH: Final = 72
+PNG_HEADER: Final = 33
+"""Bytes of a PNG file up to its first chunk that may stand in another place."""
 NARROW: Final = 0.8
 """Scale of a chart in one column, which makes its smallest letters, of 10 pixels, 6 points large."""
 FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -45,11 +49,16 @@ def figure_svg(figure: Figure, *, title: str, caption: Sequence[str], size: Size
     return sheet(title, [chart], reading=reading, caption=caption, size=size)
 
 
-def svg_png(svg: str) -> bytes:
-    """Convert an SVG file to a PNG file of the same printed size, at 300 dots per inch."""
+def svg_png(svg: str, title: str, provenance: Mapping[str, str]) -> bytes:
+    """Convert an SVG file to a PNG file of the same printed size, at 300 dots per inch, with a title and the provenance
+    as its metadata."""
     import vl_convert
 
-    return vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
+    png = vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
+    texts = (("Title", title), ("Description", _lines(provenance)))
+    bodies = [b"iTXt" + name.encode() + bytes(5) + text.encode(errors="replace") for name, text in texts]
+    chunks = [struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body)) for body in bodies]
+    return png[:PNG_HEADER] + b"".join(chunks) + png[PNG_HEADER:]
 
 
 def svg_pdf(svg: str, title: str, provenance: Mapping[str, str]) -> bytes:
@@ -62,7 +71,11 @@ def svg_pdf(svg: str, title: str, provenance: Mapping[str, str]) -> bytes:
     for name, length in (("width", page.width), ("height", page.height)):
         page.drawn.set(name, f"{length * _POINTS_PER_INCH / PER_INCH:.6g}")
     pdf = vl_convert.svg_to_pdf(ET.tostring(page.drawn, encoding="unicode"))
-    return _described(pdf, title, "\n".join(f"{name}: {value}" for name, value in provenance.items()))
+    return _described(pdf, title, _lines(provenance))
+
+
+def _lines(provenance: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in provenance.items())
 
 
 def _described(pdf: bytes, title: str, subject: str) -> bytes:
@@ -70,19 +83,18 @@ def _described(pdf: bytes, title: str, subject: str) -> bytes:
 
     Source: ISO 32000-1, sections 7.5.6 and 14.3.3.
     """
-    trailer = pdf[pdf.rindex(b"trailer") :]
-    info, generation = re.search(rb"/Info (\d+) (\d+) R", trailer).groups()
+    trailer, _, rest = pdf[pdf.rindex(b"trailer") :].partition(b">>")
+    words = trailer.split()
+    at = words.index(b"/Info")
+    info, generation = int(words[at + 1]), int(words[at + 2])
     texts = {b"Title": title, b"Subject": subject, b"Producer": "Attention Sieve"}
     entries = b" ".join(
-        b"/%s <feff%s>" % (name, text.encode("utf-16-be").hex().encode()) for name, text in texts.items()
+        b"/%s <feff%s>" % (name, text.encode("utf-16-be", "replace").hex().encode()) for name, text in texts.items()
     )
-    head = b"\n"
-    body = b"%s %s obj\n<< %s >>\nendobj\n" % (info, generation, entries)
-    table = b"xref\n%s 1\n%010d %05d n\r\n" % (info, len(pdf) + len(head), int(generation))
-    previous = re.search(rb"startxref\s+(\d+)", trailer)[1]
-    dictionary = trailer[trailer.index(b"<<") : trailer.rindex(b">>")] + b"  /Prev " + previous + b"\n>>"
-    start = len(pdf) + len(head) + len(body)
-    return pdf + head + body + table + b"trailer\n" + dictionary + b"\nstartxref\n%d\n%%%%EOF\n" % start
+    body = b"\n%d %d obj\n<< %s >>\nendobj\n" % (info, generation, entries)
+    table = b"xref\n%d 1\n%010d %05d n\r\n" % (info, len(pdf) + 1, generation)
+    before, start = int(rest.split()[1]), len(pdf) + len(body)
+    return pdf + body + table + trailer + b"  /Prev %d\n>>\nstartxref\n%d\n%%%%EOF\n" % (before, start)
 
 
 def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:

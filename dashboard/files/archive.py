@@ -11,7 +11,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.figures.export import svg_png, table_csv, table_parquet
+from attention_sieve.dashboard.figures.export import svg_pdf, svg_png, table_csv, table_parquet
+from attention_sieve.dashboard.figures.sheet import ONE_COLUMN, SHEET, TWO_COLUMNS, Size
 from attention_sieve.dashboard.files.provenance import models, texts
 
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 
 UNSAFE: Final = re.compile("[^A-Za-z0-9.]+")
 LONGEST_PART: Final = 40
-"""Maximum length of a part of a file name, of which there are at most six."""
+"""Maximum length of a part of a file name, of which there are at most seven."""
 DIGITS: Final = 6
 """Length of the hash at the end of a file name, which distinguishes files made with different settings."""
-PACKED: Final = ("png", "parquet")
+PAGE: Final = "page"
+SIZES: Final = {PAGE: SHEET, "one column": ONE_COLUMN, "two columns": TWO_COLUMNS}
+"""How large a figure is drawn, by the name of the size."""
+PACKED: Final = ("png", "pdf", "parquet")
 """Formats that are compressed already."""
 
 
@@ -35,18 +39,28 @@ class Picture:
     title: str
     facts: Mapping[str, str]
     """Its provenance."""
-    svg: Callable[[], str]
-    suffixes: ClassVar = ("svg", "png")
+    svg: Callable[[Size], str]
+    suffixes: ClassVar = ("pdf", "svg", "png")
+    sizes: ClassVar = tuple(SIZES)
+    archived: ClassVar = (("svg", PAGE), ("png", PAGE), ("pdf", "one column"), ("pdf", "two columns"))
+    """Suffix and size of each file in the archive."""
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
-        """Its files with their suffixes, made lazily from one drawing."""
-        svg = self.svg()
-        yield "svg", svg.encode()
-        yield "png", svg_png(svg)
+    def files(self) -> Iterator[bytes]:
+        """Those of the archive, one after the other, each size drawn once."""
+        drawn: dict[str, str] = {}
+        for suffix, size in self.archived:
+            drawn = drawn if size in drawn else {size: self.svg(SIZES[size])}
+            yield self._written(drawn[size], suffix)
 
-    def file(self, suffix: str) -> bytes:
+    def file(self, suffix: str, size: str = PAGE) -> bytes:
         """One of its files."""
-        return dict(self.files())[suffix] if suffix == "png" else self.svg().encode()
+        return self._written(self.svg(SIZES[size]), suffix)
+
+    def _written(self, svg: str, suffix: str) -> bytes:
+        if suffix == "svg":
+            return svg.encode()
+        convert = svg_png if suffix == "png" else svg_pdf
+        return convert(svg, self.title, self.facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +72,14 @@ class Table:
     facts: Mapping[str, str]
     table: "pd.DataFrame"
     suffixes: ClassVar = ("csv", "parquet")
+    sizes: ClassVar = (PAGE,)
+    archived: ClassVar = (("csv", PAGE), ("parquet", PAGE))
 
-    def files(self) -> Iterator[tuple[str, bytes]]:
-        """Its files with their suffixes, made lazily."""
-        for suffix in self.suffixes:
-            yield suffix, self.file(suffix)
+    def files(self) -> Iterator[bytes]:
+        """Those of the archive, one after the other."""
+        return (self.file(suffix) for suffix, _ in self.archived)
 
-    def file(self, suffix: str) -> bytes:
+    def file(self, suffix: str, _: str = PAGE) -> bytes:
         """One of its files."""
         return table_csv(self.table, self.facts) if suffix == "csv" else table_parquet(self.table, self.facts)
 
@@ -72,13 +87,15 @@ class Table:
 Download = Picture | Table
 
 
-def file_name(download: Download, suffix: str) -> str:
+def file_name(download: Download, suffix: str, size: str = PAGE) -> str:
     """Name of a file, unique to its content and settings.
 
-    Its parts are the checkpoint, the heads, the texts and the figure or table, in characters safe on all file systems.
+    Its parts are the checkpoint, the heads, the texts, the figure or table and its size, in characters safe on all file
+    systems.
     """
     facts = download.facts
-    parts = (models(facts), facts.get("heads", ""), facts.get("sentence") or texts(facts), download.name)
+    about = facts.get("sentence") or texts(facts)
+    parts = (models(facts), facts.get("heads", ""), about, download.name, "" if size == PAGE else size)
     return _joined_name(parts, [download], suffix)
 
 
@@ -111,9 +128,9 @@ def archive(downloads: Sequence[Download], address: str, references: bytes) -> b
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for download in downloads:
             folder = "figures" if isinstance(download, Picture) else "tables"
-            for suffix, content in download.files():
+            for (suffix, size), content in zip(download.archived, download.files()):
                 compression = zipfile.ZIP_STORED if suffix in PACKED else zipfile.ZIP_DEFLATED
-                packed.writestr(f"{folder}/{file_name(download, suffix)}", content, compression)
+                packed.writestr(f"{folder}/{file_name(download, suffix, size)}", content, compression)
         packed.writestr("README.txt", _readme(downloads, address))
         packed.writestr("references.bib", references)
     return buffer.getvalue()
@@ -126,7 +143,7 @@ def _readme(downloads: Sequence[Download], address: str) -> str:
     lines += [f"{name}: {value}" for name, value in downloads[0].facts.items() if name in shared]
     for download in downloads:
         own_facts = [f"  {name}: {value}" for name, value in download.facts.items() if name not in shared]
-        names = [file_name(download, suffix) for suffix in download.suffixes]
+        names = [file_name(download, suffix, size) for suffix, size in download.archived]
         lines += ["", download.title, *(f"  {name}" for name in names), *own_facts]
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
-"""The row below a figure or table: a description of a chart, and its files, made only when clicked.
+"""The row below a figure or table: a description of a chart, and its files, offered and made only when asked for.
 
-All files of a page can be downloaded at once: the archive holds everything offered while the page was drawn.
+All files of a page can be downloaded at once: the archive holds everything offered while the page was drawn, for which
+it is drawn once more, with its closed tabs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,9 @@ import streamlit as st
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
+from attention_sieve.dashboard.figures.sheet import Size
 from attention_sieve.dashboard.files.archive import (
+    PAGE,
     Download,
     Picture,
     Table,
@@ -33,13 +36,18 @@ if TYPE_CHECKING:
 REFERENCES: Final = Path(__file__).with_name("references.bib")
 ICON: Final = ":material/download:"
 MIMES: Final = {
+    "pdf": "application/pdf",
     "svg": "image/svg+xml",
     "png": "image/png",
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
 }
+ALL: Final = "download all"
+"""Key of what opens where all files of the page are asked for."""
 _offered: Final[ContextVar[dict[str, Download] | None]] = ContextVar("offered", default=None)
-"""Downloads of the page being drawn, by name; None outside of a run of a page."""
+"""Downloads of the page being drawn, by the name of their files; None outside of a run of a page."""
+_left_out: Final[ContextVar[dict[str, str] | None]] = ContextVar("left out", default=None)
+"""Why a tab of the page has no downloads, by its title."""
 _saved: Final[ContextVar[tuple[str, Callable[[], bytes]] | None]] = ContextVar("saved", default=None)
 """Name and content of the page being drawn as one HTML file; None where it cannot be saved."""
 
@@ -47,7 +55,19 @@ _saved: Final[ContextVar[tuple[str, Callable[[], bytes]] | None]] = ContextVar("
 def begin_page() -> None:
     """Clear the downloads of another page or an earlier run."""
     _offered.set({})
+    _left_out.set({})
     _saved.set(None)
+
+
+def are_all_asked_for() -> bool:
+    """Whether the reader asks for all files of the page, also those in closed tabs."""
+    return st.session_state.get(ALL) is True
+
+
+def leave_out(tab: str, why: str) -> None:
+    """Say that a tab has no files in the archive."""
+    if (left_out := _left_out.get()) is not None:
+        left_out[tab] = why
 
 
 def offer_page(checkpoints: Sequence[str], html: Callable[[], bytes]) -> None:
@@ -76,22 +96,22 @@ def page_download() -> None:
 
 
 def drawing_downloads(
-    name: str, title: str, facts: Mapping[str, str], svg: Callable[[], str], *, paper: str = ""
+    name: str, title: str, facts: Mapping[str, str], svg: Callable[[Size], str], *, paper: str = ""
 ) -> None:
-    """Offer a component as SVG and PNG.
+    """Offer a component as PDF, SVG and PNG.
 
     Args:
         name: of the component, on its buttons and in its file names.
         title: of the picture.
         facts: its provenance.
-        svg: draws it.
+        svg: draws it in a size.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
     _row(Picture(name, title, facts, svg), paper=paper)
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
-    """Offer a description of a chart, and the chart as SVG and PNG with its provenance as caption.
+    """Offer a description of a chart, and the chart as PDF, SVG and PNG with its provenance.
 
     Args:
         name: of the chart, on its buttons and in its file names.
@@ -101,7 +121,10 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
-    svg = partial(figure_svg, figure, title=full_title, caption=caption(facts))
+
+    def svg(size: Size) -> str:
+        return figure_svg(figure, title=full_title, caption=caption(facts), size=size)
+
     _row(Picture(name, full_title, facts, svg), figure.description, paper)
 
 
@@ -115,16 +138,23 @@ def all_downloads() -> None:
     if not (offered := _offered.get()):
         return
     downloads, (page, address) = list(offered.values()), _page_and_address()
-    st.download_button(
-        wording.DOWNLOAD_ALL,
-        lambda: archive(downloads, address, REFERENCES.read_bytes()),
-        file_name=archive_name(page, downloads),
-        mime="application/zip",
-        key="download all",
-        help=wording.DOWNLOAD_ALL_HELP,
-        on_click="ignore",
-        icon=":material/folder_zip:",
-    )
+    icon = ":material/folder_zip:"
+    with st.popover(wording.DOWNLOAD_ALL, icon=icon, key=ALL, on_change="rerun") as files:
+        if not files.open:
+            return
+        st.caption(wording.DOWNLOAD_ALL_HELP)
+        st.download_button(
+            wording.archived(*(sum(isinstance(each, kind) for each in downloads) for kind in (Picture, Table))),
+            lambda: archive(downloads, address, REFERENCES.read_bytes()),
+            file_name=archive_name(page, downloads),
+            mime="application/zip",
+            key="download archive",
+            on_click="ignore",
+            type="primary",
+            icon=icon,
+        )
+        for tab, why in (_left_out.get() or {}).items():
+            st.caption(f"{tab}: {plain(why)}")
 
 
 def references_download() -> None:
@@ -151,21 +181,42 @@ def _page_and_address() -> tuple[str, str]:
 def _row(download: Download, words: str = "", paper: str = "") -> None:
     name = download.name
     if (offered := _offered.get()) is not None:
-        offered[f"{type(download).__name__} {name}"] = download
+        offered[file_name(download, type(download).__name__)] = download
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         if words:
             with st.popover(wording.IN_WORDS, type="tertiary", icon=":material/notes:", key=f"in words {name}"):
                 st.markdown(plain(words))
-        for suffix in download.suffixes:
-            st.download_button(
-                f"{wording.FILE_KINDS[suffix]} of {name}",
-                partial(download.file, suffix),
-                file_name=file_name(download, suffix),
-                mime=MIMES[suffix],
-                key=f"download {name} {suffix}",
-                on_click="ignore",
-                type="tertiary",
-                icon=ICON,
-            )
+        _files(download)
         if paper:
             st.caption(paper, width="content")
+
+
+@st.fragment
+def _files(download: Download) -> None:
+    """What opens where a file is asked for: its format and size, and the button that makes it."""
+    name = download.name if isinstance(download, Picture) else f"table of {download.name}"
+    with st.popover(f"Download {name}", type="tertiary", icon=ICON, key=f"download {name}", on_change="rerun") as files:
+        if not files.open:
+            return
+        suffix = st.segmented_control(
+            wording.FORMAT,
+            download.suffixes,
+            format_func=wording.FILE_KINDS.__getitem__,
+            default=download.suffixes[0],
+            required=True,
+            key=f"format of {name}",
+        )
+        size = PAGE
+        if len(download.sizes) > 1:
+            size = st.radio(
+                wording.SIZE, download.sizes, format_func=wording.FILE_SIZES.__getitem__, key=f"size of {name}"
+            )
+        st.download_button(
+            f"Save {name}",
+            partial(download.file, suffix, size),
+            file_name=file_name(download, suffix, size),
+            mime=MIMES[suffix],
+            key=f"save {name}",
+            on_click="ignore",
+            type="primary",
+        )

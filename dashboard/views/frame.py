@@ -16,9 +16,16 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls, drawer, state, wording
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.terms import sentence
-from attention_sieve.dashboard.files.downloads import all_downloads, page_download, references_download
+from attention_sieve.dashboard.files.downloads import (
+    all_downloads,
+    are_all_asked_for,
+    leave_out,
+    page_download,
+    references_download,
+)
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.web.unseen import unseen
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 PAGES_OF_RESULTS: Final = ("roles", "surface", "compare")
@@ -219,16 +226,23 @@ def _use_samples() -> None:
 
 
 def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
-    """Draw tabs, of which only the open one runs.
+    """Draw tabs, of which only the open one runs, but all where the reader asks for all files of the page.
 
     Args:
         key: of the tabs in the session and in the link.
         views: function that draws each tab, by its title.
     """
-    for tab, draw in zip(st.tabs(list(views), key=key, on_change="rerun", bind="query-params"), views.values()):
+    drawn = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
+    for tab, (title, draw) in zip(drawn, views.items(), strict=True):
         if tab.open:
             with tab:
                 draw()
+        elif are_all_asked_for():
+            try:
+                with unseen(), tab:
+                    draw()
+            except AnalysisError as error:
+                leave_out(title, str(error))
 
 
 def link_to_inspect(heads: Sequence[Head]) -> None:

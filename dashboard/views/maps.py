@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from streamlit.delta_generator import DeltaGenerator
 
@@ -49,7 +50,7 @@ def show_head_map(
         file,
         title,
         facts,
-        lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)),
+        lambda size: head_map_svg(picture, title=title, caption=provenance.caption(facts), size=size),
         paper=paper,
     )
     return heads
@@ -84,5 +85,6 @@ def show_role_grid(
         titled = provenance.titled(grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}", facts)
         caption = provenance.caption(facts)
         with files or nullcontext():
-            drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
+            svg = partial(grid_svg, grid, title=titled, caption=caption)
+            drawing_downloads(file, titled, facts, lambda size: svg(size=size))
     return heads

@@ -300,11 +300,15 @@ def error(page):
     return page.get_by_test_id("stAlertContentError")
 
 
-def download(page, button):
-    """The bytes behind a download button."""
+def download(page, name, suffix="PDF"):
+    """The bytes of a figure or table in a format."""
+    settle(page)
+    page.get_by_role("button", name=f"Download {name}", exact=True).click()
+    page.get_by_role("radio", name=suffix, exact=True).click()
     settle(page)
     with page.expect_download() as waiting:
-        page.get_by_role("button", name=button, exact=True).click()
+        page.get_by_role("button", name=f"Save {name}", exact=True).click()
+    page.keyboard.press("Escape")
     return waiting.value.path().read_bytes()
 
 

@@ -143,7 +143,8 @@ def _arcs_and_files(
     share, strongest = look.top_share or DEFAULT_SHARE, look.n_strongest
     facts = {**facts, "drawn": wording.links_drawn(share, strongest)}
     title, caption = provenance.titled(f"Attention of {facts['heads']}", facts), provenance.caption(facts)
-    drawing_downloads("arcs", title, facts, lambda: svg(share=share, strongest=strongest, title=title, caption=caption))
+    drawn = partial(svg, share=share, strongest=strongest, title=title, caption=caption)
+    drawing_downloads("arcs", title, facts, lambda size: drawn(size=size))
 
 
 def _ask(text_attention: TextAttention, side: str, token: int) -> None:

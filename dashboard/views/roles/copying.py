@@ -1,6 +1,7 @@
 """Looks, writes, matters: whether the heads of a decoder copy, by three tests."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -89,4 +90,5 @@ def _venn(finding: CopyFinding, facts: dict[str, str]) -> None:
     inside = np.logical_and.reduce([finding.present, *(h == (n in shown) for n, h in finding.columns.items())])
     st.caption(wording.region(shown, [(layer, head) for layer, head in np.argwhere(inside).tolist()]))
     title, caption = provenance.titled(wording.OVERLAPS, facts), provenance.caption(facts)
-    drawing_downloads("looks, writes, matters", title, facts, lambda: venn_svg(overlaps, title=title, caption=caption))
+    svg = partial(venn_svg, overlaps, title=title, caption=caption)
+    drawing_downloads("looks, writes, matters", title, facts, lambda size: svg(size=size))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations as pairs_of
 from typing import Final
 
@@ -254,7 +254,8 @@ def _venn(shown: _Shown) -> None:
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
     title, caption = provenance.titled(shared_wording.OVERLAPS, facts), provenance.caption(facts)
-    drawing_downloads("overlap", title, facts, lambda: venn_svg(overlaps, title=title, caption=caption))
+    svg = partial(venn_svg, overlaps, title=title, caption=caption)
+    drawing_downloads("overlap", title, facts, lambda size: svg(size=size))
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:

@@ -1,6 +1,7 @@
 """Roles over a corpus of any size, from its statistics."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -132,7 +133,8 @@ def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     overlaps = Overlaps(roles=coarse, combinations=counts, untested=untested(tests))
     role_venn(overlaps, Selection("results venn", None), shared_wording.OVERLAPS)
     title, caption = provenance.titled(shared_wording.OVERLAPS, opened.facts), provenance.caption(opened.facts)
-    drawing_downloads("overlap", title, opened.facts, lambda: venn_svg(overlaps, title=title, caption=caption))
+    svg = partial(venn_svg, overlaps, title=title, caption=caption)
+    drawing_downloads("overlap", title, opened.facts, lambda size: svg(size=size))
 
 
 def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:

@@ -83,7 +83,7 @@ def test_a_click_on_a_band_or_a_bar_lists_its_heads_which_lead_to_inspect(visit)
     expect_heads(page, ".+ under [ab]")
     expect_fits(page)
     expect_accessible(page)
-    svg = ElementTree.fromstring(download(page, "SVG of role flow"))
+    svg = ElementTree.fromstring(download(page, "role flow", "SVG"))
     texts = " ".join(svg.itertext())
     assert all(
         text in texts for text in ("From the roles under a", "(a) bundled", "no role", "compared minus reference")
@@ -119,5 +119,5 @@ def test_every_single_score_is_drawn_once_the_reader_asks(visit):
     expect(plots(page).locator("canvas").first).to_be_visible()
     wait_until_equal(page, lambda: plots(page).evaluate(DOTS), number)
     assert len(scripts) == 1
-    svg = download(page, "SVG of scores of L2 H2").decode()
+    svg = download(page, "scores of L2 H2", "SVG").decode()
     assert svg.count("<path") > number, "the file leaves nothing out either"

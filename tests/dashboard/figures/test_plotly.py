@@ -84,7 +84,7 @@ def test_each_figure_has_words_a_table_and_a_file(figure):
     assert all(figure.description.count(part) == 0 for part in ("nan,", "None", "inf "))
     assert "A title" in texts_of(figure)
     assert "checkpoint: bundled" in texts_of(figure)
-    assert svg_png(figure_svg(figure.still, title="A title", caption=[])).startswith(b"\x89PNG")
+    assert svg_png(figure_svg(figure.still, title="A title", caption=[]), "A title", {}).startswith(b"\x89PNG")
     assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
 
 

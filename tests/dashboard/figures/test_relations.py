@@ -238,4 +238,4 @@ def test_a_file_is_on_white_and_a_page_takes_its_colours():
     assert "currentColor" in page
     assert "#FFFFFF" not in page
     assert "currentColor" not in file
-    assert svg_png(file)[:4] == b"\x89PNG"
+    assert svg_png(file, "A title", {})[:4] == b"\x89PNG"

@@ -316,7 +316,10 @@ def test_a_long_caption_is_wrapped_and_keeps_every_word():
 
 def test_a_png_is_white_and_has_the_size_asked_for():
     figure = FIGURES[""]["scores by layer"]
-    image = Image.open(io.BytesIO(svg_png(figure_svg(figure, title="t", caption=[]))))
+    image = Image.open(
+        io.BytesIO(svg_png(figure_svg(figure, title="t", caption=[]), "Rôles", {"tau": "3", "rule": "role"}))
+    )
+    assert image.text == {"Title": "Rôles", "Description": "tau: 3\nrule: role"}
     assert image.width == pytest.approx(6.9 * 300, abs=2)
     assert image.convert("RGBA").getpixel((1, 1)) == (255, 255, 255, 255)
 
@@ -325,7 +328,7 @@ def test_any_svg_becomes_a_png():
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="48"><rect width="96" height="48" fill="red"/></svg>'
     )
-    image = Image.open(io.BytesIO(svg_png(svg)))
+    image = Image.open(io.BytesIO(svg_png(svg, "", {})))
     assert image.size == (300, 150)  # an inch and a half at 300 dots to the inch
     assert image.convert("RGB").getpixel((9, 9)) == (255, 0, 0)
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.figures.sheet import ONE_COLUMN, SHEET, TWO_COLUMNS
 from attention_sieve.dashboard.files.archive import Picture, Table, archive, archive_name, file_name
 from attention_sieve.dashboard.files.downloads import REFERENCES
 from attention_sieve.dashboard.files.provenance import titled
@@ -20,7 +21,7 @@ CORPUS = {**FACTS, "corpus": "sample pairs", "corpus texts": "1128"}
 
 
 def picture(facts=FACTS, name="arcs", title="Attention of L3 H7"):
-    return Picture(name, title, facts, lambda: SVG)
+    return Picture(name, title, facts, lambda size: SVG)
 
 
 def table():
@@ -56,6 +57,9 @@ def test_the_archive_holds_every_file_once_with_what_they_were_computed_from():
         assert packed.testzip() is None
         readme = packed.read("README.txt").decode()
         expected = {f"figures/{file_name(downloads[0], suffix)}" for suffix in ("svg", "png")}
+        papers = [f"figures/{file_name(downloads[0], 'pdf', size)}" for size in ("one column", "two columns")]
+        assert all(packed.read(name).startswith(b"%PDF") for name in papers)
+        expected |= set(papers)
         expected |= {f"tables/{file_name(downloads[1], suffix)}" for suffix in ("csv", "parquet")}
         assert sorted(packed.namelist()) == sorted(expected | {"README.txt", "references.bib"})
         assert packed.read(f"figures/{file_name(downloads[0], 'svg')}") == SVG.encode()
@@ -67,11 +71,11 @@ def test_the_archive_holds_every_file_once_with_what_they_were_computed_from():
     assert archive_name("roles", downloads).startswith("attention-sieve_all-MiniLM-L6-v2_roles_all_")
 
 
-def test_a_picture_is_drawn_once_for_both_of_its_files():
+def test_a_picture_is_drawn_once_in_each_size():
     drawn = []
-    both = Picture("arcs", "t", FACTS, lambda: drawn.append(1) or SVG)
-    assert [suffix for suffix, _ in both.files()] == ["svg", "png"]
-    assert len(drawn) == 1
+    both = Picture("arcs", "t", FACTS, lambda size: drawn.append(size) or SVG)
+    assert [content[:4] for content in both.files()] == [b"<svg", b"\x89PNG", b"%PDF", b"%PDF"]
+    assert drawn == [SHEET, ONE_COLUMN, TWO_COLUMNS]
 
 
 @pytest.mark.parametrize(

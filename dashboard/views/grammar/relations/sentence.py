@@ -134,12 +134,13 @@ def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
         "arcs",
         titled,
         facts,
-        lambda: parse_arcs_file(
+        lambda size: parse_arcs_file(
             parsed,
             attends=focus.direction,
             title=titled,
             reading=wording.PAIRED_LEGEND if parsed.is_paired else wording.ARCS_LEGEND,
             caption=provenance.caption(focus.facts),
+            size=size,
         ),
         paper=wording.ARCS_PAPER,
     )
