@@ -50,6 +50,8 @@ class Asked:
     """Those over which roles are tested."""
     drawn: tuple[Text, ...]
     """Those whose attention is in the page."""
+    chosen: tuple[Head, ...]
+    """Those whose arcs are drawn at first; none for the one that links words most."""
     truncated: bool
     """Whether texts that are too long are truncated; otherwise there are none."""
     parser: str
@@ -93,6 +95,7 @@ class Asked:
         words += [] if self.dtype == "float32" else ["--dtype", self.dtype]
         words += [] if self.attention in ("self", "encoder") else ["--attention", self.attention]
         words += [word for layer, head in self.off for word in ("--off", f"{layer}-{head}")]
+        words += [word for layer, head in self.chosen for word in ("--heads", f"{layer}-{head}")]
         words += [] if scores.roles == usual_roles else ["--roles", ",".join(scores.roles)]
         words += flags_of(scores, ScoreSettings()) + flags_of(criterion, Criterion.usual(scores.scale))
         words += ["--too-long", "truncate"] if self.truncated else []

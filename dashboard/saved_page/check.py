@@ -88,6 +88,7 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
         settings=asked.settings,
         texts=asked.texts,
         drawn=asked.drawn,
+        chosen=asked.chosen,
         too_long="truncate" if asked.truncated else "error",
     )
     loaded = [load_checkpoint(one, device=device, dtype=asked.dtype) for one in files]

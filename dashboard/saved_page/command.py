@@ -16,6 +16,7 @@ from attention_sieve.core.options import (
     add_resume_option,
     add_settings_options,
     add_texts_options,
+    heads,
 )
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import FOR_DECODERS, add_roles_option, role_settings
@@ -43,6 +44,14 @@ def add_commands(commands: Any) -> None:
         help="a text whose attention is drawn, with ||| between its two segments if it is a pair; may be repeated; "
         "default: the first of the texts",
     )
+    saving.add_argument(
+        "--heads",
+        type=heads,
+        action="extend",
+        default=[],
+        help="heads whose arcs are drawn at first, as layer-head, such as 3-7,2-5; default: the one that links words "
+        "most",
+    )
     add_roles_option(saving, FOR_DECODERS)
     add_output_option(saving, f"file to write: {HTML}")
     add_settings_options(saving, ROLE_ANALYSIS.settings)
@@ -50,7 +59,7 @@ def add_commands(commands: Any) -> None:
     checking = commands.add_parser(
         "check", help="compute the numbers of a saved page again and compare them", description=check.__doc__
     )
-    checking.add_argument("page", type=Path, help=f"{HTML} file that the command page or the dashboard has written")
+    checking.add_argument("page", type=Path, help="file that the command page, or the dashboard, has written")
     checking.add_argument(
         "--checkpoint",
         action="append",
@@ -82,7 +91,14 @@ def page(arguments: argparse.Namespace) -> None:
     from attention_sieve.dashboard.saved_page.data import page_data  # other commands do without
     from attention_sieve.dashboard.saved_page.file import page_html
 
-    request = Request(of_pass=of_pass, settings=settings, texts=texts, drawn=drawn, too_long=arguments.too_long)
+    request = Request(
+        of_pass=of_pass,
+        settings=settings,
+        texts=texts,
+        drawn=drawn,
+        chosen=arguments.heads,
+        too_long=arguments.too_long,
+    )
     html = page_html(page_data(compute(checkpoints, request, arguments.answer)))
     write(arguments.output, partial(Path.write_text, data=html, encoding="utf-8", newline="\n"))
 

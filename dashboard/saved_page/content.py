@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from attention_sieve.core.answering import AnswerQuestion, Reading, find_in
-from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.attention.settings import Head, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import prepared_texts, progress_bar
 from attention_sieve.core.errors import AnalysisError
@@ -56,6 +56,8 @@ class Request:
     texts: Sequence[Text]
     drawn: Sequence[Text] = ()
     """None of them draws the first text that fits."""
+    chosen: Sequence[Head] = ()
+    """Heads whose arcs are drawn at first."""
     too_long: TooLong = "error"
 
 
@@ -76,6 +78,12 @@ def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQ
     ROLE_ANALYSIS.question(request.settings).check(of_pass.kind)
     shapes = [(layers.n_layers, layers.n_heads) for layers in (each.attentions[of_pass.kind] for each in checkpoints)]
     check_shapes(shapes)
+    for layer, head in request.chosen:
+        if layer >= shapes[0][0] or head >= shapes[0][1]:
+            raise AnalysisError(
+                f"There is no head {head_name(layer, head)}: {checkpoints[0].files.name} has {shapes[0][0]} layers x "
+                f"{shapes[0][1]} heads. Choose another."
+            )
     prepared = [prepared_texts(checkpoint, texts, of_pass, request.too_long) for checkpoint in checkpoints]
     read = [index for index in range(len(texts)) if all(index in tokens for tokens in prepared)]
     if not read:
@@ -94,6 +102,7 @@ def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQ
         settings=request.settings,
         texts=tuple(texts[index] for index in read),
         drawn=drawn,
+        chosen=tuple(request.chosen),
         truncated=request.too_long == "truncate",
         parser=parser_name(),
     )

@@ -82,7 +82,7 @@ def page_data(content: Content) -> dict[str, Any]:
         "shown": {"coarse": [roles.index(role) for role in coarse], "fine": [roles.index(role) for role in fine]},
         "grids": [_grid(content, number, table, coarse) for number, table in enumerate(tables)],
         "drawn": _drawn(content, names),
-        "first": [list(telling_head(found[0].drawn[0]))],
+        "first": [list(head) for head in asked.chosen or [telling_head(found[0].drawn[0])]],
         "overlaps": [_overlaps(each, name, coarse) for each, name in zip(found, names)],
         "tables": [
             *([] if compared is None else [_comparison(compared, found, names)]),

@@ -6,7 +6,7 @@ from functools import partial
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.passes.prepare import WINDOW_TOKENS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.finding import RoleSettings, role_finding
@@ -31,21 +31,26 @@ class ScoredTexts:
     texts: tuple[Text, ...]
     n_tokens: Sequence[int]
     scores: Sequence[RoleScores]
+    chosen: tuple[Head, ...]
+    """The heads that the reader has chosen."""
     truncated: bool
     """Whether texts that are too long were cut."""
 
 
-def save_heads(visit: Visit, tested: Corpus, looked: tuple[Text, TextAttention] | None = None) -> None:
+def save_heads(
+    visit: Visit, tested: Corpus, heads: Sequence[Head], looked: tuple[Text, TextAttention] | None = None
+) -> None:
     """Offer the heads of a checkpoint, as tested over the corpus, with the attention in a text.
 
     Args:
         visit: what the page works with.
         tested: the corpus.
+        heads: the chosen ones.
         looked: the text on screen with its attention; the first text of the corpus that fits is drawn if that is in
             windows, or if there is none.
     """
     texts = tuple(visit.texts[position] for position in tested.found.positions)
-    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.scored], policy() == "truncate")
+    scored = ScoredTexts(texts, tested.found.n_tokens, [tested.scored], tuple(heads), policy() == "truncate")
     is_whole = looked is not None and looked[1].overview is None
     drawn = looked if looked is not None and is_whole else None
     text = drawn[0] if drawn else first_that_fits(scored)
@@ -82,6 +87,7 @@ def content_of(
         settings=RoleSettings(choice.score_settings, choice.criterion),
         texts=scored.texts,
         drawn=(text,),
+        chosen=scored.chosen,
         truncated=is_cut or scored.truncated,
         parser=parser_name(),
     )

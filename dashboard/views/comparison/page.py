@@ -237,7 +237,7 @@ def _draw(
         if pair.same_shape and shows("compare", "grids"):
             grids(focus)
     elif pair.same_shape:
-        save_comparison(inference, choice, pair, texts, text)
+        save_comparison(inference, focus, texts, text)
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
         changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
     else:

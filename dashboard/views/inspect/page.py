@@ -254,7 +254,7 @@ def _about(
     present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
-            save_heads(visit, tested, (screen.text, screen.now.looked))
+            save_heads(visit, tested, heads, (screen.text, screen.now.looked))
             ask_about_long_texts(tested.found.too_long)
         words_first()
         frame.tabs(

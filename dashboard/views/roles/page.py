@@ -123,7 +123,6 @@ def _roles() -> None:
     tested = corpus(visit)
     if tested is None:
         return
-    save_heads(visit, tested)
     if state.lesson_is_on("roles"):
         lesson_panel(top, visit, tested=tested)
         _in_lesson(_Shown(visit=visit, tested=tested))
@@ -296,6 +295,7 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
     with picture:
         heads = show_role_grid(grid, head_selection("roles grid", heads, reset), file=file, facts=facts, files=links)
     state.put_in_link(heads)
+    save_heads(visit, shown.tested, heads)
     with links:
         frame.link_to_inspect(heads)
 

@@ -133,7 +133,8 @@ def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
 
 
 def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
-    tested, coarse = corpus(visit), ()
+    tested = corpus(visit)
+    coarse: tuple[str, ...] = ()
     kind_indices = np.full(shape, -1)
     if tested is not None:
         tests = tested.tests

@@ -1,0 +1,279 @@
+"""The saved page: what its file holds and allows, and what `check` says of it."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_sieve as sieve
+from attention_sieve.__main__ import main
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.commands import read_texts
+from attention_sieve.core.comparison.differences import paired_tests
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.options import Parser, add_settings_options, flags_of, settings_of
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.texts.text import Text, read_file
+from attention_sieve.dashboard.saved_page import content as saved_content
+from attention_sieve.dashboard.saved_page.asked import text_object
+from attention_sieve.dashboard.saved_page.check import check_page
+from attention_sieve.dashboard.saved_page.content import Request, compute
+from attention_sieve.dashboard.saved_page.data import page_data
+from attention_sieve.dashboard.saved_page.file import AFTER_DATA, BEFORE_DATA, page_html, read_page
+
+HOSTILE = '</script><script>alert(1)</script><!-- & "quotes" \u2028'
+TEXTS = (
+    Text(("Who saw the old dog?", "The old dog chased a cat.")),
+    Text(("Who closed the shop?", "She closed her small shop.")),
+    Text((HOSTILE, "Nobody laughed.")),
+)
+REQUEST = Request(
+    of_pass=PassSettings(), settings=RoleSettings(criterion=Criterion(tau=2.0)), texts=TEXTS, chosen=[(1, 8)]
+)
+
+
+@pytest.fixture(scope="module")
+def content(bundled):
+    return compute([bundled], replace(REQUEST, drawn=[Text((HOSTILE,))]))
+
+
+@pytest.fixture(scope="module")
+def data(content):
+    return page_data(content)
+
+
+@pytest.fixture(scope="module")
+def html(data):
+    return page_html(data)
+
+
+@pytest.fixture(scope="module")
+def other_folder(folders):
+    return folders("bert")
+
+
+def changed(html, change):
+    """The page with other data."""
+    before, rest = html.split(BEFORE_DATA)
+    written, after = rest.split(AFTER_DATA, 1)
+    data = json.loads(written)
+    change(data)
+    written = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
+    return f"{before}{BEFORE_DATA}{written}{AFTER_DATA}{after}"
+
+
+def test_the_tables_and_grid_hold_what_the_call_finds(data, bundled):
+    found = sieve.roles(bundled, [text.segments for text in TEXTS], tau=2).table
+    (table,) = data["tables"]
+    assert list(table["values"]) == list(found.columns)
+    mean, p = (np.array(table["values"][name], float) for name in ("mean", "p_adjusted"))
+    np.testing.assert_allclose(mean, found["mean"], rtol=1e-6)
+    np.testing.assert_allclose(p, found["p_adjusted"], rtol=1e-6)
+    assert table["values"]["holds"] == found["holds"].tolist()
+    scores = np.frombuffer(base64.b64decode(data["grids"][0]["scores"]), "<f4")
+    np.testing.assert_allclose(scores, found["mean"], rtol=1e-6)
+    assert data["facts"].items() >= {"tau": "2", "texts": "3", "checkpoint": "bundled"}.items()
+    assert data["first"] == [[1, 8]]
+
+
+def test_every_weight_of_the_drawn_text_is_in_the_page(content, data):
+    (side,) = data["drawn"][0]["sides"]
+    attention = content.found[0].drawn[0].attention
+    steps = np.frombuffer(base64.b64decode(side["patterns"]["cells"]), "u1").reshape(attention.shape)
+    np.testing.assert_allclose((steps / 255) ** 2, attention, atol=0.004)
+    assert side["patterns"]["links"] is None
+    assert side["arcs"]["queries"]["tokens"][0] == "[CLS]"
+
+
+def test_texts_and_names_are_data_and_never_end_their_element(data, html):
+    assert read_page(html.encode(), "page.html")[0] == json.loads(json.dumps(data))
+    assert html.count("<script") == html.count("</script>") == 2
+    assert HOSTILE not in html
+    named = page_html({**data, "title": HOSTILE, "command": HOSTILE, "sentences": [HOSTILE], "notes": [HOSTILE]})
+    assert named.count("<script") == 2
+    assert HOSTILE not in named
+
+
+def test_only_the_script_and_style_that_the_policy_names_are_in_the_page_and_it_asks_for_nothing(html):
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)[1]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for name, element in (("script", r'<script type="module">(.*?)</script>'), ("style", r"<style>(.*?)</style>")):
+        (text,) = re.findall(element, html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[f"{name}-src"] == f"'sha256-{digest}'"
+    assert "unsafe" not in policy
+    assert not re.search(r"\ssrc=|\shref=|url\(|@import|\bfetch\(|\bimport\b ?[\(\"'{*]", html)
+
+
+def test_saving_the_same_again_gives_the_same_bytes(content, html):
+    assert page_html(page_data(content)) == html
+
+
+def test_a_page_is_equal_to_what_is_computed_again(html):
+    checked = check_page(html.encode(), "page.html", device="cpu")
+    assert checked.differences == ()
+    assert checked.notes == ()
+    assert checked.n_values > 10_000
+
+
+def replaced(old, new):
+    return lambda html: html.replace(old, new, 1)
+
+
+def set_mean(data):
+    data["tables"][0]["values"]["mean"][8] += 0.01
+
+
+def set_weight(data):
+    patterns = data["drawn"][0]["sides"][0]["patterns"]
+    steps = bytearray(base64.b64decode(patterns["cells"]))
+    steps[7] ^= 64
+    patterns["cells"] = base64.b64encode(steps).decode()
+
+
+def set_fact(data):
+    data["facts"]["texts"] = "3,000"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (set_mean, r'table "Roles in all-MiniLM-L6-v2", row 9 \(local, L0 H8\), column mean: [\d.]+ in the page, '),
+        (set_weight, r"drawn, 0, sides, 0, patterns, cells, number 8 of [\d,]+: \d+\.0 in the page, \d+\.0 computed"),
+        (set_fact, "facts, texts: 3,000 in the page, 3 computed"),
+    ],
+)
+def test_check_finds_one_changed_value_and_fails(change, said, html, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    path.write_text(changed(html, change), encoding="utf-8")
+    assert main(["check", str(path), "--device", "cpu"]) == 1
+    first, last = capsys.readouterr().out.splitlines()
+    assert re.match(said, first)
+    assert re.match(r"1 of [\d,]+ values of .*page\.html differ\.", last)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (replaced("<h2", "<h2 hidden"), "changed outside of its data: its script, style or markup"),
+        (replaced("const page =", "const page_ ="), "changed outside of its data"),
+        (replaced('"format":1', '"format":2'), r"in format 2, and \S+ reads formats up to 1. Install a newer"),
+        (replaced('"dtype":"float32"', '"dtype":32'), "page.html is damaged: its data cannot be read"),
+        (lambda html: html[: len(html) // 2], "page.html is damaged: its data are not whole"),
+        (lambda html: "<p>Hello</p>", "page.html is no page of Attention Sieve"),
+    ],
+)
+def test_a_page_that_cannot_be_checked_is_refused_with_a_sentence(change, said, html):
+    with pytest.raises(AnalysisError, match=said):
+        check_page(change(html).encode(), "page.html")
+
+
+def test_a_checkpoint_that_is_missing_or_another_is_named(html, other_folder, tmp_path):
+    with pytest.raises(AnalysisError, match=r"of the checkpoint bundled, which is not here.* --checkpoint FOLDER"):
+        check_page(html.encode(), "page.html", [str(tmp_path / "gone")])
+    with pytest.raises(AnalysisError, match=r"fingerprint [0-9a-f]{12}, and .* has [0-9a-f]{12}: another model"):
+        check_page(html.encode(), "page.html", [str(other_folder)])
+    with pytest.raises(AnalysisError, match="The page is of 1 checkpoints, got 2"):
+        check_page(html.encode(), "page.html", ["bundled", "bundled"])
+
+
+def test_two_checkpoints_are_compared_as_paired_tests_compare_them(other_folder):
+    one, other = (load_checkpoint(find_checkpoint(str(other_folder)), device="cpu") for _ in range(2))
+    found = compute(
+        [one, replace(other, files=replace(other.files, name="twin"))], replace(REQUEST, chosen=(), texts=TEXTS[:2])
+    )
+    data = page_data(found)
+    comparison = data["tables"][0]["values"]
+    scored = [each.finding.scored for each in found.found]
+    tests = paired_tests(*(each.scores for each in scored), scored[0].roles)
+    np.testing.assert_allclose(np.array(comparison["mean_b"], float), tests.mean_b.ravel(), rtol=1e-6)
+    assert set(comparison["difference"]) <= {0, None}
+    assert [table["kind"] for table in data["tables"]] == ["comparison", "roles", "roles"]
+    assert data["sentences"][0].startswith("From ")
+    assert len(data["drawn"][0]["sides"]) == len(data["grids"]) == len(data["overlaps"]) == 2
+    assert data["grids"][1]["compared"]
+    assert "--compare twin" in data["command"]
+
+
+def test_what_a_page_cannot_hold_is_refused(bundled, other_folder):
+    other = load_checkpoint(find_checkpoint(str(other_folder)), device="cpu")
+    with pytest.raises(AnalysisError, match=r"6 layers of 12 heads and \d layers of \d heads, so that no head"):
+        compute([bundled, other], REQUEST)
+    with pytest.raises(AnalysisError, match="There is no head L6 H0: bundled has 6 layers x 12 heads"):
+        compute([bundled], replace(REQUEST, chosen=[(6, 0)]))
+    with pytest.raises(AnalysisError, match=r"12,[\d,]+ weights, and a page holds at most 12,000,000"):
+        saved_content.check_weights(12_000_001)
+
+
+def test_a_model_in_memory_is_saved_and_checked_against_its_folder(guessing, tmp_path):
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = (kind.from_pretrained(guessing) for kind in (AutoModel, AutoTokenizer))
+    path = sieve.save_page(tmp_path / "heads.html", model, ["The old dog.", "A cat."], tau=1.5, tokenizer=tokenizer)
+    html = path.read_bytes()
+    assert b"in the memory of a program" in html
+    with pytest.raises(AnalysisError, match=r"BertModel in memory, which is not here. Name its saved folder"):
+        check_page(html, "heads.html")
+    checked = check_page(html, "heads.html", [str(guessing)], device="cpu")
+    assert checked.differences == ()
+    assert "nothing shows that" in checked.notes[0]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tua'"):
+        sieve.save_page(path, model, "A cat.", tua=3)
+    with pytest.raises(AnalysisError, match=r"Choose a name that ends in \.html"):
+        sieve.save_page(tmp_path / "heads.pdf", model, "A cat.")
+
+
+def test_the_command_that_a_page_names_makes_the_same_page(data, html, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / data["texts"]["file"]).write_text(json.dumps(data["texts"]["objects"]))
+    words = data["command"].split(" --text ")[0].split(" ")[1:]
+    main([*words, "--text", HOSTILE, *["--tau", "2", "--heads", "1-8", "--device", "cpu", "--output", "page.html"]])
+    assert data["command"].endswith("--heads 1-8 --tau 2.0 --output page.html")
+    assert check_page((tmp_path / "page.html").read_bytes(), "page.html", device="cpu").differences == ()
+    assert (tmp_path / "page.html").read_text("utf-8").count("\n") == html.count("\n")
+
+
+@given(
+    scores=st.builds(
+        ScoreSettings, direction=st.sampled_from(["both", "head-to-dependent"]), block_entropy=st.booleans()
+    ),
+    criterion=st.builds(
+        Criterion,
+        tau=st.floats(0.1, 9),
+        correction=st.sampled_from(["bh", "holm", "none"]),
+        family=st.sampled_from(["role", "all"]),
+        ddof=st.sampled_from([0, 1]),
+    ),
+)
+def test_the_options_of_settings_make_the_same_settings(scores, criterion):
+    settings, usual = RoleSettings(scores, criterion), RoleSettings()
+    parser = Parser()
+    add_settings_options(parser, usual)
+    assert settings_of(parser.parse_args(flags_of(settings, usual)), usual) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("t.json", '["One text."]'),
+        ("t.tsv", "text_a\ttext_b\nOne.\tTwo.\n"),
+        ("t.json", '[{"words": ["Dogs", "run"], "heads": [2, 0], "relns": ["nsubj", "root"]}]'),
+        ("t.json", '[{"words": ["Dogs", "run"]}]'),
+        ("t.json", '[{"ids": [101, 5, 6, 5, 102], "needle": [1, 2], "answer": [3, 4]}]'),
+    ],
+)
+def test_the_file_of_texts_is_read_as_the_same_texts(name, written, tmp_path):
+    texts = read_file(name, written.encode())
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps([text_object(text) for text in texts]))
+    assert read_texts(path) == texts
