@@ -37,7 +37,7 @@ def merge_adapter(name: str, folder: Path, model: PreTrainedModel) -> None:
     try:
         with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
             warnings.simplefilter("ignore")
-            config: Any = PeftConfig.from_pretrained(folder)
+            config: Any = PeftConfig.from_pretrained(str(folder))
             if config.is_prompt_learning or config.is_adaption_prompt:
                 raise CheckpointError(
                     f"{name} is an adapter of the kind {config.peft_type.value}, which adds tokens of its own instead "

@@ -137,7 +137,7 @@ def _sides() -> dict[str, Any]:
         elif where:
             keys["relative"] = where
         if where in ("head", "dependent"):
-            keys["relations"] = _parts(st.text_input(wording.RELATIONS, "nsubj", key="role relations"))
+            keys["relations"] = _parts(st.text_input(wording.RELATION_NAMES, "nsubj", key="role relations"))
     return {**({"from": queries} if queries else {}), "to": keys}
 
 
