@@ -6,6 +6,7 @@ from typing import Final
 
 from attention_sieve.core.checkpoints.sample_decoder import MEGABYTES, SAMPLE_DECODER
 from attention_sieve.core.errors import PROGRAM
+from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import SUFFIXES, formats_in_words
@@ -584,6 +585,13 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
         f"{count:,} of {counted(n_texts, 'text')} for {role_title(role)}" for role, count in n_short.items()
     )
     return f"Too short to reach a score of {tau:g}, wherever a head looks: {counts}."
+
+
+def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
+    """What a filled corner means by score on the text."""
+    # A share above tau is above that of uniform attention, 0, already.
+    beyond = " and clearly above that of uniform attention" if rule == "role" and scale == "score" else ""
+    return f"Filled letters: {above_tau(tau, scale)}{beyond} on this text."
 
 
 def filled_by_test(tau: float, scale: Scale) -> str:

@@ -24,6 +24,7 @@ from attention_sieve.dashboard.components.grid.patterns import frame_of, pattern
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.standalone.linked_text import grid_of_text
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
@@ -363,22 +364,13 @@ def _first_head(text_attention: TextAttention) -> Head:
 
 def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:
     """Roles by the scores on the text, which no test can confirm."""
-    choice, criterion = visit.chosen, visit.chosen.criterion
-    return RoleGrid(
-        label=label,
-        roles=screen.now.scored.roles,
-        scores=screen.now.scores,
-        holds=screen.now.roles(criterion),
-        tau=criterion.tau,
+    criterion = visit.chosen.criterion
+    return replace(
+        grid_of_text(screen.now, criterion, label, visit.engine.files.n_shared),
         shown=shown,
-        off=choice.off,
+        off=visit.chosen.off,
         held_before=None if screen.all_on is None else screen.all_on.roles(criterion),
         before=shared_wording.AGAINST,
-        filled=wording.filled_by_text(criterion.tau, criterion.rule, choice.scale),
-        scale=choice.scale,
-        uniform=screen.now.scored.uniform[0],
-        greatest=screen.now.scored.greatest[0],
-        n_shared=visit.engine.files.n_shared,
     )
 
 

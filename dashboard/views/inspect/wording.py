@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.roles.hypotheses import Rule
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named, role_title
-from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
@@ -44,13 +42,6 @@ def column_mean(scale: Scale) -> str:
     """What the column of means holds."""
     where = "over the texts in which the role is applicable"
     return f"Mean {WORDS[scale].noun} {where}, and its two-sided confidence interval."
-
-
-def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
-    """What a filled corner means by score on the text."""
-    # A share above tau is above that of uniform attention, 0, already.
-    beyond = " and clearly above that of uniform attention" if rule == "role" and scale == "score" else ""
-    return f"Filled letters: {shared_wording.above_tau(tau, scale)}{beyond} on this text."
 
 
 def too_short(greatest: Mapping[str, float]) -> str:
