@@ -3,7 +3,6 @@
 
 const MOST_DRAWN = 12; // heads in one view of arcs
 const CHUNK = 1 << 15;
-let nLinked = 0;
 
 class LinkedText {
   /**
@@ -14,7 +13,7 @@ class LinkedText {
     this.hosts = hosts;
     this.group = group;
     this.onChosen = onChosen;
-    this.key = `linked ${nLinked++}`;
+    this.key = `linked ${Math.random()}`; // in a notebook, each cell has a script of its own
     this.rev = 1;
     this.chosen = [];
     this.sieve = "";
@@ -82,11 +81,15 @@ class LinkedText {
   arcsOf(heads) {
     const { text, shown } = this;
     const size = text.patterns.queries * text.patterns.keys;
-    const bytes = new Uint8Array(heads.length * size);
-    heads.forEach(([layer, head], at) => {
-      const start = (layer * shown.heads + head) * size;
-      bytes.set(this.cells.subarray(start, start + size), at * size);
-    });
+    const ofHeads = (all, each) => {
+      const bytes = new Uint8Array(heads.length * each);
+      heads.forEach(([layer, head], at) => {
+        const start = (layer * shown.heads + head) * each;
+        bytes.set(all.subarray(start, start + each), at * each);
+      });
+      return bytes;
+    };
+    const bytes = ofHeads(this.cells, size);
     const named = heads.map(([layer, head], at) => ({
       name: `L${layer} H${head}`,
       color: shown.colors[at % shown.colors.length],
@@ -105,6 +108,7 @@ class LinkedText {
       look: {},
       looks: 1,
       tells: true,
+      inside: text.inside && toBase64(ofHeads(fromBase64(text.inside), 2 * text.patterns.queries)),
     };
   }
 }

@@ -8,7 +8,7 @@ from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.dashboard import wording
-from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, sieve_data
+from attention_sieve.dashboard.components.arcs import SCROLL_HEIGHT, arcs_data, row_sums, sieve_data
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.grid.patterns import pack_patterns
 from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
@@ -53,10 +53,11 @@ def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, An
         model: name of the checkpoint, for screen readers.
     """
     queries, keys = sides(looked)
+    attention = np.nan_to_num(looked.attention, nan=0)
     maps = AttentionMaps(
         queries=queries,
         keys=keys,
-        attention=np.nan_to_num(looked.attention[0, :1], nan=0),
+        attention=attention[0, :1],
         heads=[(0, 0)],
         causal=looked.causal,
         label=f"in {model}",
@@ -67,7 +68,8 @@ def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, An
     )
     weights = pack_patterns(looked.attention, is_part=looked.overview is not None, most_weights=looked.attention.size)
     return {
-        "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve")},
+        "arcs": {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve", "inside")},
+        "inside": row_sums(attention.reshape(-1, *attention.shape[2:])) if keys.is_part else None,
         "patterns": weights.data(),
         "sieves": {
             role: {name: value for name, value in sieve_data(role, cells, maps).items() if name != "inside"}

@@ -126,7 +126,7 @@ def arcs_data(
         "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": None if maps.signs is None else _signs(maps.signs),
         "attention": _steps(attention) if maps.signs else base64_of(quantised(attention)),
-        "inside": _row_sums(attention) if keys.is_part and not maps.signs else None,
+        "inside": row_sums(attention) if keys.is_part and not maps.signs else None,
         "sieve": None if sieve is None else sieve_data(*sieve, maps),
         "sieves": [] if overlay is None else _named(dict.fromkeys((*overlay.roles, *(sieve or ())[:1]))),
         "height": style.height or (SCROLL_HEIGHT if scrolls else None),
@@ -231,7 +231,7 @@ def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:
     return base64_of(np.rint(np.clip(attention, -1, 1) * 32767).astype("<i2"))
 
 
-def _row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:
+def row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:
     """Share of each query's attention to keys in the window, in 65536 steps."""
     inside = np.clip(attention.sum(axis=-1, dtype=np.float64), 0, 1)
     return base64_of(np.rint(inside * 65535).astype("<u2"))

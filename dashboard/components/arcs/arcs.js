@@ -161,7 +161,7 @@ function layOut(view) {
   const nHeads = visibleHeads(view).length;
   view.numbered = nHeads <= MOST_HEADS_WITH_NUMBERS && (width >= NARROW || nHeads === 1);
   const box = Math.max(3, Math.min(12, Math.floor((width >= NARROW ? 84 : 40) / nHeads)));
-  const number = (width >= NARROW ? 30 : 25) + (table.signed ? 6 : 0);
+  const number = (width >= NARROW ? 30 : 28) + (table.signed ? 6 : 0);
   const style = elements.columns.style;
   view.boxWidth = box;
   style.setProperty("--number", `${number}px`);
