@@ -13,7 +13,7 @@ import io
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from html import escape
 from inspect import Parameter, Signature
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,7 @@ from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.command import relation_settings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import role_settings, scores_of, written_in
+from attention_sieve.core.roles.on_text import pass_text
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.core.roles.tables import SCORE_COLUMNS
 from attention_sieve.core.texts.json_files import from_object, parsed_json
@@ -59,6 +60,9 @@ from attention_sieve.core.texts.parsers import NO_PARSER, parsed_by
 from attention_sieve.core.texts.text import Text, text_as_written, text_of
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.word_links.command import word_link_settings
+
+if TYPE_CHECKING:
+    from attention_sieve.dashboard.standalone.notebook import HeadsWidget
 
 SHOWN_ROWS: Final = 20
 """Rows of a table that are shown where a finding is."""
@@ -246,6 +250,8 @@ BY_NAME: Final[Mapping[str, Analysis[Any, Any, Any, Any, Any]]] = {
 OF_METRIC: Final = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
 SHARED: Final = {"device": None, "dtype": None, "attention": None, "off": (), "too_long": "error", "parser": None}
 """Keywords of all calls, with what they are if they are not given."""
+SHOWN: Final = {*SHARED, "roles", "direction", "block_entropy", "scale", "tau", "rule"}
+"""Keywords of `show`: those that say something of one text."""
 
 
 def call_of(name: str) -> Callable[..., Finding]:
@@ -320,6 +326,53 @@ def _docstring(
             "True",
         )
     )
+
+
+def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "HeadsWidget":
+    """Show in a cell of a notebook which roles heads have in texts, and where the heads that you click look.
+
+    The widget has the chosen heads as `heads`, pairs of layer and head, which other cells read, set and observe; and as
+    `text` the position of the text that is shown. What it shows stays usable without Python.
+
+    Args:
+        model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
+        texts: a text, or a list of texts to choose from, each a string or a pair of strings.
+        tokenizer: of a model in memory.
+        given: keywords as of `roles`: attention, block_entropy, device, direction, dtype, off, roles, rule, scale, tau,
+            too_long. Of a text of more tokens than a window holds, its first window is shown.
+
+    Raises: AnalysisError, which says what was found and what to do.
+
+    >>> import attention_sieve as sieve
+    >>> shown = sieve.show("bundled", "The old dog chased a cat.")
+    >>> shown.heads = [(3, 7), (2, 5)]
+    >>> shown
+    Heads of bundled in 1 text; chosen: L3 H7, L2 H5
+    """
+    if unknown := sorted(set(given) - SHOWN):
+        raise TypeError(f"show() got an unexpected keyword argument {unknown[0]!r}")
+    try:
+        from attention_sieve.dashboard.standalone.notebook import HeadsWidget
+    except ModuleNotFoundError as error:
+        if error.name != "anywidget":
+            raise
+        raise AnalysisError(
+            "Heads are shown in notebooks by the package anywidget, which is not installed. Install it with: "
+            "pip install anywidget"
+        ) from None
+    with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
+        settings, of_pass = _settings("roles", given, checkpoint.files), _of_pass(checkpoint, given)
+        BY_NAME["roles"].question(settings).check(of_pass.kind)
+        read = _texts(texts)
+        prepared = prepared_texts(
+            checkpoint, read, of_pass, _checked("too_long", given.get("too_long", "error"), TooLong)
+        )
+        work = (
+            [(read[index], pass_text(checkpoint, read[index], tokens, of_pass, settings.scores))]
+            for index, tokens in prepared.items()
+        )
+        passed = list(progress_bar(work, len(prepared), bar=_bar))
+    return HeadsWidget(checkpoint.files, settings, of_pass.off, passed)
 
 
 def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
@@ -504,7 +557,7 @@ def _texts(texts: Any) -> tuple[Text, ...]:
 
     Raises: TextError.
     """
-    given = [texts] if isinstance(texts, str | dict | Text) else list(texts)
+    given = [texts] if isinstance(texts, str | dict | Text) or not isinstance(texts, Iterable) else list(texts)
     if not given:
         raise TextError("There is no text. Give a string, or a list of strings.")
     return tuple(_text(each, f"Text {position:,}") for position, each in enumerate(given, start=1))

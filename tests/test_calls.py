@@ -107,7 +107,7 @@ def test_a_decoder_in_memory_gives_what_its_folder_gives(writing):
     assert model.training
 
 
-@pytest.mark.parametrize("name", [*calls.CALLS, "load"])
+@pytest.mark.parametrize("name", [*calls.CALLS, "load", "show"])
 def test_the_example_of_each_docstring_runs(name):
     runner = doctest.DocTestRunner()
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(sieve, name), name, module=False, globs={})
@@ -174,6 +174,7 @@ LINK = {"relation": "link", "from": [0, 1], "to": [2, 3]}
     ("error", "said", "texts", "settings"),
     [
         (TextError, "There is no text. Give a string, or a list of strings", [], {}),
+        (TextError, "Text 1 is 7. Give a string, or a pair of strings", 7, {}),
         (TextError, "Text 2 is 7. Give a string, or a pair of strings", ["She ran.", 7], {}),
         (TextError, "Text 1 is .* Give a string, or a pair", [("a", "b", "c")], {}),
         (TextError, "Text 1: the text is empty", ["  "], {}),

@@ -108,7 +108,7 @@ class LinkedText {
       look: {},
       looks: 1,
       tells: true,
-      inside: text.inside && toBase64(ofHeads(fromBase64(text.inside), 2 * text.patterns.queries)),
+      inside: text.inside && toBase64(ofHeads(bytesOf(text.inside), 2 * text.patterns.queries)),
     };
   }
 }

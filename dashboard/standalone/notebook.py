@@ -1,0 +1,119 @@
+"""Heads in texts as a widget of notebooks: the grid and the arcs of the dashboard in a cell. Imports anywidget."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
+from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.on_text import PassedText
+from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.telling import telling_head
+from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.components import arcs, grid
+from attention_sieve.dashboard.components.grid import GridOnText
+from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.standalone import script, theme_variables
+from attention_sieve.dashboard.standalone.linked_text import grid_of_text, text_data
+
+MOST_WEIGHTS: Final = 50_000_000
+"""Maximum number of weights of all texts, a byte each: a notebook that is saved with its widgets holds them all."""
+_FILE: Final = Path(__file__)
+_CELL: Final = {
+    "html": _FILE.with_suffix(".html").read_text("utf-8"),
+    "css": "\n".join(
+        (
+            f".cell {{\n{theme_variables('light')}\n}}\n.cell.dark {{\n{theme_variables('dark')}\n}}",
+            _FILE.with_suffix(".css").read_text("utf-8"),
+        )
+    ),
+}
+
+
+class HeadsWidget(anywidget.AnyWidget):
+    """The roles of all heads in one text or several, beside where the chosen heads look; a click chooses heads."""
+
+    heads = traitlets.List(
+        traitlets.Tuple(traitlets.Int(), traitlets.Int()),
+        help="The chosen heads, as pairs of layer and head, in the order in which they were chosen.",
+    ).tag(sync=True)
+    text = traitlets.Int(help="Position of the text that is shown, from 0.").tag(sync=True)
+    _data = traitlets.Unicode().tag(sync=True)
+    _esm = "\n".join(
+        (
+            script([grid.SOURCE, arcs.SOURCE]),
+            f"const CELL = {json.dumps(_CELL)};",
+            _FILE.with_suffix(".js").read_text("utf-8"),
+        )
+    )
+
+    def __init__(
+        self,
+        files: CheckpointFiles,
+        settings: RoleSettings,
+        off: Sequence[Head],
+        passed: Sequence[tuple[Text, PassedText]],
+    ) -> None:
+        """Show texts, the first one at first, and in it the head that attends most specifically to related words.
+
+        Args:
+            files: of the checkpoint.
+            settings: what is scored, and when a head has a role.
+            off: heads that are switched off.
+            passed: the texts, each as it is shown.
+
+        Raises: AnalysisError for more than MOST_WEIGHTS weights.
+        """
+        n_weights = sum(each.looked.attention.size for _, each in passed)
+        if n_weights > MOST_WEIGHTS:
+            raise AnalysisError(
+                f"The attention in {counted(len(passed), 'text')} has {n_weights:,} weights, and a cell shows at most "
+                f"{MOST_WEIGHTS:,}. Show fewer or shorter texts."
+            )
+        first = passed[0][1].looked
+        self._name, self._n_texts, self._shape = files.name, len(passed), first.attention.shape[:2]
+        shown = [_shown(files, settings, off, text, each) for text, each in passed]
+        super().__init__(heads=[telling_head(first)], _data=json.dumps(shown))
+
+    def __repr__(self) -> str:
+        return f"Heads of {self._name} in {counted(self._n_texts, 'text')}; chosen: {head_names(self.heads) or 'none'}"
+
+    @traitlets.validate("heads")
+    def _check_heads(self, proposal: Any) -> Any:
+        layers, heads = self._shape
+        if missing := [head for head in proposal["value"] if not (0 <= head[0] < layers and 0 <= head[1] < heads)]:
+            raise AnalysisError(
+                f"There is no {head_names(missing)} in {self._name}. Choose among {layers} layers of {heads} heads, "
+                "counted from 0."
+            )
+        return proposal["value"]
+
+    @traitlets.validate("text")
+    def _check_text(self, proposal: Any) -> Any:
+        if not 0 <= proposal["value"] < self._n_texts:
+            raise AnalysisError(f"There is no text {proposal['value']}. Choose one from 0 to {self._n_texts - 1}.")
+        return proposal["value"]
+
+
+def _shown(
+    files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], text: Text, passed: PassedText
+) -> dict[str, Any]:
+    """What notebook.js draws of a text."""
+    sieves = sieves_in(passed.looked, passed.scored.roles, settings.scores.direction)
+    of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
+    coarse, fine = shown_roles(passed.scores, of_text.roles)
+    data = grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves))
+    return {
+        "name": shortened(" ||| ".join(text.segments)),
+        "grid": data,
+        "fine": [of_text.roles.index(role) for role in fine],
+        "data": text_data(passed.looked, sieves, files.name),
+    }

@@ -1,0 +1,127 @@
+"""Heads in a cell of a notebook: the Python half. tests/browser/across/test_notebook.py looks at it in Chromium."""
+
+import base64
+import json
+import sys
+from dataclasses import replace
+
+import naive
+import numpy as np
+import pytest
+import transformers
+
+import attention_sieve as sieve
+from attention_sieve.core.attention.settings import PassSettings, Window
+from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
+from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.on_text import pass_text
+from attention_sieve.core.texts.text import text_of
+from attention_sieve.dashboard.components.terms.sieve_pictures import Sieves
+from attention_sieve.dashboard.standalone.linked_text import text_data
+from attention_sieve.dashboard.standalone.notebook import MOST_WEIGHTS, HeadsWidget
+
+PAIR = ("The black cat quickly chased two birds.", "She ran.")
+
+
+@pytest.fixture(scope="module")
+def in_memory(guessing):
+    model = transformers.AutoModelForMaskedLM.from_pretrained(guessing)
+    return model, transformers.AutoTokenizer.from_pretrained(guessing)
+
+
+def passed_texts(folder, texts):
+    checkpoint, settings = sieve.load(folder, device="cpu"), PassSettings()
+    read = [text_of(each, "a text") for each in texts]
+    return [
+        (text, pass_text(checkpoint, text, prepare(checkpoint, text, settings), settings, ScoreSettings()))
+        for text in read
+    ]
+
+
+def texts_of(widget):
+    return json.loads(widget._data)
+
+
+def bytes_of(text, dtype):
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def test_a_model_in_memory_is_shown_as_its_folder_and_left_as_it_was(guessing, in_memory):
+    model, tokenizer = in_memory
+    model.train()
+    in_place = sieve.show(model, [PAIR, "She ran."], tokenizer=tokenizer, tau=2)
+    of_folder = sieve.show(guessing, [PAIR, "She ran."], tau=2)
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    for mine, theirs in zip(texts_of(in_place), texts_of(of_folder), strict=True):
+        assert mine["name"] == theirs["name"]
+        for array in ("scores", "uniform", "greatest"):
+            given = [bytes_of(each["grid"][array], "<f4") for each in (mine, theirs)]
+            np.testing.assert_allclose(*given, rtol=1e-5, atol=1e-6)
+    scores = sieve.scores(model, [PAIR], tokenizer=tokenizer).table
+    np.testing.assert_allclose(
+        bytes_of(texts_of(in_place)[0]["grid"]["scores"], "<f4"), scores["score"].to_numpy(), rtol=1e-5, atol=1e-6
+    )
+    assert texts_of(in_place)[0]["name"] == " ||| ".join(PAIR)
+    assert repr(in_place).startswith("Heads of BertForMaskedLM in memory in 2 texts; chosen: L")
+
+
+def test_every_weight_is_that_of_the_eager_path(guessing, in_memory):
+    ids = in_memory[1](PAIR[0])["input_ids"]
+    eager = naive.eager_attention(transformers.AutoModelForMaskedLM, guessing, ids)
+    (shown,) = texts_of(sieve.show(guessing, PAIR[0]))
+    weights = (bytes_of(shown["data"]["patterns"]["cells"], "u1") / 255) ** 2
+    np.testing.assert_allclose(weights, np.asarray(eager).ravel(), atol=0.005)
+    assert shown["data"]["inside"] is None
+
+
+def test_of_a_window_each_head_says_what_leaves_it(guessing):
+    (shown,) = passed_texts(guessing, [PAIR])
+    looked = shown[1].looked
+    part = looked.attention[:, :, 2:6, 1:4]
+    window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
+    inside = bytes_of(text_data(window, Sieves(tokens=(), cells={}), "a model")["inside"], "<u2") / 65535
+    np.testing.assert_allclose(inside, part.sum(axis=-1).ravel(), atol=1e-4)
+
+
+def test_chosen_heads_can_be_set_and_observed_and_those_that_are_not_there_get_a_sentence(guessing):
+    shown, seen = sieve.show(guessing, [PAIR, "She ran."]), []
+    shown.observe(lambda change: seen.append(change["new"]), "heads")
+    shown.heads = [(1, 2), (0, 1)]
+    shown.set_state({"heads": [[0, 2]]})  # as the browser sends them
+    assert seen == [[(1, 2), (0, 1)], [(0, 2)]]
+    with pytest.raises(
+        AnalysisError, match=r"There is no L7 H0 in .*\. Choose among 2 layers of 3 heads, counted from 0"
+    ):
+        shown.heads = [(0, 1), (7, 0)]
+    with pytest.raises(AnalysisError, match=r"There is no text 2\. Choose one from 0 to 1"):
+        shown.text = 2
+    assert (shown.heads, shown.text) == ([(0, 2)], 0)
+
+
+def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
+    for texts, said in (
+        ("  ", "Text 1: the text is empty"),
+        ([], "There is no text"),
+        (7, "Text 1 is 7. Give a string"),
+    ):
+        with pytest.raises(TextError, match=said):
+            sieve.show(guessing, texts)
+    config = transformers.BertConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=2, vocab_size=6)
+    with pytest.raises(CheckpointError, match=r"tokenizer of BertModel in memory .* its model has 6 embeddings"):
+        sieve.show(transformers.BertModel(config), "She ran.", tokenizer=in_memory[1])
+    with pytest.raises(TypeError, match=r"show\(\) got an unexpected keyword argument 'alpha'"):
+        sieve.show(guessing, "She ran.", alpha=0.1)
+    monkeypatch.delitem(sys.modules, HeadsWidget.__module__)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(AnalysisError, match=r"anywidget, which is not installed\. Install it with: pip install"):
+        sieve.show(guessing, "She ran.")
+
+
+def test_more_weights_than_a_notebook_should_hold_are_refused(guessing):
+    shown = passed_texts(guessing, [PAIR])
+    n_times = 1 + MOST_WEIGHTS // shown[0][1].looked.attention.size
+    with pytest.raises(AnalysisError, match=r"and a cell shows at most 50,000,000\. Show fewer or shorter texts"):
+        HeadsWidget(sieve.load(guessing).files, RoleSettings(), (), shown * n_times)
