@@ -109,7 +109,7 @@ def _shown(
     """What notebook.js draws of a text."""
     sieves = sieves_in(passed.looked, passed.scored.roles, settings.scores.direction)
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
-    coarse, fine = shown_roles(passed.scores, of_text.roles)
+    coarse, fine = shown_roles(passed.scores, passed.scored.roles)
     data = grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves))
     return {
         "name": shortened(" ||| ".join(text.segments)),
