@@ -31,11 +31,12 @@ class LinkedText {
 
   /** Draw a text: `grid`, and what `text_data` in linked_text.py gives. Cells show roles, or the patterns of the text. */
   show(grid, text, { patterns }) {
-    const isOther = text !== this.text;
-    Object.assign(this, { shown: grid, text, patterns });
+    const cells = text === this.text ? this.cells : null;
+    Object.assign(this, { shown: grid, text, patterns, cells });
     this.drawGrid();
-    if (!isOther) return;
+    if (cells) return;
     afterPaint(() => {
+      if (this.text !== text) return; // another text, or none, is shown by now
       this.cells = bytesOf(text.patterns.cells);
       this.drawArcs();
     });
@@ -55,6 +56,7 @@ class LinkedText {
   }
 
   remove() {
+    this.text = null;
     this.grid.remove();
     this.arcs.remove();
   }

@@ -54,13 +54,12 @@ function followColors(host, cell, redraw) {
   let taken = null;
   const take = () => {
     if (!host.isConnected) return;
-    const isDark = brightness(getComputedStyle(host).color) > 0.5;
+    const isDark = brightness(pixelOf(getComputedStyle(host).color)) > 0.5;
     const background = backgroundOf(host);
     if (taken === `${isDark} ${background}`) return;
     taken = `${isDark} ${background}`;
     cell.classList.toggle("dark", isDark);
-    if (background && brightness(background) > 0.5 !== isDark) cell.style.setProperty("--st-background-color", background);
-    else cell.style.removeProperty("--st-background-color");
+    cell.style.setProperty("--st-background-color", background); // null takes it away
     redraw();
   };
   const soon = () => requestAnimationFrame(take);
@@ -80,14 +79,21 @@ function followColors(host, cell, redraw) {
 /** The background that is seen behind an element; null where nothing around it has one. */
 function backgroundOf(element) {
   for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
-    const color = getComputedStyle(at).backgroundColor;
-    if (!/^rgba\(.*, 0\)$/.test(color)) return color;
+    const [red, green, blue, alpha] = pixelOf(getComputedStyle(at).backgroundColor);
+    if (alpha === 255) return `rgb(${red} ${green} ${blue})`;
   }
   return null;
 }
 
-function brightness(color) {
-  const [red, green, blue] = color.match(/[\d.]+/g).map(Number);
+/** Red, green, blue and alpha of a colour, from 0 to 255, in whatever notation. */
+function pixelOf(color) {
+  const context = new OffscreenCanvas(1, 1).getContext("2d");
+  context.fillStyle = color;
+  context.fillRect(0, 0, 1, 1);
+  return context.getImageData(0, 0, 1, 1).data;
+}
+
+function brightness([red, green, blue]) {
   return (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
 }
 

@@ -110,11 +110,9 @@ def _shown(
     sieves = sieves_in(passed.looked, passed.scored.roles, settings.scores.direction)
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
     coarse, fine = shown_roles(passed.scores, passed.scored.roles)
-    data = text_data(passed.looked, sieves, files.name)
-    data["arcs"]["height"] = arcs.SCROLL_HEIGHT  # a notebook has other cells below
     return {
         "name": shortened(" ||| ".join(text.segments)),
         "grid": grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves)),
         "fine": [of_text.roles.index(role) for role in fine],
-        "data": data,
+        "data": text_data(passed.looked, sieves, files.name),
     }

@@ -74,7 +74,7 @@ def test_heads_and_words_are_chosen_in_a_cell_by_pointer_and_by_keys_and_python_
     expect(page.locator("canvas.drawn")).to_be_attached()
     expect(page.locator("img")).to_have_count(0)
     wait_until_equal(page, lambda: violations(page), [])
-    page.evaluate("Object.assign(document.body.style, { background: '#111', color: '#eee' })")
+    page.evaluate("Object.assign(document.body.style, { background: 'oklch(0.2 0 0)', color: 'oklch(0.95 0 0)' })")
     expect(page.locator(".cell.dark")).to_be_visible()
     wait_until_equal(page, lambda: violations(page, None, CONTRAST), [])
     page.evaluate("leave()")
