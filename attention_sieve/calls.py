@@ -64,8 +64,8 @@ from attention_sieve.core.word_links.command import word_link_settings
 if TYPE_CHECKING:
     from attention_sieve.dashboard.standalone.notebook import HeadsWidget
 
-SHOWN_ROWS: Final = 20
-"""Rows of a table that are shown where a finding is."""
+SHOWN_TABLE: Final = {"max_rows": 20, "float_format": "{:.4g}".format, "na_rep": ""}
+"""How a table is shown where a finding is: some rows, numbers of four digits, nothing where there is none."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -89,11 +89,11 @@ class Finding:
         return f"{self.analysis} of {self.facts['checkpoint']}: {len(self.table):,} rows"
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.table.to_string(max_rows=SHOWN_ROWS, show_dimensions=False)}"
+        return f"{self.title}\n{self.table.to_string(**SHOWN_TABLE, show_dimensions=False)}"
 
     def _repr_html_(self) -> str:
         """For notebooks. Texts, tokens and names are data, which are escaped."""
-        return f"<p>{escape(self.title)}</p>{self.table.to_html(max_rows=SHOWN_ROWS, escape=True, border=0)}"
+        return f"<p>{escape(self.title)}</p>{self.table.to_html(**SHOWN_TABLE, escape=True, border=0)}"
 
 
 def load(model: str | PathLike[str], *, device: str = "auto", dtype: str = "float32") -> Checkpoint:
