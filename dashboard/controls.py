@@ -354,10 +354,12 @@ def engine(choice: Choice) -> Engine:
     except CheckpointError:
         st.session_state.pop("engine", None)
         raise
-    known = st.session_state.get("kinds", ONE_STACK), st.session_state.get(state.WRITES, False)
-    if (files.kinds, files.is_decoder) != known:
-        # What was drawn before the checkpoint was found has to offer its attentions, and the settings of a decoder.
-        st.session_state["kinds"], st.session_state[state.WRITES] = files.kinds, files.is_decoder
+    found = {"kinds": files.kinds, state.WRITES: files.is_decoder, state.BASE: files.base and files.base.name}
+    known = {"kinds": ONE_STACK, state.WRITES: False, state.BASE: None}
+    if found != {name: st.session_state.get(name, usual) for name, usual in known.items()}:
+        # What was drawn before the checkpoint was found has to offer its attentions, the settings of a decoder, and the
+        # base of an adapter.
+        st.session_state.update(found)
         st.rerun()
     # Of several attentions, each may have another number of layers and heads.
     has_one_shape = len(files.kinds) == 1 and files.n_layers and files.n_heads
@@ -446,8 +448,8 @@ def _about_checkpoint(shared: Inference, engine: Engine) -> None:
     shapes = {"": (files.n_layers, files.n_heads)}
     if len(files.kinds) > 1:
         shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
-    about = wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, plain(files.quantised))
-    st.markdown(about)
+    stored = plain(files.quantised), files.saved_in
+    st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint, *stored))
     if files.base is not None:
         st.markdown(wording.adapter_of(plain(files.adapter), plain(for_visitors(files.base.name))))
 

@@ -61,6 +61,8 @@ PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 WRITES: Final = "writes the next token"
 """Key of whether the checkpoint of the last run is a decoder."""
+BASE: Final = "base of the adapter"
+"""Key of the name of the base, if the checkpoint of the last run is an adapter; else None."""
 LONG: Final = "long texts"
 """Key of whether the texts of the corpus of the last run are long."""
 FURTHER: Final = "further roles"

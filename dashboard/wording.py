@@ -495,6 +495,7 @@ def about(
     where: str,
     fingerprint: str,
     quantised: str = "",
+    saved_in: str = "",
 ) -> str:
     """Architecture of the checkpoint, and the device it runs on once loaded.
 
@@ -504,6 +505,7 @@ def about(
         where: device and number format; empty before it is loaded.
         fingerprint: of its files.
         quantised: how its weights were stored before, such as Q4_1; empty if as plain numbers.
+        saved_in: number format in its files; empty for float32.
     """
     sizes = [
         f"{stack}{counted(layers, 'layer')} x {counted(heads, 'head')}"
@@ -512,7 +514,8 @@ def about(
     ]
     size = "".join(f", {shape}" for shape in sizes)
     bits = re.search("[0-9]", quantised)
-    weights = f" {bits[0]}-bit weights ({quantised}), dequantised." if bits else ""
+    saved = f" Saved in {saved_in}." if saved_in else ""
+    weights = f" {bits[0]}-bit weights ({quantised}), dequantised." if bits else saved
     return f"**{model_type}**{size}{where}.{weights} Fingerprint `{fingerprint[:12]}`."
 
 

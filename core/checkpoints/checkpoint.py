@@ -53,6 +53,8 @@ class CheckpointFiles:
     quantised: str = ""
     """How its weights were stored before they were written as plain numbers, as GGUF names it; empty if they always
     were."""
+    saved_in: str = ""
+    """Number format of its weights in its files; empty for float32."""
     n_shared: int = 1
     """How many neighbouring heads of a layer share their keys and values, according to the configuration."""
     base: "CheckpointFiles | None" = None
@@ -74,10 +76,11 @@ class CheckpointFiles:
     @property
     def facts_of_weights(self) -> dict[str, str]:
         """What files say of its weights: how they were stored, and which ones an adapter changes."""
-        quantised = {"weights": f"{self.quantised}, dequantised"} if self.quantised else {}
+        stored = f"{self.quantised}, dequantised" if self.quantised else self.saved_in and f"saved in {self.saved_in}"
+        weights = {"weights": stored} if stored else {}
         if self.base is None:
-            return quantised
-        return quantised | {
+            return weights
+        return weights | {
             "adapter": self.adapter,
             "base": self.base.name,
             "base fingerprint": self.base.fingerprint,

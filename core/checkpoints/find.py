@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.adapters import checked_adapter, n_classes
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.checkpoints.checks.files import ADAPTER_CONFIG, CHECKPOINT_FILES, checked_config
+from attention_sieve.core.checkpoints.checks.files import ADAPTER_CONFIG, CHECKPOINT_FILES, checked_config, saved_format
 from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
@@ -74,8 +75,15 @@ def find_checkpoint(name: str) -> CheckpointFiles:
             states=states,
         ),
     )
+    files = replace(files, saved_in=_saved_in(folder, files.fingerprint))
     sizes = dict(zip(files.kinds, ((files.n_layers, files.n_heads), files.decoder, files.decoder)))
     return replace(files, removed=read_removed(name, folder, sizes))
+
+
+@lru_cache(maxsize=64)
+def _saved_in(folder: Path, _fingerprint: str) -> str:
+    """Kept, since pages find their checkpoint on every click."""
+    return saved_format(folder)
 
 
 def _adapted(name: str, folder: Path) -> CheckpointFiles:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard import wording as shared_wording
@@ -27,10 +26,9 @@ def other_checkpoints(
 
     Returns: their names, in the order in which they were chosen.
     """
-    chosen: Engine | None = st.session_state.get("engine")
-    base = () if chosen is None or chosen.files.base is None else (chosen.files.base.name,)
+    base: str | None = st.session_state.get(state.BASE)
     saved_steps = (name for run in runs for name in reversed(run.checkpoints))
-    offered = dict.fromkeys((*base, *saved_steps, *controls.checkpoint_names()))
+    offered = dict.fromkeys((*([base] if base else []), *saved_steps, *controls.checkpoint_names()))
     st.multiselect(
         label,
         [name for name in offered if name != choice.checkpoint],

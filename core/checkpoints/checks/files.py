@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,6 +31,8 @@ CHECKPOINT_FILES: Final = (*HUB_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
 WRITING_FILES: Final = ("chat_template.jinja", "generation_config.json")
 """Files that say how turns of a chat are written for a model, and with which tokens it ends a text. No result that is
 kept depends on them, so they are no part of its fingerprint; no others are read."""
+FORMATS: Final = {"BF16": "bfloat16", "F16": "float16", "F64": "float64"}
+"""Number formats other than float32, by their names in safetensors files."""
 MAX_JSON_BYTES: Final = 20_000_000
 """Maximum size of a configuration or an index of weights; real ones are far smaller."""
 MAX_TOKENIZER_BYTES: Final = 60_000_000
@@ -66,6 +69,20 @@ def n_saved(folder: Path) -> int:
     Raises: SafetensorError for a file that is not a safetensors file.
     """
     return sum(map(_n_in_file, folder.glob(WEIGHT_FILES)))
+
+
+def saved_format(folder: Path) -> str:
+    """Number format of most weights in the weight files of a folder, if it is another one than float32, else empty.
+
+    Raises: SafetensorError for a file that is not a safetensors file.
+    """
+    numbers: Counter[str] = Counter()
+    for path in folder.glob(WEIGHT_FILES):
+        with safe_open(path, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118
+                weights = file.get_slice(name)
+                numbers[weights.get_dtype()] += math.prod(weights.get_shape())
+    return FORMATS.get(max(numbers, key=lambda dtype: numbers[dtype], default=""), "")
 
 
 def _n_in_file(path: Path) -> int:

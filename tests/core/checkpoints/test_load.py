@@ -218,6 +218,16 @@ def test_weights_in_several_files_load_like_one(folders, tmp_path):
     assert all(torch.equal(many[name], one[name]) for name in one)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_weights_saved_in_fewer_bits_say_so_and_are_computed_with_in_float32(dtype, tmp_path):
+    folder = save("bert", tmp_path / dtype, dtype=dtype)
+    checkpoint = load(folder)
+    assert checkpoint.files.facts_of_weights == {"weights": f"saved in {dtype}"}
+    assert {weights.dtype for weights in checkpoint.model.parameters()} == {torch.float32}
+    half = load(folder, dtype).model.state_dict()
+    assert all(torch.equal(half[name].float(), weights) for name, weights in checkpoint.model.state_dict().items())
+
+
 def sharded(tmp_path):
     from safetensors.torch import load_file
 
