@@ -107,7 +107,47 @@ def test_a_decoder_in_memory_gives_what_its_folder_gives(writing):
     assert model.training
 
 
-@pytest.mark.parametrize("name", [*calls.CALLS, "load", "show"])
+def test_attention_is_that_of_the_model_as_other_programs_take_it(in_memory, checkpoint):
+    model, tokenizer = in_memory
+    eager = transformers.AutoModel.from_pretrained(checkpoint.files.folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        read = tokenizer(TEXTS[0], return_tensors="pt")
+        expected = eager(**read, output_attentions=True).attentions
+    found = sieve.attention(model, TEXTS[0], tokenizer=tokenizer)
+    bertviz = found.bertviz()
+    assert bertviz["tokens"] == tokenizer.convert_ids_to_tokens(read["input_ids"][0])
+    assert isinstance(bertviz["attention"], tuple)
+    for layer, maps in enumerate(expected):
+        torch.testing.assert_close(bertviz["attention"][layer], maps, rtol=1e-5, atol=1e-6)
+        circuitsvis = found.circuitsvis(layer=layer)
+        np.testing.assert_allclose(circuitsvis["attention"], maps[0], rtol=1e-5, atol=1e-6)
+        assert circuitsvis["tokens"] == bertviz["tokens"]
+    assert bertviz["sentence_b_start"] is None
+    pair = sieve.attention(checkpoint, ("Who sat on it?", "A red dog sat.")).bertviz()
+    assert pair["sentence_b_start"] == tokenizer("Who sat on it?", "A red dog sat.").sequence_ids(0).index(1)
+    with pytest.raises(AnalysisError, match=rf"There is no layer 9. The layers are 0 to {len(expected) - 1}"):
+        found.circuitsvis(layer=9)
+    with pytest.raises(AnalysisError, match="has no head L9 H9"):
+        sieve.attention(checkpoint, "She ran.", off=[(9, 9)])
+
+
+def test_attention_of_an_encoder_decoder_has_the_names_of_bertviz(folders):
+    loaded, pair = sieve.load(folders("t5"), device="cpu"), ("the cat sat", "a dog")
+    kinds = {kind: sieve.attention(loaded, pair, attention=kind) for kind in ("encoder", "decoder", "cross")}
+    names = {kind: set(found.bertviz()) for kind, found in kinds.items()}
+    assert names == {
+        "encoder": {"encoder_attention", "encoder_tokens"},
+        "decoder": {"decoder_attention", "decoder_tokens"},
+        "cross": {"cross_attention", "encoder_tokens", "decoder_tokens"},
+    }
+    cross = kinds["cross"].bertviz()
+    sides = len(cross["decoder_tokens"]), len(cross["encoder_tokens"])
+    assert {maps.shape[2:] for maps in cross["cross_attention"]} == {torch.Size(sides)}
+    with pytest.raises(AnalysisError, match="Choose the encoder or the decoder"):
+        kinds["cross"].circuitsvis(layer=0)
+
+
+@pytest.mark.parametrize("name", [*calls.CALLS, "load", "show", "attention"])
 def test_the_example_of_each_docstring_runs(name):
     runner = doctest.DocTestRunner()
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(sieve, name), name, module=False, globs={})

@@ -74,7 +74,7 @@ def maps(arguments: argparse.Namespace) -> None:
         _check_folder(arguments.output)
     checkpoint, settings = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
-    _confirm(_bytes_of(checkpoint, list(prepared.values())), len(prepared), arguments.yes)
+    _confirm(bytes_of(checkpoint, list(prepared.values())), len(prepared), arguments.yes)
     batches = progress_bar(_maps(checkpoint, prepared, settings), len(prepared))
     facts = checkpoint_facts(checkpoint, settings)
     if not is_npz:
@@ -96,7 +96,7 @@ def _check_folder(output: Path) -> None:
     check_output(output / "a file" if output.is_dir() else output)
 
 
-def _bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
+def bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
     """Size of the maps of texts in bytes, as written.
 
     Raises: AnalysisError for a text whose maps are too large to be computed.

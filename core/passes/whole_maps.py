@@ -1,9 +1,10 @@
 """Attention entry by entry: whole maps of the texts of a batch, or all heads' attention of one token."""
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Float16
+from jaxtyping import Float
 
 from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import MapObserver, Pass, Tile
@@ -16,6 +17,7 @@ from attention_sieve.core.passes.texts import PassText
 class MapCollector:
     """Stores every text's attention maps in full."""
 
+    precision: ClassVar[type[np.floating[Any]]] = np.float16
     indicators = None
     wants_entropy = False
     wants_outputs = False
@@ -31,9 +33,15 @@ class MapCollector:
         for observer in self._observers[tile.texts]:
             observer.observe(tile)
 
-    def results(self) -> list[Float16[np.ndarray, "layer head query key"]]:
+    def results(self) -> list[Float[np.ndarray, "layer head query key"]]:
         """The maps of each text."""
-        return [observer.attention().cpu().numpy().astype(np.float16) for observer in self._observers]
+        return [observer.attention().cpu().numpy().astype(self.precision) for observer in self._observers]
+
+
+class PreciseMapCollector(MapCollector):
+    """The same in single precision, in which rows sum to 1."""
+
+    precision = np.float32
 
 
 def attention_of_token(
