@@ -398,7 +398,7 @@ READMES: Final = (
 )
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
-FILE_KINDS: Final = {"pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}
+FILE_KINDS: Final = {"pdf": "PDF", "svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet", "md": "Model card"}
 """What files are called, by suffix."""
 FORMAT: Final = "Format"
 SIZE: Final = "Size"

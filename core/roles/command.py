@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from attention_sieve.core.commands import (
     progress_bar,
     read_texts,
     reading_of,
+    write,
     write_finding,
     write_reading,
     write_table,
@@ -43,6 +45,7 @@ from attention_sieve.core.options import (
 )
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.card import MARKDOWN, role_card
 from attention_sieve.core.roles.controls import ControlPass, control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -223,7 +226,8 @@ def roles(arguments: argparse.Namespace) -> None:
     """Test which heads have which roles, over texts or over a file of scores; write a row per role, layer and head.
 
     The p-values are valid for a single test of texts that were chosen in advance. `evidence` and `holds_anytime` remain
-    valid however often texts are added and the command is repeated. With a file of scores no model runs, so that
+    valid however often texts are added and the command is repeated. With --output card.md, it writes a section of a
+    model card: how many and which heads have each role. With a file of scores no model runs, so that
     another tau takes no time; the options on the checkpoint, the texts and the scores are those of `score`.
     """
     given = [name for name in OF_READING + OF_SCORES if getattr(arguments, name) not in (None, [])]
@@ -233,7 +237,12 @@ def roles(arguments: argparse.Namespace) -> None:
             raise AnalysisError(f"There are no scores to test. Give a file of scores, or add --{missing[0]}.")
         texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
         settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
-        finding = write_finding(arguments, ROLE_ANALYSIS, texts, settings)
+        check_output(arguments.output, (*TABLES, MARKDOWN), [arguments.texts])
+        checkpoint, of_pass = loaded(arguments)
+        ROLE_ANALYSIS.question(settings).check(of_pass.kind)
+        reading = reading_of(checkpoint, texts, of_pass, arguments)
+        finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
+        facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, {"texts sha256": texts_sha256(texts)})
     elif given:
         raise AnalysisError(
             f"{arguments.scores} holds scores, and the option on {given[0].replace('_', ' ')} is for texts. Leave one "
@@ -241,11 +250,16 @@ def roles(arguments: argparse.Namespace) -> None:
         )
     else:
         table = read_score_table(arguments.scores)
-        check_output(arguments.output, TABLES, [arguments.scores])
+        check_output(arguments.output, (*TABLES, MARKDOWN), [arguments.scores])
         criterion = settings_of(arguments, Criterion.usual(table.scored.scale))
         finding = role_finding(table.scored, criterion)
         facts = {name: fact for name, fact in table.facts.items() if name not in ROLE_ANALYSIS.columns}
-        write_table(arguments.output, ROLE_ANALYSIS.table(finding), facts | criterion.facts)
+        facts |= criterion.facts
+    if arguments.output.suffix.lower() == MARKDOWN:
+        card = role_card(ROLE_ANALYSIS.table(finding), facts)
+        write(arguments.output, partial(Path.write_text, data=card, encoding="utf-8"))
+    else:
+        write_table(arguments.output, ROLE_ANALYSIS.table(finding), facts)
     for note in (few_texts(len(finding.scored.scores)), _too_short(finding)):
         if note is not None:
             print(note, file=sys.stderr)

@@ -71,9 +71,19 @@ class Table:
     title: str
     facts: Mapping[str, str]
     table: "pd.DataFrame"
-    suffixes: ClassVar = ("csv", "parquet")
+    card: "Callable[[Mapping[str, str]], str] | None" = None
+    """Writes a section of a model card, with what it was computed from; None for a table that has none."""
     sizes: ClassVar = (PAGE,)
-    archived: ClassVar = (("csv", PAGE), ("parquet", PAGE))
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Its formats."""
+        return ("csv", "parquet", *(() if self.card is None else ("md",)))
+
+    @property
+    def archived(self) -> tuple[tuple[str, str], ...]:
+        """Suffix and size of each file in the archive."""
+        return tuple((suffix, PAGE) for suffix in self.suffixes)
 
     def files(self) -> Iterator[bytes]:
         """Those of the archive, one after the other."""
@@ -81,6 +91,8 @@ class Table:
 
     def file(self, suffix: str, _: str = PAGE) -> bytes:
         """One of its files."""
+        if suffix == "md" and self.card is not None:
+            return self.card(self.facts).encode()
         return table_csv(self.table, self.facts) if suffix == "csv" else table_parquet(self.table, self.facts)
 
 

@@ -37,6 +37,7 @@ REFERENCES: Final = Path(__file__).with_name("references.bib")
 ICON: Final = ":material/download:"
 MIMES: Final = {
     "pdf": "application/pdf",
+    "md": "text/markdown",
     "svg": "image/svg+xml",
     "png": "image/png",
     "csv": "text/csv",
@@ -128,9 +129,24 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
     _row(Picture(name, full_title, facts, svg), figure.description, paper)
 
 
-def table_downloads(name: str, table: "pd.DataFrame", facts: Mapping[str, str], *, paper: str = "") -> None:
-    """Offer a table as CSV and Parquet with its provenance, and name the corresponding table of the paper."""
-    _row(Table(name, titled(f"Table of {name}", facts), facts, table), paper=paper)
+def table_downloads(
+    name: str,
+    table: "pd.DataFrame",
+    facts: Mapping[str, str],
+    *,
+    paper: str = "",
+    card: Callable[[Mapping[str, str]], str] | None = None,
+) -> None:
+    """Offer a table as CSV and Parquet with its provenance, and name the corresponding table of the paper.
+
+    Args:
+        name: of the table, on its buttons and in its file names.
+        table: what is written.
+        facts: its provenance.
+        paper: sentence that names the corresponding table of the paper, if there is one.
+        card: writes it as a section of a model card, of its provenance, if it can be one.
+    """
+    _row(Table(name, titled(f"Table of {name}", facts), facts, table, card), paper=paper)
 
 
 def all_downloads() -> None:

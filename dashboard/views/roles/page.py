@@ -12,6 +12,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.card import role_card
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.roles import combinations, role_title, roles_per_layer, shown_roles
@@ -424,4 +425,4 @@ def _table(shown: _Shown) -> None:
     table = table[is_selected & (table["holds"] | (not only_held))]
     stability_column = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
     st.dataframe(table, hide_index=True, column_config={**number_columns(), **stability_column})
-    table_downloads("roles", table, shown.facts)
+    table_downloads("roles", table, shown.facts, card=partial(role_card, head_table(tests)))
