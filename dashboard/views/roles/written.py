@@ -137,7 +137,7 @@ def _sides() -> dict[str, Any]:
         elif where:
             keys["relative"] = where
         if where in ("head", "dependent"):
-            keys["relations"] = _parts(st.text_input(wording.RELATION_NAMES, "nsubj", key="role relations"))
+            keys["relations"] = _parts(st.text_input(wording.IN_RELATIONS, "nsubj", key="role relations"))
     return {**({"from": queries} if queries else {}), "to": keys}
 
 
@@ -204,7 +204,7 @@ def _preview(visit: Visit, name: str, heads: list[Head]) -> None:
 def _text_on_screen() -> Text:
     """The text that Inspect shows, or its example."""
     try:
-        texts = read_typed(st.session_state.get("text") or EXAMPLE_TYPED)
+        texts = read_typed(st.session_state.get("text") or st.query_params.get("text") or EXAMPLE_TYPED)
     except AnalysisError:
         texts = read_typed(EXAMPLE_TYPED)
     return texts[min(st.session_state.get(NUMBER, 0), len(texts) - 1)]

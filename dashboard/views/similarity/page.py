@@ -133,8 +133,7 @@ def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
 
 
 def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
-    tested = corpus(visit)
-    coarse: tuple[str, ...] = ()
+    tested, coarse = corpus(visit), tuple[str, ...]()
     kind_indices = np.full(shape, -1)
     if tested is not None:
         tests = tested.tests

@@ -11,7 +11,7 @@ from attention_sieve.core.surface.behaviours import BEHAVIOURS
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.heads import CHOICE
 from attention_sieve.dashboard.figures.similarity.dendrogram import MIXED
-from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS, HeadKinds
+from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, HeadKinds, role_looks
 from attention_sieve.dashboard.figures.similarity.names import MARK, NAME, line_ends, name_places
 from attention_sieve.dashboard.figures.similarity.plane import FURTHER, heads_by_kind, heads_by_layer, outermost
 
@@ -107,11 +107,10 @@ def test_layers_are_told_apart_by_number_and_colour():
 
 
 def test_looks_differ_in_colour_and_mark():
-    for looks in (BEHAVIOUR_LOOKS, ROLE_LOOKS):
+    for looks in (BEHAVIOUR_LOOKS, role_looks(tuple(BY_NAME))):
         assert len({look.shape for look in looks}) == len(looks)
         assert len({look.color for look in looks}) == len(looks)
     assert len(BEHAVIOUR_LOOKS) == len(BEHAVIOURS)
-    assert len(ROLE_LOOKS) == len(BY_NAME) + 1
 
 
 def test_the_tree_has_a_bracket_for_each_merge_and_a_name_for_each_head():

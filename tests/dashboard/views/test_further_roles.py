@@ -75,7 +75,7 @@ def test_on_inspect_they_are_scored_for_the_text_and_laid_over_its_arcs(app):
     assert [role["label"] for role in grid["roles"]][-2:] == [LOOKS[role].label for role in ADDED]
     assert (scores_in(grid)[-2:] > 0).all()
     arcs = next(view for view in [sent(at, "Attention of")])
-    assert arcs["sieves"][-2:] == list(ADDED)
+    assert arcs["sieves"][-2:] == [[role, role] for role in ADDED]
 
 
 @pytest.mark.parametrize("role", ADDED)
