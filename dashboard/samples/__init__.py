@@ -27,6 +27,9 @@ REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
 """Texts with mentions and what they refer to, in the form that `attention_sieve.core.coreference.files` documents."""
 
+MARKED_PAIRS: Final = Path(__file__).with_name("marked_pairs.jsonl")
+"""Short functions with their brackets and the definitions of their names, as the command `pairs` writes them."""
+
 FILES = {
     "pairs": ("pairs.tsv",),
     "texts": ("texts.txt",),

@@ -1,8 +1,11 @@
+from collections import Counter
+
 import pytest
 import spacy
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.dashboard.samples import EXAMPLE, read_sample
+from attention_sieve.core.texts.text import read_file
+from attention_sieve.dashboard.samples import EXAMPLE, MARKED_PAIRS, read_sample
 
 RELATIONS = ("nsubj", "dobj", "amod", "advmod")
 
@@ -49,6 +52,13 @@ def test_the_example_is_one_sentence_of_medium_length_with_every_relation(parse)
     assert len(EXAMPLE.segments) == 1
     assert 12 <= len(parse.tokenizer(EXAMPLE.segments[0])) <= 20
     assert set(RELATIONS) <= relations_of(EXAMPLE, parse)
+
+
+def test_the_marked_pairs_are_those_of_short_functions_in_documents_of_their_own():
+    texts = read_file(MARKED_PAIRS.name, MARKED_PAIRS.read_bytes())
+    assert len({text.document for text in texts}) == len(texts) >= 20
+    relations = Counter(relation for text in texts for relation in text.pairs.relations)
+    assert min(relations["bracket"], relations["def-use"]) >= 50
 
 
 def test_an_unknown_sample_is_named_with_the_ones_there_are():

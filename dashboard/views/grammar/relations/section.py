@@ -15,7 +15,7 @@ from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_CODE, USUAL_CASES, Margin, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.texts.parsers import parser_names
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
@@ -160,6 +160,17 @@ def _show_source(finding: RelationFinding) -> None:
     notes = [wording.source(finding.n_gold, len(finding.items), plain(parsers)), documents_note(finding.n_documents)]
     notes += [wording.PAIRED, plain(finding.left_out_note)] if finding.n_paired else [wording.OWN_PAIRS]
     st.caption(" ".join(filter(None, notes)))
+    if not finding.n_paired:
+        st.download_button(
+            wording.PAIRS_EXAMPLE,
+            samples.MARKED_PAIRS.read_bytes,
+            file_name=samples.MARKED_PAIRS.name,
+            mime="application/jsonl",
+            key="download pairs example",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+        )
     is_automatic = finding.settings.least_cases is None
     if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:
         st.info(wording.fewer_cases(finding.least_cases, USUAL_CASES))

@@ -25,8 +25,10 @@ DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.item
 HELD_OUT: Final = ("held_out", "held_out_low", "held_out_high")
 ON_HALVES: Final = (*HELD_OUT, "held_out_design_effect", "held_out_heads", "gain", "random")
 """Columns that need texts that can be split into halves."""
+OF_PAIRS: Final = ("nearest", "random_choice")
+"""Columns that are shown of marked pairs only: of a tree they know half of what is asked."""
 PERCENT: Final = "%.1f%%"
-SHARES: Final = (*HELD_OUT, "accuracy", "baseline", "nearest", "random_choice", "random")
+SHARES: Final = (*HELD_OUT, "accuracy", "baseline", *OF_PAIRS, "random")
 FORMATS: Final = dict.fromkeys(SHARES, PERCENT) | {
     "cases": "localized",
     "offset": "%+d",
@@ -62,6 +64,8 @@ def best_heads(focus: Focus, table: pd.DataFrame) -> None:
     )[[name for name in wording.LABELS if name != "random" or name in table]]
     if unit == "text":
         displayed = displayed.drop(columns="held_out_design_effect")
+    if not focus.finding.n_paired:
+        displayed = displayed.drop(columns=list(OF_PAIRS))
     comparison = _against_baseline(accuracies, focus.visit.chosen.criterion.alpha)
     if not on_halves.any():
         st.markdown(f"{comparison}{wording.CHOOSE_ROW}")

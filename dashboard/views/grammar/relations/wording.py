@@ -143,9 +143,10 @@ PAIRED: Final = (
     "used."
 )
 OWN_PAIRS: Final = (
-    "A file may mark pairs of its own in place of grammar, such as brackets or names and their definitions: *How it is "
-    "computed* says how."
+    "In place of grammar, uploaded texts may mark pairs of their own, such as brackets, or names and their "
+    "definitions: *How it is computed* says how."
 )
+PAIRS_EXAMPLE: Final = "Example of texts with pairs"
 SENTENCE: Final = "Sentence"
 EVERY_WORD: Final = "For every word"
 TWO_RULES: Final = "Argmax and sieve"

@@ -431,7 +431,8 @@ def test_an_upload_of_marked_pairs_is_judged_as_core_judges_it_and_drawn_as_mark
     # The nearest before is right in each; another word where a pair ends is one for another relation.
     assert shown.loc["first", ["nearest", "random_choice"]].tolist() == [100, 100]
     (source,) = [each.value for each in at.caption if each.value.startswith("Relations")]
-    assert "from the file, for 3 texts. Of a marked pair, *dep* is the word where it begins (from)" in source
+    assert "**gold**, from the file, for 3 texts. The texts are from 3 documents" in source
+    assert "Of a marked pair, *dep* is the word where it begins (from)" in source
     assert "spaCy" not in source
     at.file_uploader(key="upload").upload("pairs.jsonl", content.replace(b"[8, 11]", b"[8, 12]"), "application/json")
     at.run()
