@@ -242,7 +242,7 @@ def roles(arguments: argparse.Namespace) -> None:
         ROLE_ANALYSIS.question(settings).check(of_pass.kind)
         reading = reading_of(checkpoint, texts, of_pass, arguments)
         finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
-        facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, {"texts sha256": texts_sha256(texts)})
+        facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     elif given:
         raise AnalysisError(
             f"{arguments.scores} holds scores, and the option on {given[0].replace('_', ' ')} is for texts. Leave one "
