@@ -101,10 +101,15 @@ class RelationFinding:
         """Minimum cases of the relations below."""
         if self.settings.least_cases is not None:
             return self.settings.least_cases
-        n_cases = [accuracy.n_cases for accuracy in self.evaluation.accuracies if accuracy.relation != ALL]
+        n_cases = self._n_cases.values()
         candidates = [number for number in MIN_CASES if number <= USUAL_CASES]
         fewest = min(FEWEST_RELATIONS, max(len(n_cases), 1))
         return next((number for number in candidates if sum(n >= number for n in n_cases) >= fewest), candidates[-1])
+
+    @property
+    def _n_cases(self) -> dict[str, int]:
+        """Cases of every relation but ALL."""
+        return {each.relation: each.n_cases for each in self.evaluation.accuracies if each.relation != ALL}
 
     @property
     def accuracies(self) -> list[RelationAccuracy]:
@@ -160,10 +165,12 @@ class RelationFinding:
     @property
     def why_empty(self) -> str:
         """Why no relation has enough cases, and what to do."""
-        if self.least_cases > 1:
+        n_cases = self._n_cases if self.n_paired else {}
+        if self.least_cases > 1 and (n_cases or not self.n_paired):
+            counts = f" ({', '.join(f'{name}: {n:,}' for name, n in n_cases.items())})" if n_cases else ""
             return (
-                f"No relation has {self.least_cases:,} cases in these texts. Give more texts, or lower the minimum "
-                "number of cases."
+                f"No relation has {self.least_cases:,} cases in these texts{counts}. Give more texts, or lower the "
+                "minimum number of cases."
             )
         if self.n_paired:
             return (
@@ -177,8 +184,7 @@ class RelationFinding:
         """Which pairs of a file are not counted, and why; empty if all are, and for trees."""
         if not self.n_paired:
             return ""
-        named = [accuracy for accuracy in self.evaluation.accuracies if accuracy.relation != ALL]
-        few = [f"{each.relation} ({each.n_cases:,})" for each in named if each.n_cases < self.least_cases]
+        few = [f"{name} ({n:,})" for name, n in self._n_cases.items() if n < self.least_cases]
         n_without = max((each.n_left_out for each in self.evaluation.accuracies), default=0)  # that of ALL
         sentences = (
             [f"Relations left out, with fewer than {self.least_cases:,} cases: {', '.join(few)}."] if few else []

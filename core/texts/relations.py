@@ -118,11 +118,12 @@ class TokenPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dependencies:
-    """The dependency tree of each sentence of one text."""
+    """The dependency tree of each sentence of one text, or the pairs that a file marks in it."""
 
     words: Words
     heads: Int[np.ndarray, " word"]
-    """Index of each word's head among the words of the text, in the same segment; ROOT for the root of a sentence."""
+    """Index of each word's head among the words of the text, in the same segment unless a pair joins two; ROOT for the
+    root of a sentence, and where no pair begins."""
     relations: tuple[str, ...]
     """Relation of each word to its head; always ROOT_RELATION for a root."""
     tags: tuple[str, ...] | None = None

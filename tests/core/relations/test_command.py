@@ -227,6 +227,9 @@ def test_pairs_without_tokens_and_relations_with_few_cases_are_named(run, tmp_pa
     told = capsys.readouterr().err
     assert "Relations left out, with fewer than 2 cases: amod (1)." in told
     assert "begins inside a token): 1." in told
+    few = r"^No relation has 9 cases in these texts \(det: 2, nsubj: 2, amod: 1\)\. Give more texts"
+    with pytest.raises(AnalysisError, match=few):
+        run("c.csv", "--least-cases", "9", texts="pairs.jsonl")
     (tmp_path / "inside.jsonl").write_text(written(inside), "utf-8")
     with pytest.raises(AnalysisError, match=r"^No pair of these texts joins two spans that both have a token"):
         run("b.csv", texts="inside.jsonl")
