@@ -1,0 +1,75 @@
+"""The page as one file: saved on the dashboard, and opened from a disk without a network."""
+
+import json
+import re
+
+import pytest
+from looks import violations
+from playwright.sync_api import expect
+
+from attention_sieve.dashboard.saved_page.file import read_page
+
+
+@pytest.fixture(scope="module")
+def offline(browser):
+    """offline(path, **options): a file from a disk without a network, and what goes wrong with it."""
+    context = browser.new_context(offline=True, color_scheme="dark", viewport={"width": 1280, "height": 900})
+
+    def opened(path):
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("request", lambda request: request.url == path.as_uri() or wrong.append(request.url))
+        page.goto(path.as_uri())
+        return page, wrong
+
+    yield opened
+    context.close()
+
+
+def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_path):
+    page = visit("/roles?head=2-8")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save this page").click()
+    path = tmp_path / waiting.value.suggested_filename
+    assert path.name == "attention-sieve_bundled_heads.html"
+    waiting.value.save_as(path)
+    data, _ = read_page(path.read_bytes(), path.name)
+    saved, wrong = offline(path)
+
+    grid = saved.get_by_role("grid")
+    expect(grid.get_by_role("gridcell", selected=True)).to_have_accessible_name(re.compile("^Layer 2, head 8: "))
+    grid.get_by_role("gridcell", name=re.compile("^Layer 0, head 2: ")).click()
+    expect(saved.locator("#chosen")).to_contain_text("L0 H2: local (mean score")
+    weight = saved.get_by_role("listbox").first.get_by_role("option").nth(2)
+    weight.click()
+    expect(weight).to_have_attribute("aria-selected", "true")
+    expect(saved.locator(".summary")).to_have_text(re.compile(r"^“.*” attends to “.*” [01]\.\d\d"))
+    saved.keyboard.press("Escape")
+    grid.get_by_role("gridcell", selected=True).focus()
+    saved.keyboard.press("ArrowRight")
+    saved.keyboard.press("Enter")
+    expect(saved.locator("#chosen")).to_contain_text("L0 H3:")
+    saved.get_by_label("Patterns of the text").check()
+    expect(saved.locator(".grid-of-heads canvas")).to_be_visible()
+
+    saved.get_by_label("Of the chosen heads").check()
+    expect(saved.locator("#table tbody tr")).to_have_count(len(data["grids"][0]["roles"]))
+    saved.locator("#table-controls").get_by_label("All", exact=True).check()
+    saved.get_by_role("button", name="mean score").click()
+    first = saved.locator("#table tbody tr").first
+    expect(first).to_contain_text(f"{max(filter(None, data['tables'][0]['values']['mean'])):.2f}")
+    first.get_by_role("button").click()
+    expect(grid.get_by_role("gridcell", selected=True)).to_have_accessible_name(re.compile(r"^Layer \d+, head \d+: "))
+    with saved.expect_download() as waiting:
+        saved.get_by_role("button", name="CSV of the table").click()
+    lines = waiting.value.path().read_text("utf-8").splitlines()
+    assert len(lines) == 1 + len(data["tables"][0]["values"]["role"])
+    assert lines[0].startswith("role,layer,head,texts,mean,")
+    with saved.expect_download() as waiting:
+        saved.get_by_role("button", name="Texts: texts.json").click()
+    assert json.loads(waiting.value.path().read_text("utf-8")) == data["texts"]["objects"]
+    assert violations(saved) == []
+    saved.set_viewport_size({"width": 390, "height": 844})
+    assert saved.evaluate("document.documentElement.scrollWidth") <= 390
+    assert wrong == []
