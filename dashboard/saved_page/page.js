@@ -288,8 +288,10 @@ afterPaint(() => {
   drawTable();
   const redrawOverlaps = buildOverlaps();
   buildTexts();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    heads.views.forEach((view) => view.redraw());
-    redrawOverlaps();
-  });
+  for (const colours of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(colours).addEventListener("change", () => {
+      heads.views.forEach((view) => view.redraw());
+      redrawOverlaps();
+    });
+  }
 });

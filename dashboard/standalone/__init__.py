@@ -46,6 +46,6 @@ def theme_variables(mode: Literal["light", "dark"]) -> str:
 
 
 def theme_style() -> str:
-    """The colours of a page, light or dark as the system is."""
+    """The colours of a page, light or dark as the system is, and light on paper."""
     dark = f":root {{\n{theme_variables('dark')}\n}}"
-    return f":root {{\n{theme_variables('light')}\n}}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    return f":root {{\n{theme_variables('light')}\n}}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"

@@ -23,6 +23,6 @@ def test_a_script_without_one_default_export_is_refused():
 
 
 def test_the_page_has_the_colours_of_the_dashboard_light_and_dark():
-    light, dark = theme_style().split("@media (prefers-color-scheme: dark)")
+    light, dark = theme_style().split("@media screen and (prefers-color-scheme: dark)")
     assert "--st-background-color: #ffffff;" in light
     assert "--st-secondary-background-color: #1b2127;" in dark
