@@ -1,0 +1,1 @@
+"""Heads in real notebooks, for an environment that has them."""
