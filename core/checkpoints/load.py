@@ -272,7 +272,8 @@ def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **options:
 
 
 def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]]:
-    """The model that a checkpoint was saved from, in the number format of its files, to save it again.
+    """The model that a checkpoint was saved from, in the number format of its files, to save it again; of an adapter
+    in float32.
 
     Unlike a loaded checkpoint, it has heads for tasks that this program does not use.
 
@@ -281,8 +282,9 @@ def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]
     """
     config = _load_config(files)
     architecture = getattr(transformers, next(iter(config.architectures or ()), ""), None)
+    dtype = "auto" if files.base is None else torch.float32
     is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
-    model, report = _from_files(files, config, architecture if is_model else transformers.AutoModel, dtype="auto")
+    model, report = _from_files(files, config, architecture if is_model else transformers.AutoModel, dtype=dtype)
     own_memory(model)
     if files.base is None:
         return model, set(report["missing_keys"])

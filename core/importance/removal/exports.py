@@ -7,3 +7,5 @@ Export = Literal["removed", "zeroed"]
 EXPORTS: Final[tuple[Export, ...]] = ("removed", "zeroed")
 TOLERANCE: Final = 1e-12
 """Maximum difference from the original with these heads switched off, relative to the largest output, in float64."""
+MERGED_TOLERANCE: Final = 1e-5
+"""The same for an adapter, whose merged weights are saved in float32."""

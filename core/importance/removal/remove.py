@@ -21,7 +21,7 @@ from attention_sieve.core.checkpoints.load import load_every_weight
 from attention_sieve.core.checkpoints.removed_heads import as_removed, write_removed
 from attention_sieve.core.checkpoints.slicing import remove_heads, scale_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger, first_line
-from attention_sieve.core.importance.removal.exports import TOLERANCE, Export
+from attention_sieve.core.importance.removal.exports import MERGED_TOLERANCE, TOLERANCE, Export
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,11 @@ def remove(
         if n_weights[1] > n_weights[0] and not may_grow:
             raise GrowsLarger(files.name, n_weights)
         difference = float((_reloaded_output(files.name, unfinished) - expected).abs().max()) / largest
-        if not difference <= TOLERANCE:
+        allowed = TOLERANCE if files.base is None else MERGED_TOLERANCE
+        if not difference <= allowed:
             raise CheckpointError(
                 f"{files.name} without these heads computes something else than with them switched off: the output "
-                f"differs by {difference:.1e} (allowed {TOLERANCE:.0e}), so nothing was saved. Switch them off instead."
+                f"differs by {difference:.1e} (allowed {allowed:.0e}), so nothing was saved. Switch them off instead."
             )
         if output.is_dir():
             output.rmdir()

@@ -14,6 +14,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.roles import known_roles, shown_roles
 from attention_sieve.core.roles.telling import telling_head
+from attention_sieve.core.texts.parsers import ENGLISH
 from attention_sieve.core.texts.text import Text, text_of, write_typed
 from attention_sieve.core.texts.tokens import unknown_parts
 from attention_sieve.dashboard import controls, state
@@ -80,7 +81,7 @@ def _inspect() -> None:
     choice = state.choice()
     reads_one = st.session_state.get("kinds", ONE_STACK) == ONE_STACK or choice.kind == "encoder"
     lesson = st.container() if state.lesson_is_on("inspect") else None
-    if lesson is None:
+    if lesson is None and state.language() == ENGLISH:  # the sentences of the stories are English
         stories.chips(reads_one, begin_first_lesson)
     at_first = EXAMPLE_TYPED if reads_one else PAIR_TYPED
     if choice.corpus in controls.PROBES:

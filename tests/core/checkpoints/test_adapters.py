@@ -12,6 +12,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSequenceCl
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import CheckpointError
+from attention_sieve.core.importance.removal.remove import remove
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -150,3 +151,17 @@ def test_what_cannot_be_loaded_says_why_and_what_to_do(base, lora):
     both = copied(folder)
     shutil.copyfile(base / "model.safetensors", both / "model.safetensors")
     refused(both, "holds a whole model and an adapter")
+
+
+def test_heads_are_removed_from_the_merged_weights(lora, tmp_path):
+    files = find_checkpoint(str(lora[0]))
+    removal = remove(files, [(0, 1)], tmp_path / "removed")
+    assert removal.difference < 1e-6
+    whole, without = (
+        load_checkpoint(files, device="cpu"),
+        load_checkpoint(find_checkpoint(str(removal.folder)), device="cpu"),
+    )
+    merged, kept = whole.model.state_dict(), without.model.state_dict()
+    assert torch.equal(
+        kept["encoder.layer.1.attention.self.value.weight"], merged["encoder.layer.1.attention.self.value.weight"]
+    )
