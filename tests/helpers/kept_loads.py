@@ -22,8 +22,8 @@ def load_bundled_once():
     def kept(files, states, device, dtype):
         return load_anew(files, device, dtype)
 
-    def load(files, device, dtype):
+    def load(files, device, dtype, base=None):
         is_bundled = files.name == BUNDLED
-        return kept(files, files.states, device, dtype) if is_bundled else load_anew(files, device, dtype)
+        return kept(files, files.states, device, dtype) if is_bundled else load_anew(files, device, dtype, base)
 
     module.load = load
