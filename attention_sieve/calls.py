@@ -33,6 +33,7 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import (
     check_output,
     facts_of_texts,
@@ -48,7 +49,7 @@ from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTAN
 from attention_sieve.core.importance.labels import Labels, read_labels
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.maps.command import bytes_of
-from attention_sieve.core.options import options_of, parts_of, settings_of
+from attention_sieve.core.options import settings_of
 from attention_sieve.core.passes.prepare import check_settings, prepare
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.relations.command import relation_settings

@@ -5,15 +5,16 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.checkpoint import DTYPES
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
+from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.passes.question import answer
@@ -115,20 +116,8 @@ def add_settings_options(parser: argparse.ArgumentParser, settings: Any) -> None
         add_settings_options(parser, part)
 
 
-def parts_of(settings: Any) -> dict[str, Any]:
-    """Settings within some settings, by the name of their field."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return {name: value for name, value in values.items() if is_dataclass(value)}
-
-
 def _is_optional(hint: Any) -> bool:
     return NoneType in get_args(hint)
-
-
-def options_of(settings: Any) -> dict[str, tuple[Any, str]]:
-    """Kind and sentence of each field that is an option, by its name; without the settings within."""
-    hints = get_type_hints(type(settings), include_extras=True)
-    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Annotated}
 
 
 def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:

@@ -423,7 +423,7 @@ REFERENCES: Final = "Works to cite, as BibTeX"
 ARCHIVE: Final = (
     "Figures (SVG, PNG, PDF) and tables (CSV, Parquet) of one page of Attention Sieve, as it was when this was "
     "downloaded.\nWhat each was computed from also stands in every file, in those for papers (PDF) as metadata. The "
-    "works to cite are in references.bib."
+    "works to cite are in references.bib, and the texts that the commands in the files read beside it."
 )
 
 

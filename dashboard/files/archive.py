@@ -124,7 +124,7 @@ def page_name(checkpoints: Sequence[str]) -> str:
     return "_".join(("attention-sieve", *(_safe(PurePath(name).name) for name in reversed(checkpoints)), "heads.html"))
 
 
-def archive(downloads: Sequence[Download], address: str, references: bytes) -> bytes:
+def archive(downloads: Sequence[Download], address: str, others: Mapping[str, bytes]) -> bytes:
     """ZIP archive of all files of a page, with their provenance and the works that the program follows.
 
     The files are made one after the other, so that only one is in memory at a time.
@@ -132,7 +132,7 @@ def archive(downloads: Sequence[Download], address: str, references: bytes) -> b
     Args:
         downloads: of the page.
         address: link to the page.
-        references: the works as BibTeX.
+        others: further files by name: the works as BibTeX, and the texts that the commands read.
 
     Returns: a ZIP archive.
     """
@@ -144,7 +144,8 @@ def archive(downloads: Sequence[Download], address: str, references: bytes) -> b
                 compression = zipfile.ZIP_STORED if suffix in PACKED else zipfile.ZIP_DEFLATED
                 packed.writestr(f"{folder}/{file_name(download, suffix, size)}", content, compression)
         packed.writestr("README.txt", _readme(downloads, address))
-        packed.writestr("references.bib", references)
+        for name, content in others.items():
+            packed.writestr(name, content)
     return buffer.getvalue()
 
 

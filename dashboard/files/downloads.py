@@ -13,10 +13,12 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
+from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.sheet import Size
+from attention_sieve.dashboard.files import commands
 from attention_sieve.dashboard.files.archive import (
     PAGE,
     Download,
@@ -58,6 +60,7 @@ def begin_page() -> None:
     _offered.set({})
     _left_out.set({})
     _saved.set(None)
+    commands.begin_page()
 
 
 def are_all_asked_for() -> bool:
@@ -153,7 +156,7 @@ def all_downloads() -> None:
     """Offer all files of the page in one archive, if there are any."""
     if not (offered := _offered.get()):
         return
-    downloads, (page, address) = list(offered.values()), _page_and_address()
+    downloads, (page, address), read = list(offered.values()), _page_and_address(), commands.texts_read()
     icon = ":material/folder_zip:"
     with st.popover(wording.DOWNLOAD_ALL, icon=icon, key=ALL, on_change="rerun") as files:
         if not files.open:
@@ -161,7 +164,7 @@ def all_downloads() -> None:
         st.caption(wording.DOWNLOAD_ALL_HELP)
         st.download_button(
             wording.archived(*(sum(isinstance(each, kind) for each in downloads) for kind in (Picture, Table))),
-            lambda: archive(downloads, address, REFERENCES.read_bytes()),
+            lambda: archive(downloads, address, _others(read)),
             file_name=archive_name(page, downloads),
             mime="application/zip",
             key="download archive",
@@ -171,6 +174,12 @@ def all_downloads() -> None:
         )
         for tab, why in (_left_out.get() or {}).items():
             st.caption(f"{tab}: {plain(why)}")
+
+
+def _others(read: Mapping[str, Sequence[Text]]) -> dict[str, bytes]:
+    """The works to cite, and the texts that the commands in the files read."""
+    texts = {name: commands.lines_of(of_file) for name, of_file in read.items()}
+    return {REFERENCES.name: REFERENCES.read_bytes(), **texts}
 
 
 def references_download() -> None:

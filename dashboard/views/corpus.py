@@ -9,9 +9,10 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
-from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
 from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.roles.question import MATCHED_PAIRS
@@ -21,8 +22,9 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command, role_options
 from attention_sieve.dashboard.state import Choice
-from attention_sieve.dashboard.views.asking import find, kept, kept_finding
+from attention_sieve.dashboard.views.asking import find, kept, kept_finding, policy
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.frame import Visit
 
@@ -162,7 +164,10 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
 
 def facts(visit: Visit, tested: Corpus) -> dict[str, str]:
     """Metadata of a file on the roles over the corpus."""
-    known = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.found.n_tokens)
+    choice, engine = visit.chosen, visit.engine
+    known = provenance.corpus_facts(choice, engine, len(tested.scores), tested.found.n_tokens)
+    options = [*role_options(choice, engine), *given_options(choice.criterion, Criterion.usual(choice.scale))]
+    known |= command("roles", choice, engine, visit.texts, *options, too_long=policy())
     if tested.bets is None:
         return known
     return known | {"method": "evidence", "evidence texts": str(len(tested.bets_on))}

@@ -27,6 +27,7 @@ from attention_sieve.dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
 from attention_sieve.dashboard.figures.text.sides import CROSS, Side, sides
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.arcs.look import look_at, look_now, n_pinned, pin_query, take_look
@@ -90,7 +91,7 @@ def where_heads_look(
     )
     _keep_room(queries, keys)
     facts = provenance.text_facts(choice, engine, screen.text)
-    facts |= {"heads": names}
+    facts |= {"heads": names, **command("maps", choice, engine, [screen.text], too_long="truncate")}
     svg = None if take else partial(arcs_svg, maps)
     _arcs_and_files(arcs, partial(_overlay, sieves, maps.attention.shape[1:]), svg, facts)
     return text_attention

@@ -8,12 +8,14 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.effects import Effects
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.views.asking import kept_finding, policy
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.material import Material, of_texts
@@ -57,10 +59,14 @@ def facts_of(material: Material, n_texts: int) -> dict[str, str]:
     """Provenance that is written into downloaded files."""
     choice, engine = material.visit.chosen, material.visit.engine
     texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
+    options = given_options(material.settings, AblationSettings())
+    read = [each.text for each in material.inputs]
+    ablating = {} if material.labels_name else command("ablate", choice, engine, read, *options, too_long=policy())
     return {
         **provenance.engine_facts(choice, engine),
         **texts,
         **metric_facts(material.settings),
         "alpha": f"{choice.criterion.alpha:g}",
         "correction": choice.criterion.correction,
+        **ablating,
     }

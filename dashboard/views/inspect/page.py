@@ -24,6 +24,7 @@ from attention_sieve.dashboard.components.grid import GridOnText
 from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command, role_options
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.standalone.linked_text import grid_of_text
 from attention_sieve.dashboard.state import Choice
@@ -333,6 +334,7 @@ def _grid(
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
         grid = _grid_of_text(visit, screen, label, shown)
+        facts |= command("score", choice, engine, [screen.text], *role_options(choice, engine), too_long="truncate")
     else:
         facts |= corpora.facts(visit, tested)
         all_on = kept_corpus(replace(visit, chosen=replace(choice, off=()))) if choice.off else None

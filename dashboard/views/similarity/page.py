@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import closest_pair, present_heads, within_and_between
@@ -19,9 +19,9 @@ from attention_sieve.core.surface.behaviours import behaviours
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds, role_looks
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -80,7 +80,7 @@ def _similar() -> None:
             unit=unit,
             kinds=kinds,
             heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
-            facts=_facts(visit.chosen, engine, arrangement),
+            facts=_facts(visit, arrangement),
             sentences=kept_sentences(visit),
         )
     )
@@ -99,10 +99,12 @@ def _by_name(names: Sequence[str]) -> dict[str, str]:
     return {name: name for name in names}
 
 
-def _facts(choice: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
+def _facts(visit: Visit, arranged: Arranged) -> dict[str, str]:
+    choice, engine, options = visit.chosen, visit.engine, given_options(how(), SIMILARITY_ANALYSIS.settings)
     return {
         **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
         **SIMILARITY_ANALYSIS.facts(arranged.divergences, how()),
+        **command("similarity", choice, engine, visit.texts, *options, too_long=policy()),
     }
 
 

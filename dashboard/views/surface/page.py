@@ -8,15 +8,17 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import highest_head
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import toggle
@@ -66,6 +68,14 @@ def _surface() -> None:
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, finding.n_texts),
             **SURFACE_ANALYSIS.facts(finding, settings),
+            **command(
+                "surface",
+                visit.chosen,
+                visit.engine,
+                visit.texts,
+                *given_options(settings, SURFACE_ANALYSIS.settings),
+                too_long=policy(),
+            ),
         },
     )
     with headline:

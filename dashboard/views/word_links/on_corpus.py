@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.prepare import queries_text
 from attention_sieve.core.statistics.documents import documents_note
@@ -17,9 +18,10 @@ from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.asking import find, trees_of
+from attention_sieve.dashboard.views.asking import find, policy, trees_of
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
@@ -67,6 +69,7 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     facts = {
         **provenance.engine_facts(visit.chosen, visit.engine),
         **WORD_LINK_ANALYSIS.facts(found.finding, settings),
+        **command("word-links", visit.chosen, visit.engine, visit.texts, *_options(settings), too_long=policy()),
     }
     show_head_map(
         pattern_map(
@@ -117,3 +120,15 @@ def _best(links: PatternLinks, title: str) -> None:
         names = [head_name(*head) for head in dict.fromkeys(held_out.heads)]
         even = float(links.even[[layer for layer, _ in held_out.heads]].mean())
         st.markdown(wording.held_out(names, held_out.share, held_out.low, held_out.high, even, held_out.others))
+
+
+def _options(settings: WordLinkSettings) -> list[str]:
+    """The pattern and the tests as options of the command."""
+    pattern = settings.pattern
+    named = {"from": pattern.query, "to": pattern.key, "relation": pattern.relation}
+    of_pattern = [f"--{name}={value}" for name, value in named.items() if value]
+    return [
+        *of_pattern,
+        *([] if pattern.from_dependent else ["--from-head"]),
+        *given_options(settings, WORD_LINK_ANALYSIS.settings),
+    ]

@@ -108,8 +108,21 @@ def test_everything_downloads_at_once_and_paper_shows_the_page_without_its_contr
     page.keyboard.press("Escape")
     with zipfile.ZipFile(waiting.value.path()) as packed:
         suffixes = Counter(name.rpartition(".")[2] for name in packed.namelist())
-        assert suffixes == {"svg": 7, "png": 7, "pdf": 14, "csv": 2, "parquet": 2, "txt": 1, "bib": 1}
-        assert "tau=2.5" in packed.read("README.txt").decode()
+        assert suffixes == {
+            "svg": 7,
+            "png": 7,
+            "pdf": 14,
+            "csv": 2,
+            "parquet": 2,
+            "md": 1,
+            "txt": 1,
+            "bib": 1,
+            "jsonl": 1,
+        }
+        readme = packed.read("README.txt").decode()
+        assert "tau=2.5" in readme
+        assert "command: attention-sieve roles --checkpoint bundled --texts texts.jsonl --tau=2.5 --too-long=" in readme
+        assert len(packed.read("texts.jsonl").splitlines()) == 128
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.get_by_role("button", name="Download table of roles")).to_be_hidden()

@@ -53,7 +53,9 @@ def test_names_hold_only_characters_that_every_file_system_takes(text):
 
 def test_the_archive_holds_every_file_once_with_what_they_were_computed_from():
     downloads = [picture(), table()]
-    with zipfile.ZipFile(io.BytesIO(archive(downloads, "http://here/roles?tau=2", b"@misc{a}"))) as packed:
+    with zipfile.ZipFile(
+        io.BytesIO(archive(downloads, "http://here/roles?tau=2", {"references.bib": b"@misc{a}"}))
+    ) as packed:
         assert packed.testzip() is None
         readme = packed.read("README.txt").decode()
         expected = {f"figures/{file_name(downloads[0], suffix)}" for suffix in ("svg", "png")}

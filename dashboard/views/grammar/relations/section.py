@@ -9,10 +9,11 @@ import streamlit as st
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.relations.accuracy import ALL
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.finding import MIN_CASES, RelationFinding
-from attention_sieve.core.relations.settings import AS_IN_CODE, USUAL_CASES, Margin, RelationSettings
+from attention_sieve.core.relations.settings import AS_IN_CODE, AS_IN_PAPER, USUAL_CASES, Margin, RelationSettings
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.texts.parsers import parser_names
 from attention_sieve.dashboard import samples, state
@@ -20,9 +21,10 @@ from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
@@ -86,6 +88,14 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, len(finding.items)),
             **RELATION_ANALYSIS.facts(finding, finding.settings),
+            **command(
+                "relations",
+                visit.chosen,
+                visit.engine,
+                visit.texts,
+                *given_options(finding.settings, AS_IN_PAPER),
+                too_long=policy(),
+            ),
         },
     )
     with left:
