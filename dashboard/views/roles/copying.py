@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
 from attention_sieve.core.copying.finding import CopyFinding
 from attention_sieve.core.copying.published import DIFFERENCES, least
@@ -18,9 +19,10 @@ from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_sc
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.views.asking import find
+from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
@@ -65,7 +67,13 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
     if finding.answers.outcomes is not None and finding.effects is None:
         st.info(wording.NO_SECOND_COPY)
     texts = {"corpus": visit.chosen.corpus, "corpus texts": str(len(finding.items))}
-    facts = {**provenance.engine_facts(visit.chosen, visit.engine), **texts, **finding.facts}
+    choice, engine, options = visit.chosen, visit.engine, given_options(finding.settings, COPY_ANALYSIS.settings)
+    facts = {
+        **provenance.engine_facts(choice, engine),
+        **texts,
+        **finding.facts,
+        **command("copying", choice, engine, visit.texts, *options, too_long=policy()),
+    }
     if len(finding.columns) > 1:
         _venn(finding, facts)
     if finding.writes is not None:

@@ -33,11 +33,12 @@ from attention_sieve.dashboard.figures.roles.p_values import p_value_against_sco
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus, corpus, kept_matches
 from attention_sieve.dashboard.views.decoder_notes import decoder_notes
@@ -196,8 +197,13 @@ def _sinks(visit: Visit) -> None:
         finding = found.finding
         st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
         texts = {"corpus": visit.chosen.corpus, "corpus texts": str(finding.n_texts)}
-        facts = {**provenance.engine_facts(visit.chosen, visit.engine), **texts}
-        table_downloads("sinks", sink_table(finding), {**facts, **SINK_ANALYSIS.facts(finding, finding.settings)})
+        facts = {
+            **provenance.engine_facts(visit.chosen, visit.engine),
+            **texts,
+            **SINK_ANALYSIS.facts(finding, finding.settings),
+            **command("sinks", visit.chosen, visit.engine, visit.texts, too_long=policy()),
+        }
+        table_downloads("sinks", sink_table(finding), facts)
 
 
 def _summary(shown: _Shown) -> None:
