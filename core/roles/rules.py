@@ -176,8 +176,9 @@ def _conditions(tokens: Tokens) -> dict[str, Any]:
 def toml_of(table: Mapping[str, Any]) -> str:
     """The table of a role as a file, which `read_role` reads."""
     lines = [f"{name} = {_toml(value)}" for name, value in table.items() if not isinstance(value, dict)]
-    for name in ("from", "to"):
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.get(name, {}).items())]
+    for name, conditions in table.items():
+        if isinstance(conditions, dict):
+            lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in conditions.items())]
     return "\n".join(lines) + "\n"
 
 
