@@ -48,7 +48,7 @@ from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_option, score_settings
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding
 from attention_sieve.core.roles.measures import ScoreSettings
-from attention_sieve.core.roles.roles import shown_roles
+from attention_sieve.core.roles.roles import role_title, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 from attention_sieve.core.roles.uncertainty.stability import few_texts
@@ -319,8 +319,9 @@ def _role_summary(arguments: argparse.Namespace, part: CorpusPart) -> str:
     """Number of heads with each coarse role, and why a role was not tested."""
     tests = part.tests(_criterion(arguments, part))
     coarse, _ = shown_roles(tests.mean, tests.roles)
-    reasons = {role: reason for role, reason in part.untested(tests).items() if role in coarse}
-    counts = {role: "not tested" if n_heads is None else n_heads for role, n_heads in n_holding(tests, coarse).items()}
+    reasons = {role_title(role): reason for role, reason in part.untested(tests).items() if role in coarse}
+    held = n_holding(tests, coarse).items()
+    counts = {role_title(role): "not tested" if n_heads is None else n_heads for role, n_heads in held}
     lines = [pd.Series(counts, dtype=object).rename_axis("role").to_string()]
     return "\n".join([*lines, *(f"Not tested: {role}; {reason}." for role, reason in reasons.items())])
 

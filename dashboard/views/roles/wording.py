@@ -1,7 +1,7 @@
 """Sentences of the page Roles."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, get_args
 
 from attention_sieve.core.copying.finding import CopySettings
 from attention_sieve.core.copying.writes import SAMPLE
@@ -12,6 +12,7 @@ from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
 from attention_sieve.core.roles.record import LOCAL_RADIUS
 from attention_sieve.core.roles.roles import role_title
+from attention_sieve.core.roles.rules import READERS, Relative
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
 from attention_sieve.core.roles.uncertainty import intervals, stability
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS
@@ -166,8 +167,10 @@ FIRST_VALUES: Final = {
 }
 AS_TOML: Final = "The role as a file"
 TOML_HELP: Final = (
-    "The fields above write this. Patterns of spaCy's Matcher, several conditions at once and lists of relations are "
-    "written here."
+    "The fields above write this, and here you can write more. All conditions of a table have to hold, each for any of "
+    f"its values: {', '.join(f'`{name}`' for name in READERS)}; `pattern` is one of spaCy's Matcher, such as "
+    '`[{LOWER = "the"}, {POS = "ADJ", OP = "?"}]`. Under `[to]` also `offset = [-2, 2]`, or `relative`: '
+    f"{', '.join(get_args(Relative))}, of which head and dependent take `relations`."
 )
 UPLOAD: Final = "Open a file"
 SCORE_IT: Final = "Score this role"
