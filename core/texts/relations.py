@@ -15,7 +15,14 @@ from jaxtyping import Int
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.texts.pairs import GivenPairs
-from attention_sieve.core.texts.parsers import NO_PARSER, RELATION_NAMES, english_parser, find_parser, installed_parsers
+from attention_sieve.core.texts.parsers import (
+    NO_PARSER,
+    RELATION_NAMES,
+    english_parser,
+    find_parser,
+    installed_parsers,
+    parser_name,
+)
 from attention_sieve.core.texts.patterns import matched_words
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
@@ -41,6 +48,8 @@ MOST_PIPELINES: Final = 4
 """Parsers in memory, each with about 50 MB."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
+OPTIONAL: Final = ("tagger", "morphologizer", "attribute_ruler", "lemmatizer", "ner")
+"""Parts of a pipeline that run only where they are needed."""
 TAGGED: Final = ("TAG", "POS", "LEMMA")
 """Attributes of spaCy's Matcher that need its tagger."""
 SPAN_CELLS: Final = 1 << 15
@@ -85,14 +94,10 @@ class Wanted:
         """Parts of the pipeline that are not needed, as they take time."""
         lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.patterns)
         attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.patterns for name in TAGGED)
-        needed = {
-            "tagger": self.tags or attributes,
-            "morphologizer": self.tags or attributes,
-            "attribute_ruler": attributes,
-            "lemmatizer": lemmas,
-            "ner": self.entities or any('"ENT_TYPE"' in pattern for pattern in self.patterns),
-        }
-        return [part for part, is_needed in needed.items() if not is_needed]
+        tagged = self.tags or attributes
+        entities = self.entities or any('"ENT_TYPE"' in pattern for pattern in self.patterns)
+        needed = (tagged, tagged, attributes, lemmas, entities)
+        return [part for part, is_needed in zip(OPTIONAL, needed, strict=True) if not is_needed]
 
 
 RELATED_WORDS: Final = Wanted()
@@ -349,6 +354,14 @@ def _parsed(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[_Pi
 
     No spaCy object may outlive its batch, because its strings may be freed with the batch.
     """
+    parts = set(_pipeline(package).pipe_names)
+    taggers = {"tagger", "morphologizer"}  # a language has one of them
+    present = parts | taggers if parts & taggers else parts
+    if lacking := sorted(set(OPTIONAL) - set(wanted.left_out) - present):
+        raise AnalysisError(
+            f"The parser {parser_name(package)} has no {' and no '.join(lacking)}, which a role needs. Write the role "
+            "without named entities, lemmas or parts of speech."
+        )
     pending = _PendingSegments(package, texts)
     while pending:
         pause()

@@ -145,6 +145,17 @@ def test_a_regular_expression_that_does_not_end_is_stopped(bundled):
         with_relations(pass_texts(bundled, [text]), [text], role.wanted, noted=True)
 
 
+def test_a_parser_without_named_entities_is_named(bundled):
+    from attention_sieve.core.texts import relations
+
+    pipeline, role = relations._pipeline(), role_named(written('[to]\nentities = "PERSON"'))
+    with (
+        pipeline.select_pipes(disable=["ner"]),
+        pytest.raises(AnalysisError, match=r"^The parser .* has no ner, which"),
+    ):
+        with_relations(pass_texts(bundled, TEXTS), TEXTS, role.wanted, noted=True)
+
+
 @pytest.mark.parametrize("name", ["", "e30", "!", "eyJyb2xlIjox", written("[to]\noffset = -1")[8:-3], "W10"])
 def test_a_link_with_half_a_role_gets_a_sentence(name):
     with pytest.raises(AnalysisError):
