@@ -130,5 +130,5 @@ def _text(row: dict[str, str | None]) -> CorpusText:
         words, heads, relations, *others = typed_json(row["words"], _Words)
         flat, given = (*others, None, None)[:2]
     spans = None if flat is None else tuple(tuple(zip(side[::2], side[1::2], strict=True)) for side in flat)
-    text = Text(segments, words, heads, relations, row["document"], spans, given)
+    text = Text(segments, words, heads, relations, row["document"], spans, given=given)
     return CorpusText(text, row["dataset"] or "", row["language"] or "")

@@ -127,8 +127,9 @@ def test_a_raised_version_changes_the_keys_of_its_question_alone():
 
 
 def test_every_field_of_a_text_but_its_document_counts():
-    """The key names them by hand: a new field has to be named there, unless no pass depends on it, as on documents."""
-    named = ["segments", "words", "heads", "relations", "document", "spans", "given"]
+    """The key names them by hand: a new field has to be named there, unless no pass depends on it, as on documents, or
+    the questions that read it name it: the parser, and marked pairs."""
+    named = ["segments", "words", "heads", "relations", "document", "spans", "parser", "given", "pairs"]
     assert [field.name for field in dataclasses.fields(Text)] == named
     told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
     others = (

@@ -214,7 +214,7 @@ def test_pairs_are_judged_as_the_same_trees_are_and_need_no_parser(run, tmp_path
 def test_only_texts_without_pairs_are_parsed(run, tmp_path):
     (tmp_path / "mixed.jsonl").write_text(written(as_pairs(GOLD[0], None), {"text": "she eats apples"}), "utf-8")
     table = run("a.parquet", texts="mixed.jsonl")
-    assert table.attrs["relations"] == f"{parser_name()}; from the file for 1 texts"
+    assert table.attrs["relations"] == f"{parser_name()}; pairs of the file for 1 texts"
     assert table.groupby("relation")["cases"].first()[["det", "nsubj", "dobj"]].tolist() == [1, 2, 1]
 
 
