@@ -4,6 +4,7 @@ from typing import Any
 
 from attention_sieve.cache.store import command as store
 from attention_sieve.core.checkpoints import sample_decoder
+from attention_sieve.core.claims import command as claims
 from attention_sieve.core.comparison import command as comparison
 from attention_sieve.core.copying import command as copying
 from attention_sieve.core.coreference import command as coreference
@@ -47,6 +48,7 @@ def add_commands(commands: Any) -> None:
         gates,
         probe_texts,
         copying,
+        claims,
         sample_decoder,
         laboratory,
     ):

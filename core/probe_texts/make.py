@@ -89,16 +89,17 @@ def probe_texts(tokenizer: Any, settings: ProbeSettings) -> tuple[Text, ...]:
     return tuple(map(text_of_ids, MAKERS[settings.kind](tokenizer, settings, random)))
 
 
-def fitting_block(tokenizer: Any) -> int:
+def fitting_block(tokenizer: Any, max_tokens: int | None = None) -> int:
     """Number of tokens of a block of repeats: the usual one, or the largest for which the vocabulary has enough tokens
-    and the longest text is not too long for the model, as its tokenizer says.
+    and the longest text is not too long for the model.
 
     Args:
         tokenizer: a fast tokenizer of transformers.
+        max_tokens: of a text; None for what the tokenizer says.
 
     Raises: AnalysisError if there is none.
     """
-    longest = int(tokenizer.model_max_length) - len(_beginning(tokenizer))
+    longest = int(max_tokens or tokenizer.model_max_length) - len(_beginning(tokenizer))
     # After the first copy, each is preceded by at most as many other tokens.
     block = min(ProbeSettings.block, len(_drawable(tokenizer)) // COPIES, longest // (2 * COPIES - 1))
     if block < 2:

@@ -1,0 +1,1 @@
+"""Tests a claim that people make about heads: which of those it names have the role."""

@@ -1,0 +1,163 @@
+"""The command `python -m attention_sieve claim`: does a claim about heads hold?"""
+
+import argparse
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from attention_sieve.core.claims.claim import EXAMPLE, claim_of
+from attention_sieve.core.claims.judge import (
+    COLUMNS,
+    PROBES,
+    ClaimFinding,
+    ClaimSettings,
+    claim_facts,
+    claim_table,
+    judge,
+    probe,
+    summary,
+)
+from attention_sieve.core.commands import (
+    TABLES,
+    check_output,
+    checkpoint_facts,
+    facts_of_texts,
+    loaded,
+    progress_bar,
+    read_bytes,
+    read_texts,
+    reading_of,
+    write_table,
+)
+from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.options import (
+    TEXTS_HELP,
+    add_checkpoint_options,
+    add_output_option,
+    add_parser_options,
+    add_random_weights_option,
+    add_resume_option,
+    add_settings_options,
+    add_texts_options,
+    column_list,
+    settings_of,
+)
+from attention_sieve.core.roles.command import written_in
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.texts.json_files import parsed_json
+from attention_sieve.core.texts.text import decoded
+
+SCORES: Final = ".json"
+"""Suffix of a file of scores by head."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "claim",
+        help="test a claim about heads: does each that it names have the role?",
+        description=f"{inspect.cleandoc(claim.__doc__ or '')}{column_list('Columns', COLUMNS)}",
+    )
+    parser.add_argument(
+        "claim",
+        help=f'"{EXAMPLE}", or a .json file of scores by head, such as {{"16-19": 0.8}}; a list of scores counts by '
+        "its mean",
+    )
+    parser.add_argument(
+        "--role",
+        type=str,
+        metavar="NAME",
+        help="role of the claim, or a file of TOML with one that you have written; default: what the claim names",
+    )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_output_option(parser)
+    add_resume_option(parser)
+    add_texts_options(
+        parser, f"{TEXTS_HELP}; default: probe texts, which there are for {', '.join(PROBES)}", required=False
+    )
+    add_parser_options(parser)
+    add_settings_options(parser, ClaimSettings())
+    parser.set_defaults(run=claim)
+
+
+def claim(arguments: argparse.Namespace) -> None:
+    """Test a claim about heads, such as "L16 H19, L11 H15 are retrieval heads"; write a row per head that it names.
+
+    A head holds the role if its mean score is above tau, with p-values corrected over the heads of the claim, and above
+    that with permuted keys. A head that seems to have it only where copies have a fixed period, or that looks at
+    related words no more than at others at the same distance, has it only as a positional ruler. The mean of all named
+    heads is compared with random sets of as many heads; of a file of scores, the ranking is compared with the measured
+    one. The summary goes to standard error. Shares above chance are the usual scale
+    where tokens cannot see later ones.
+    """
+    made = claim_of(_written(arguments.claim), role_of(arguments.role))
+    own = arguments.texts
+    texts = None if own is None else read_texts(own, arguments.text_columns, arguments.parser)
+    check_output(arguments.output, TABLES, [own])
+    checkpoint, of_pass = loaded(arguments)
+    checkpoint.files.check_heads(of_pass.kind, made.heads)
+    settings = claim_settings(arguments, causal=checkpoint.attentions[of_pass.kind].causal)
+    probed = probe(
+        lambda read: reading_of(checkpoint, read, of_pass, arguments),
+        made.role,
+        settings,
+        checkpoint,
+        texts,
+        progress_bar,
+    )
+    finding = judge(made, probed)
+    facts = checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts)
+    write_table(arguments.output, claim_table(finding), facts)
+    print(summary(finding), file=sys.stderr)
+
+
+def role_of(named: str | None) -> str | None:
+    """The role of an option: its name, or the name of the one that a file holds.
+
+    Raises: AnalysisError.
+    """
+    if named is None or named in BY_NAME:
+        return named
+    if Path(named).suffix.lower() != ".toml":
+        raise AnalysisError(
+            f"There is no role {named!r}. The roles are {', '.join(BY_NAME)}; or give a file of TOML with your own."
+        )
+    return written_in(named)
+
+
+def claim_settings(options: argparse.Namespace, *, causal: bool) -> ClaimSettings:
+    """The settings that the options ask for; the usual scale is that of shares where tokens cannot see later ones."""
+    scores = settings_of(options, ScoreSettings(scale="share" if causal else "score"))
+    of_role = RoleSettings(scores, settings_of(options, Criterion.usual(scores.scale)))
+    return replace(settings_of(options, ClaimSettings()), of_role=of_role)
+
+
+def facts_of_claim(finding: ClaimFinding, texts: Any) -> Mapping[str, str]:
+    """Metadata of files on the claim and its texts; None for probe texts."""
+    kind = PROBES.get(finding.claim.role, "")
+    own = {"probe texts": f"{finding.settings.number} {kind}"} if texts is None else facts_of_texts(texts)
+    return {**own, **claim_facts(finding)}
+
+
+def _written(claimed: str) -> str | Mapping[str, Any]:
+    """The sentence, or the scores by head of a file.
+
+    Raises: AnalysisError that begins with the file.
+    """
+    path = Path(claimed)
+    if path.suffix.lower() != SCORES:
+        return claimed
+    try:
+        scores = parsed_json(decoded(read_bytes(path)), first_line=1)
+    except AnalysisError as error:
+        raise AnalysisError(f"{shortened(claimed)}: {error}") from None
+    if not isinstance(scores, dict):
+        raise AnalysisError(f'{shortened(claimed)} holds no scores by head. Write them as {{"16-19": 0.8}}.')
+    return scores

@@ -1,0 +1,150 @@
+"""Claims about heads: on heads that are built by hand, on random ones, against hand values, and those that are none."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_copies import BEFORE, INDUCTION, RULER, save_planted_copies
+from scipy.stats import spearmanr
+
+from attention_sieve.__main__ import main
+from attention_sieve.core.claims.claim import Claim, claim_of
+from attention_sieve.core.errors import AnalysisError
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    return save_planted_copies(tmp_path_factory.mktemp("planted") / "copies")
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """told(checkpoint, claim, *options) -> status, the table, and what the command says."""
+
+    def run(checkpoint, claimed, *options, suffix="parquet"):
+        output = tmp_path / f"claim.{suffix}"
+        output.unlink(missing_ok=True)
+        of_claim = ["claim", "--checkpoint", str(checkpoint), "--device", "cpu", "--output", str(output)]
+        status = main([*of_claim, *options, claimed])
+        read = {"parquet": pd.read_parquet, "csv": pd.read_csv}[suffix]
+        return status, read(output) if output.exists() else None, capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("sentence", "heads", "role"),
+    [
+        ("L16 H19, L11 H15 are retrieval heads", ((16, 19), (11, 15)), "retrieval"),
+        ("Layer 3, head 0 is a previous-token head.", ((3, 0),), "previous"),
+        ("the heads L1H2 and 4-5 and 4.6 are attention sinks", ((1, 2), (4, 5), (4, 6)), "sink"),
+        ("l1 h2 and L1 H2: duplicate token heads", ((1, 2),), "duplicate"),
+        ("5-1 nsubj", ((5, 1),), "syntactic:nsubj"),
+        ("Induction heads: L10 H7", ((10, 7),), "induction"),
+    ],
+)
+def test_a_sentence_names_heads_and_a_role(sentence, heads, role):
+    assert claim_of(sentence) == Claim(heads, role)
+
+
+def test_scores_by_head_are_numbers_or_lists_whose_mean_counts():
+    scores = {"16-19": 0.75, "L2 H0": [0.0, 0.5]}
+    assert claim_of(scores, "retrieval") == Claim(((16, 19), (2, 0)), "retrieval", (0.75, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("claimed", "role", "says"),
+    [
+        ("All heads are wonderful", None, "names no head"),
+        ("L1 H2 is wonderful", None, "'wonderful', at character 10 of the claim, is no role"),
+        ("L1 H2 is not an induction head", None, "'not induction', at character 10"),
+        ("L1 H2", None, "names no role"),
+        ("L1 H2 is an induction head", "retrieval", "about the role induction, and the option names retrieval"),
+        ({"1-2": 0.5}, None, "of which role"),
+        ({"head": 0.5}, "sink", "'head' is no head"),
+        ({"1-2": 0.5, "L1 H2": 0.4}, "sink", "has a score already"),
+        ({"1-2": []}, "sink", r"The score of '1-2' is \[\]"),
+        ({"1-2": [True]}, "sink", "The score of '1-2'"),
+        ({"1-2": float("nan")}, "sink", "The score of '1-2' is nan"),
+        ({}, "sink", "no scores"),
+    ],
+)
+def test_what_is_no_claim_gets_a_sentence_with_the_place(claimed, role, says):
+    with pytest.raises(AnalysisError, match=says):
+        claim_of(claimed, role)
+
+
+def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uniform_one_does_not(planted, told):
+    status, table, says = told(planted, "L1 H0, L1 H1, L0 H1 are induction heads", "--number", "12")
+    assert status == 0
+    assert list(zip(table["layer"], table["head"]))[:2] == [INDUCTION, RULER]
+    assert table.verdict.tolist() == ["holds", "only as a positional ruler", "does not hold"]
+    assert table["mean"][0] > 0.9
+    assert table["mean"][1] < 0.2
+    assert table.positional.tolist() == pytest.approx([table["mean"][0], 1, 0], abs=0.1)
+    assert (table.permuted.abs() < 0.05).all()
+    assert table["rank"][0] == 1
+    assert table.evidence[0] > 5 > 1 > table.evidence[2]
+    assert "L1 H1 only as a positional ruler" in says
+    _, table, _ = told(planted, "L0 H0 and L0 H1 are previous-token heads", "--number", "12", suffix="csv")
+    assert (table["layer"][0], table["head"][0]) == BEFORE
+    assert table.verdict.tolist() == ["holds", "does not hold"]
+    assert table.positional.isna().all()
+
+
+def test_a_ranking_is_compared_with_the_measured_one(planted, told, tmp_path):
+    scores = {"0-0": 0.1, "0-1": 0.2, "1-0": 0.9, "1-1": [0.3, 0.5]}
+    (tmp_path / "scores.json").write_text(json.dumps(scores))
+    status, table, says = told(planted, str(tmp_path / "scores.json"), "--role", "induction", "--number", "8")
+    assert status == 0
+    assert table.claimed.tolist() == [0.1, 0.2, 0.9, 0.4]
+    value = spearmanr(table.claimed, table["mean"]).statistic
+    assert float(table.attrs["spearman"]) == pytest.approx(value, abs=1e-5)
+    assert -1 <= float(table.attrs["spearman low"]) <= float(table.attrs["spearman high"]) <= 1
+    assert "p random sets" not in table.attrs, "all heads are named"
+    assert f"Spearman's {value:.2f}" in says
+
+
+def test_no_random_claim_holds_on_random_weights(folders, told):
+    """All heads, as many roles as there are for decoders: the weights are drawn wide, so that heads are sharp."""
+    everywhere = ", ".join(f"{layer}-{head}" for layer, head in np.ndindex(2, 3))
+    for role in ("previous", "induction", "duplicate"):
+        status, table, _ = told(folders("gpt2"), f"{everywhere} are {role} heads", "--number", "8")
+        assert status == 0
+        assert set(table.verdict) == {"does not hold"}
+
+
+def test_syntactic_claims_are_compared_with_words_at_the_same_distance(bundled, told, tmp_path):
+    texts = [
+        "The old dog chased a cat.",
+        "She closed the shop.",
+        "A man who sings sold his car.",
+        "Birds eat red worms.",
+    ]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    status, table, says = told(
+        "bundled", "L2 H8 looks", "--role", "syntactic:nsubj", "--texts", str(tmp_path / "texts.txt")
+    )
+    assert (status, table) == (2, None), "a claim with a word that is no role, beside the option"
+    assert "'looks'" in says
+    _, table, says = told("bundled", "2-8, 0-0", "--role", "syntactic:nsubj", "--texts", str(tmp_path / "texts.txt"))
+    assert table.positional.notna().all()
+    assert table.p_positional.notna().all()
+    assert "other words at the same distance" in says
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "claimed", "options", "says"),
+    [
+        ("planted", "L9 H1 is an induction head", (), "has no head L9 H1"),
+        ("planted", "L0 H1 is a local head", (), "no probe texts for the role local"),
+        ("planted", "L0 H1", ("--role", "magic"), "There is no role 'magic'"),
+        ("planted", "gone.json", ("--role", "sink"), "gone.json cannot be read"),
+        ("bundled", "L0 H1 is an induction head", (), "only models whose tokens look back alone"),
+    ],
+)
+def test_bad_claims_are_refused_with_a_sentence(checkpoint, claimed, options, says, planted, told):
+    status, table, said = told(planted if checkpoint == "planted" else checkpoint, claimed, *options)
+    assert (status, table) == (2, None)
+    assert says in said
