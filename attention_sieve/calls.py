@@ -33,9 +33,13 @@ from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.claims.command import claim_settings, facts_of_claim, read_claim
+from attention_sieve.core.claims.judge import COLUMNS as CLAIM_COLUMNS
+from attention_sieve.core.claims.judge import ClaimSettings, claim_table, judge, probe
 from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import (
     check_output,
+    checkpoint_facts,
     facts_of_texts,
     finding_facts,
     prepared_texts,
@@ -420,6 +424,56 @@ def _docstring(
             "True",
         )
     )
+
+
+def claim(
+    model: Any,
+    claimed: str | Mapping[str, Any],
+    *,
+    role: str | PathLike[str] | None = None,
+    texts: Any = None,
+    tokenizer: Any = None,
+    **given: Any,
+) -> Finding:
+    """Test a claim about heads: does each that it names have the role? A row per head of the claim.
+
+    Args:
+        model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
+        claimed: a sentence, such as "L16 H19, L11 H15 are retrieval heads"; scores by head, such as {"16-19": 0.8}; or
+            the name of a .json file of them.
+        role: name of the role, or a file of TOML with one of your own; none where the sentence names it.
+        texts: to test the claim on, as of `roles`; none for the role's probe texts.
+        tokenizer: of a model in memory.
+        given: keywords as the options of the command `claim`: number, seed, scale, tau, alpha and others.
+
+    Returns: the table; `result.summary` says it in sentences.
+    Raises: AnalysisError, which says what was found and what to do.
+
+    >>> import attention_sieve as sieve
+    >>> found = sieve.claim("bundled", "L3 H7 and L2 H5 are duplicate-token heads", number=4)
+    >>> found.table["verdict"].tolist()
+    ['does not hold', 'does not hold']
+    """
+    kinds = dict(_kinds(ClaimSettings()))
+    if unknown := sorted(set(given) - {*SHARED, *kinds}):
+        raise TypeError(f"claim() got an unexpected keyword argument {unknown[0]!r}")
+    options = Namespace(**{name: _checked(name, given[name], kinds[name]) if name in given else None for name in kinds})
+    made = read_claim(claimed, role if role is None else str(role))
+    too_long, parser = _checked("too_long", given.get("too_long", "error"), TooLong), given.get("parser")
+    own = None if texts is None else parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
+    with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
+        of_pass = _of_pass(checkpoint, given)
+        settings = claim_settings(options, causal=checkpoint.attentions[of_pass.kind].causal)
+
+        def read(those: Sequence[Text]) -> Reading[Text]:
+            prepared = prepared_texts(checkpoint, those, of_pass, too_long)
+            return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=those, prepared=prepared)
+
+        finding = judge(made, probe(read, made.role, settings, checkpoint, own, partial(progress_bar, bar=_bar)))
+        facts = checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, own)
+    table = claim_table(finding)
+    table.attrs = dict(facts)
+    return Finding(analysis="claim", table=table, columns=CLAIM_COLUMNS, facts=facts, result=finding)
 
 
 def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "HeadsWidget":

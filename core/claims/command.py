@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.claims.claim import EXAMPLE, claim_of
+from attention_sieve.core.claims.claim import EXAMPLE, Claim, claim_of
 from attention_sieve.core.claims.judge import (
     COLUMNS,
     PROBES,
@@ -18,7 +18,6 @@ from attention_sieve.core.claims.judge import (
     claim_table,
     judge,
     probe,
-    summary,
 )
 from attention_sieve.core.commands import (
     TABLES,
@@ -32,7 +31,7 @@ from attention_sieve.core.commands import (
     reading_of,
     write_table,
 )
-from attention_sieve.core.errors import AnalysisError, shortened
+from attention_sieve.core.errors import AnalysisError, quoted, shortened
 from attention_sieve.core.options import (
     TEXTS_HELP,
     add_checkpoint_options,
@@ -97,7 +96,7 @@ def claim(arguments: argparse.Namespace) -> None:
     one. The summary goes to standard error. Shares above chance are the usual scale
     where tokens cannot see later ones.
     """
-    made = claim_of(_written(arguments.claim), role_of(arguments.role))
+    made = read_claim(arguments.claim, arguments.role)
     own = arguments.texts
     texts = None if own is None else read_texts(own, arguments.text_columns, arguments.parser)
     check_output(arguments.output, TABLES, [own])
@@ -115,21 +114,30 @@ def claim(arguments: argparse.Namespace) -> None:
     finding = judge(made, probed)
     facts = checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts)
     write_table(arguments.output, claim_table(finding), facts)
-    print(summary(finding), file=sys.stderr)
+    print(finding.summary, file=sys.stderr)
 
 
-def role_of(named: str | None) -> str | None:
-    """The role of an option: its name, or the name of the one that a file holds.
+def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
+    """A claim from the options: a sentence, scores by head, or a .json file of them; and the role's name or file.
 
-    Raises: AnalysisError.
+    Raises: AnalysisError, of a file with its name.
     """
-    if named is None or named in BY_NAME:
-        return named
-    if Path(named).suffix.lower() != ".toml":
-        raise AnalysisError(
-            f"There is no role {named!r}. The roles are {', '.join(BY_NAME)}; or give a file of TOML with your own."
-        )
-    return written_in(named)
+    if role is not None and role not in BY_NAME:
+        if Path(role).suffix.lower() != ".toml":
+            raise AnalysisError(
+                f"There is no role {quoted(role)}. The roles are {', '.join(BY_NAME)}; or give a .toml "
+                "file with your own."
+            )
+        role = written_in(role)
+    if not isinstance(claimed, str) or Path(claimed).suffix.lower() != SCORES:
+        return claim_of(claimed, role)
+    try:
+        scores = parsed_json(decoded(read_bytes(Path(claimed))), first_line=1)
+        if not isinstance(scores, dict):
+            raise AnalysisError('These are no scores by head. Write them as {"16-19": 0.8}.')
+        return claim_of(scores, role)
+    except AnalysisError as error:
+        raise AnalysisError(f"{shortened(claimed)}: {error}") from None
 
 
 def claim_settings(options: argparse.Namespace, *, causal: bool) -> ClaimSettings:
@@ -144,20 +152,3 @@ def facts_of_claim(finding: ClaimFinding, texts: Any) -> Mapping[str, str]:
     kind = PROBES.get(finding.claim.role, "")
     own = {"probe texts": f"{finding.settings.number} {kind}"} if texts is None else facts_of_texts(texts)
     return {**own, **claim_facts(finding)}
-
-
-def _written(claimed: str) -> str | Mapping[str, Any]:
-    """The sentence, or the scores by head of a file.
-
-    Raises: AnalysisError that begins with the file.
-    """
-    path = Path(claimed)
-    if path.suffix.lower() != SCORES:
-        return claimed
-    try:
-        scores = parsed_json(decoded(read_bytes(path)), first_line=1)
-    except AnalysisError as error:
-        raise AnalysisError(f"{shortened(claimed)}: {error}") from None
-    if not isinstance(scores, dict):
-        raise AnalysisError(f'{shortened(claimed)} holds no scores by head. Write them as {{"16-19": 0.8}}.')
-    return scores

@@ -193,6 +193,11 @@ class ClaimFinding:
     """Correlation of claimed and measured scores, its interval over texts, and the one-sided p-value over permutations
     of the heads; None where the claim has no scores, fewer than FEWEST_RANKED heads, or no order."""
 
+    @property
+    def summary(self) -> str:
+        """What became of the claim, in sentences: of each head, then of all together."""
+        return _summary(self)
+
 
 def judge(claim: Claim, probed: Probed) -> ClaimFinding:
     """Whether the heads of a claim have its role: by their own test, against permuted keys, and against distance.
@@ -364,8 +369,7 @@ def claim_facts(finding: ClaimFinding) -> Mapping[str, str]:
     }
 
 
-def summary(finding: ClaimFinding) -> str:
-    """What became of the claim, in sentences: of each head, then of all together."""
+def _summary(finding: ClaimFinding) -> str:
     claim, criterion = finding.claim, finding.settings.of_role.criterion
     control = "at a fixed period" if claim.role in OF_COPIES else "other words at the same distance"
     scale = "share above chance" if finding.settings.of_role.scores.scale == "share" else "score"

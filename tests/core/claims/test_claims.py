@@ -8,6 +8,7 @@ import pytest
 from planted_copies import BEFORE, INDUCTION, RULER, save_planted_copies
 from scipy.stats import spearmanr
 
+import attention_sieve as sieve
 from attention_sieve.__main__ import main
 from attention_sieve.core.claims.claim import Claim, claim_of
 from attention_sieve.core.errors import AnalysisError
@@ -87,6 +88,9 @@ def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uni
     assert table["rank"][0] == 1
     assert table.evidence[0] > 5 > 1 > table.evidence[2]
     assert "L1 H1 only as a positional ruler" in says
+    called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=12, device="cpu")
+    pd.testing.assert_frame_equal(called.table, table)
+    assert called.result.summary in says
     _, table, _ = told(planted, "L0 H0 and L0 H1 are previous-token heads", "--number", "12", suffix="csv")
     assert (table["layer"][0], table["head"][0]) == BEFORE
     assert table.verdict.tolist() == ["holds", "does not hold"]
