@@ -4,12 +4,13 @@ BEFORE, RULER, INDUCTION = (0, 0), (1, 1), (1, 0)
 BLOCK = 25
 
 
-def save_planted_copies(folder):
+def save_planted_copies(folder, noise=0.0, seed=0):
     """Save a GPT-2 of 2 layers and 2 heads, all of whose weights are set.
 
     The residual stream has a channel for each token, for each position, and for each token again, into which BEFORE,
     that looks at the token before, writes what it sees. INDUCTION asks there for its own token, and so finds the tokens
     after its copies. RULER looks BLOCK - 1 tokens back, whatever stands there. L0 H1 looks everywhere alike.
+    Normal noise is added to all weights but those of the layer norms.
     """
     import torch
     from small_checkpoints import TOKENIZERS
@@ -23,6 +24,7 @@ def save_planted_copies(folder):
     shape = {"n_layer": 2, "n_head": 2, "n_embd": size, "n_inner": 4, "n_positions": n_positions}
     made = GPT2Model(GPT2Config(vocab_size=n_tokens, bos_token_id=0, eos_token_id=0, **shape))
     n_own = size // 2
+    torch.manual_seed(seed)
     with torch.no_grad():
         for name, weights in made.named_parameters():
             if "ln_" not in name:
@@ -46,6 +48,9 @@ def save_planted_copies(folder):
         first = made.h[0].attn
         first.c_attn.weight[tokens, 2 * size : 2 * size + n_tokens] = torch.eye(n_tokens)
         first.c_proj.weight[:n_tokens, before] = 0.05 * torch.eye(n_tokens)
+        for name, weights in made.named_parameters():
+            if "ln_" not in name:
+                weights += noise * torch.randn_like(weights)
     made.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

@@ -1,0 +1,119 @@
+"""How often a claim holds that is drawn at random, where there is nothing to find, and one about heads that are built.
+
+Claims of one to four random heads and a random rule are tested on small decoders with random weights, drawn so wide
+that heads are sharp, as they are and with permuted keys; and claims about the heads of a decoder whose weights are set
+by hand, with a little noise in all of them.
+"""
+
+import sys
+import tempfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from attention_sieve.core.answering import Reading
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.claims.claim import Claim
+from attention_sieve.core.claims.judge import ClaimSettings, Probed, judge, probe
+from attention_sieve.core.commands import progress_bar
+from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.progress import ProgressBar
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.hypotheses import Criterion
+from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.rules import read_role
+from benchmarks.shared.markdown import header, row
+
+N_CLAIMS: Final = 1_000
+N_TEXTS: Final = 12
+SEEDS: Final = range(4)
+FAMILIES: Final = ("gpt2", "llama")
+NOISE: Final = 0.005
+N_BUILT: Final = 10
+WRITTEN: Final = 'role = 1\nname = "back {0}"\nletter = "B"\ncolour = "#336699"\n[from]\n[to]\noffset = -{0}\n'
+
+
+def main() -> None:
+    sys.path.append(str(Path(__file__).parents[2] / "tests" / "material"))
+    rules = ("previous", "induction", "duplicate", "sink", "local", *(read_role(WRITTEN.format(n)).id for n in (2, 5)))
+    print(f"Of {N_CLAIMS:,} claims drawn at random, over {N_TEXTS} texts each, how many heads there were and hold:")
+    header("model", "keys", "claims", "heads", "hold", "only as a ruler", "claims with a head that holds")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        models = {(family, seed): random_model(folder, family, seed) for family in FAMILIES for seed in SEEDS}
+        report_random(models, rules)
+        report_built(folder)
+
+
+def random_model(folder: Path, family: str, seed: int) -> Checkpoint:
+    from small_checkpoints import save
+
+    longer = {"n_positions" if family == "gpt2" else "max_position_embeddings": 200}
+    return loaded(save(family, folder / f"{family}-{seed}", seed=seed, **longer))
+
+
+def loaded(folder: str | Path) -> Checkpoint:
+    return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+
+
+def probed(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Probed:
+    """On repeats for a role that has no probe texts."""
+    criterion = Criterion.usual("share")
+    settings = ClaimSettings(N_TEXTS, 0, RoleSettings(ScoreSettings(scale="share", permuted=permuted), criterion))
+    block = fitting_block(checkpoint.tokenizer, checkpoint.max_tokens)
+    repeats = probe_texts(checkpoint.tokenizer, ProbeSettings(number=N_TEXTS, block=block))
+    of_pass = PassSettings(checkpoint.files.kinds[0])
+
+    def read(texts: Any) -> Reading[Any]:
+        prepared, _ = prepare_all(checkpoint, texts, of_pass, "error")
+        return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+
+    texts = None if role in ("previous", "induction", "duplicate") else repeats
+    quiet = partial(progress_bar, bar=partial(ProgressBar, leave=False, delay=600))
+    return probe(read, role, settings, checkpoint, texts, quiet)
+
+
+def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, ...]) -> None:
+    random, kept = np.random.default_rng(0), dict[Any, Probed]()
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for _ in range(N_CLAIMS):
+        family, seed = FAMILIES[random.integers(len(FAMILIES))], int(random.integers(len(SEEDS)))
+        role, permuted = rules[random.integers(len(rules))], (None, 0)[random.integers(2)]
+        key = (family, seed, role, permuted)
+        if key not in kept:
+            kept[key] = probed(models[family, seed], role, permuted)
+        shape = kept[key].scored.scores.shape[2:]
+        drawn = random.permutation(np.prod(shape))[: random.integers(1, 5)]
+        heads = tuple((int(layer), int(head)) for layer, head in np.argwhere(np.ones(shape))[drawn])
+        verdicts = judge(Claim(heads, role), kept[key]).verdicts
+        of_model = counts.setdefault((family, "as they are" if permuted is None else "permuted"), Counter())
+        of_model.update(["claims", *verdicts, *(["any"] if "holds" in verdicts else [])])
+    for (family, keys), count in sorted(counts.items()):
+        holds, ruler = count["holds"], count["only as a positional ruler"]
+        n_heads = holds + ruler + count["does not hold"]
+        row(family, keys, count["claims"], n_heads, holds, ruler, f"{count['any'] / count['claims']:.1%}")
+
+
+def report_built(folder: Path) -> None:
+    from planted_copies import BEFORE, INDUCTION, RULER, save_planted_copies
+
+    print(f"\nHeads that are built, of {N_BUILT} decoders with normal noise of {NOISE} in all weights:")
+    header("head", "claim", "holds", "only as a ruler", "does not hold")
+    models = [loaded(save_planted_copies(folder / f"built-{seed}", NOISE, seed)) for seed in range(N_BUILT)]
+    for name, head, role in (
+        ("looks at the token before", BEFORE, "previous"),
+        ("finds what followed a copy", INDUCTION, "induction"),
+        ("looks one period back", RULER, "induction"),
+    ):
+        count = Counter(judge(Claim((head,), role), probed(model, role)).verdicts[0] for model in models)
+        row(name, role, count["holds"], count["only as a positional ruler"], count["does not hold"])
+
+
+if __name__ == "__main__":
+    main()
