@@ -147,7 +147,7 @@ def claim_settings(options: argparse.Namespace, *, causal: bool) -> ClaimSetting
     return replace(settings_of(options, ClaimSettings()), of_role=of_role)
 
 
-def facts_of_claim(finding: ClaimFinding, texts: Any) -> Mapping[str, str]:
+def facts_of_claim(finding: ClaimFinding, texts: Any) -> dict[str, str]:
     """Metadata of files on the claim and its texts; None for probe texts."""
     kind = PROBES.get(finding.claim.role, "")
     own = {"probe texts": f"{finding.settings.number} {kind}"} if texts is None else facts_of_texts(texts)

@@ -72,8 +72,8 @@ COLUMNS: Final = {
     "other roles, and for induction and duplicate on texts of your own",
     "p_positional": "for induction and duplicate p_adjusted on the texts with a fixed period; for syntactic roles the "
     "corrected p-value of related words scoring higher",
-    "evidence": "betting evidence (e-value) for the mean being above tau: what a stake of 1 has grown to; 20 is "
-    "20 : 1; it stays valid when texts are added, and is not corrected over heads",
+    "evidence": "betting evidence (e-value) for the mean being above tau, where a share below 0 counts as 0: what a "
+    "stake of 1 has grown to; 20 is 20 : 1; it stays valid when texts are added, and is not corrected over heads",
 }
 """What each column of the table holds."""
 
@@ -186,7 +186,7 @@ class ClaimFinding:
     """NaN where there is no positional control."""
     p_positional: Float[np.ndarray, " head"]
     evidence: Float[np.ndarray, " head"]
-    """Natural logarithm; NaN where the share of a text is below -1, so that no bet can be placed."""
+    """Natural logarithm."""
     p_random_sets: float
     """p-value of the mean over the heads being above that of random sets of as many heads; NaN if all are named."""
     spearman: tuple[float, float, float, float] | None
@@ -281,15 +281,10 @@ def _beyond_distance(claim: Claim, probed: Probed) -> tuple[np.ndarray, np.ndarr
 def _evidence(
     scores: Float[np.ndarray, "text 1 head 1"], uniform: Float[np.ndarray, "text 1 head"], of_role: RoleSettings
 ) -> Float[np.ndarray, "1 head 1"]:
-    """Evidence for the mean being above tau; a bet needs values from 0 upwards, so 1 is added to shares and to tau.
-
-    A share is below -1 only where a sieve holds more than half of the keys.
-    """
+    """Evidence for the mean being above tau; a bet needs values from 0 upwards, so that shares below count as 0."""
     if of_role.scores.scale == "score":
         return role_evidence(scores, of_role.criterion, uniform)
-    can_bet = ~(scores < -1).any(axis=0)
-    evidence = log_evidence(np.where(can_bet, scores, np.nan) + 1, of_role.criterion.tau + 1)
-    return np.where(can_bet, evidence, np.nan)
+    return log_evidence(np.maximum(scores, 0), of_role.criterion.tau)
 
 
 def _against_random_sets(
@@ -375,27 +370,28 @@ def _summary(finding: ClaimFinding) -> str:
     scale = "share above chance" if finding.settings.of_role.scores.scale == "share" else "score"
     role, n = role_title(claim.role), len(claim.heads)
     counts = [(finding.verdicts.count(verdict), verdict) for verdict in get_args(Verdict)]
-    told = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
-    lines = [f"Of {n} {'head' if n == 1 else 'heads'} said to have the role {role}: {told}."]
-    for row in claim_table(finding).head(MOST_SAID).itertuples():
+    told = ", ".join(f"{verdict} for {count:,}" for count, verdict in counts if count)
+    lines = [f"That {n:,} {'head has' if n == 1 else 'heads have'} the role {role}: {told}."]
+    table = claim_table(finding)
+    for row in (table if n <= MOST_SAID else table.nlargest(MOST_SAID, "mean")).itertuples():
         parts = (
-            f"{scale} {row.mean:.2f} [{row.low:.2f}, {row.high:.2f}], tau {criterion.tau:g}",
+            f"{scale} {row.mean:z.2f} [{row.low:z.2f}, {row.high:z.2f}], tau {criterion.tau:g}",
             "" if np.isnan(row.p_adjusted) else f"p {row.p_adjusted:.2g}",
-            "" if np.isnan(row.evidence) else f"evidence {row.evidence:.3g} : 1",
-            f"permuted keys {row.permuted:.2f}",
-            "" if np.isnan(row.positional) else f"{control} {row.positional:.2f}",
+            f"evidence {row.evidence:.3g} : 1",
+            f"permuted keys {row.permuted:z.2f}",
+            "" if np.isnan(row.positional) else f"{control} {row.positional:z.2f}",
             f"rank {row.rank} of {finding.n_heads:,}",
         )
         lines.append(f"{head_name(row.layer, row.head)} {row.verdict}: {'; '.join(part for part in parts if part)}.")
     if n > MOST_SAID:
-        lines.append(f"The table has the other {n - MOST_SAID:,} heads.")
+        lines.append(f"The table has the other {n - MOST_SAID:,} heads, which score lower.")
     if not np.isnan(finding.p_random_sets):
         lines.append(f"A random set of as many heads scores as high or higher with p = {finding.p_random_sets:.2g}.")
     if finding.spearman is not None:
         value, low, high, p = finding.spearman
         lines.append(
-            f"The ranking of the claim agrees with the measured one by Spearman's {value:.2f} "
-            f"[{low:.2f}, {high:.2f}] over texts; rankings in random order agree as much with p = {p:.2g}."
+            f"The ranking of the claim agrees with the measured one by Spearman's {value:z.2f} "
+            f"[{low:z.2f}, {high:z.2f}] over texts; rankings in random order agree as much with p = {p:.2g}."
         )
     elif claim.scores is not None:
         lines.append(f"There is no ranking to compare: it takes {FEWEST_RANKED} heads whose scores differ.")
