@@ -461,9 +461,9 @@ def claim(
     made = read_claim(claimed, role if role is None else str(role))
     too_long, parser = _checked("too_long", given.get("too_long", "error"), TooLong), given.get("parser")
     own = None if texts is None else parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
+    settings = claim_settings(options)
     with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
         of_pass = _of_pass(checkpoint, given)
-        settings = claim_settings(options, causal=checkpoint.attentions[of_pass.kind].causal)
 
         def read(those: Sequence[Text]) -> Reading[Text]:
             prepared = prepared_texts(checkpoint, those, of_pass, too_long)

@@ -1,6 +1,6 @@
 """How often a claim holds that is drawn at random, where there is nothing to find, and one about heads that are built.
 
-Claims of one to four random heads and a random rule are tested on small decoders with random weights, drawn so wide
+Claims of one to four random heads and a random rule are tested on small models with random weights, drawn so wide
 that heads are sharp, as they are and with permuted keys; and claims about the heads of a decoder whose weights are set
 by hand, with a little noise in all of them.
 """
@@ -8,6 +8,7 @@ by hand, with a little noise in all of them.
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -24,16 +25,16 @@ from attention_sieve.core.commands import progress_bar
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.roles.finding import RoleSettings
-from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.rules import read_role
 from benchmarks.shared.markdown import header, row
 
 N_CLAIMS: Final = 1_000
 N_TEXTS: Final = 12
 SEEDS: Final = range(4)
-FAMILIES: Final = ("gpt2", "llama")
+FAMILIES: Final = ("bert", "gpt2", "llama")
+WITHIN_TEXTS: Final = ("previous", "duplicate", "local")
+OF_FAMILY: Final = {"bert": ("delimiter",), "gpt2": ("induction", "sink"), "llama": ("induction", "sink")}
+"""Rules beside those that apply to any text; further ones look at an offset, as a reader writes them."""
 NOISE: Final = 0.005
 N_BUILT: Final = 10
 WRITTEN: Final = 'role = 1\nname = "back {0}"\nletter = "B"\ncolour = "#336699"\n[from]\n[to]\noffset = -{0}\n'
@@ -41,7 +42,7 @@ WRITTEN: Final = 'role = 1\nname = "back {0}"\nletter = "B"\ncolour = "#336699"\
 
 def main() -> None:
     sys.path.append(str(Path(__file__).parents[2] / "tests" / "material"))
-    rules = ("previous", "induction", "duplicate", "sink", "local", *(read_role(WRITTEN.format(n)).id for n in (2, 5)))
+    rules = (*WITHIN_TEXTS, *(read_role(WRITTEN.format(offset)).id for offset in (2, 5)))
     print(f"Of {N_CLAIMS:,} claims drawn at random, over {N_TEXTS} texts each, how many heads there were and hold:")
     header("model", "keys", "claims", "heads", "hold", "only as a ruler", "claims with a head that holds")
     with tempfile.TemporaryDirectory() as name:
@@ -64,8 +65,9 @@ def loaded(folder: str | Path) -> Checkpoint:
 
 def probed(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Probed:
     """On repeats for a role that has no probe texts."""
-    criterion = Criterion.usual("share")
-    settings = ClaimSettings(N_TEXTS, 0, RoleSettings(ScoreSettings(scale="share", permuted=permuted), criterion))
+    usual = ClaimSettings(N_TEXTS)
+    of_role = replace(usual.of_role, scores=replace(usual.of_role.scores, permuted=permuted))
+    settings = replace(usual, of_role=of_role)
     block = fitting_block(checkpoint.tokenizer, checkpoint.max_tokens)
     repeats = probe_texts(checkpoint.tokenizer, ProbeSettings(number=N_TEXTS, block=block))
     of_pass = PassSettings(checkpoint.files.kinds[0])
@@ -84,7 +86,8 @@ def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, .
     counts: dict[tuple[str, str], Counter[str]] = {}
     for _ in range(N_CLAIMS):
         family, seed = FAMILIES[random.integers(len(FAMILIES))], int(random.integers(len(SEEDS)))
-        role, permuted = rules[random.integers(len(rules))], (None, 0)[random.integers(2)]
+        of_family = (*rules, *OF_FAMILY[family])
+        role, permuted = of_family[random.integers(len(of_family))], (None, 0)[random.integers(2)]
         key = (family, seed, role, permuted)
         if key not in kept:
             kept[key] = probed(models[family, seed], role, permuted)

@@ -47,7 +47,6 @@ from attention_sieve.core.options import (
 from attention_sieve.core.roles.command import written_in
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import BY_NAME
 from attention_sieve.core.texts.json_files import parsed_json
 from attention_sieve.core.texts.text import decoded
@@ -65,8 +64,8 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument(
         "claim",
-        help=f'"{EXAMPLE}", or a .json file of scores by head, such as {{"16-19": 0.8}}; a list of scores counts by '
-        "its mean",
+        help=f'claim, such as "{EXAMPLE}", or a .json file of scores by head, such as {{"16-19": 0.8}}; of a list of '
+        "scores the mean counts",
     )
     parser.add_argument(
         "--role",
@@ -93,8 +92,9 @@ def claim(arguments: argparse.Namespace) -> None:
     that with permuted keys. A head that seems to have it only where copies have a fixed period, or that looks at
     related words no more than at others at the same distance, has it only as a positional ruler. The mean of all named
     heads is compared with random sets of as many heads; of a file of scores, the ranking is compared with the measured
-    one. The summary goes to standard error. Shares above chance are the usual scale
-    where tokens cannot see later ones.
+    one. The summary goes to standard error. To be a head of a role means
+    to put at least half of the attention beyond chance there: shares above chance with tau 0.5, unless options say
+    otherwise.
     """
     made = read_claim(arguments.claim, arguments.role)
     own = arguments.texts
@@ -102,7 +102,7 @@ def claim(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [own])
     checkpoint, of_pass = loaded(arguments)
     checkpoint.files.check_heads(of_pass.kind, made.heads)
-    settings = claim_settings(arguments, causal=checkpoint.attentions[of_pass.kind].causal)
+    settings = claim_settings(arguments)
     probed = probe(
         lambda read: reading_of(checkpoint, read, of_pass, arguments),
         made.role,
@@ -140,11 +140,12 @@ def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
         raise AnalysisError(f"{shortened(claimed)}: {error}") from None
 
 
-def claim_settings(options: argparse.Namespace, *, causal: bool) -> ClaimSettings:
-    """The settings that the options ask for; the usual scale is that of shares where tokens cannot see later ones."""
-    scores = settings_of(options, ScoreSettings(scale="share" if causal else "score"))
+def claim_settings(options: argparse.Namespace) -> ClaimSettings:
+    """The settings that the options ask for; tau is the usual one of the scale."""
+    usual = ClaimSettings()
+    scores = settings_of(options, usual.of_role.scores)
     of_role = RoleSettings(scores, settings_of(options, Criterion.usual(scores.scale)))
-    return replace(settings_of(options, ClaimSettings()), of_role=of_role)
+    return replace(settings_of(options, usual), of_role=of_role)
 
 
 def facts_of_claim(finding: ClaimFinding, texts: Any) -> dict[str, str]:

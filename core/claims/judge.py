@@ -26,7 +26,7 @@ from attention_sieve.core.roles.hypotheses import (
     role_tests,
 )
 from attention_sieve.core.roles.matched_pairs import TextMatches, matched_tests
-from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores
+from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores, ScoreSettings
 from attention_sieve.core.roles.question import MATCHED_PAIRS
 from attention_sieve.core.roles.record import in_causal_models
 from attention_sieve.core.roles.roles import role_named, role_title
@@ -68,8 +68,8 @@ COLUMNS: Final = {
     "permuted": "mean score with the keys of every row of attention in random order",
     "p_permuted": "p-value of mean being above permuted, paired by text, after the same correction",
     "positional": "what a look at fixed distances would explain: for induction and duplicate the mean score on texts "
-    "whose copies have a fixed period, for syntactic roles that of unrelated words at the same distance; empty for "
-    "other roles, and for induction and duplicate on texts of your own",
+    "whose copies have a fixed period, for syntactic roles the attention between unrelated words at the same distance as "
+    "a multiple of uniform attention; empty for other roles, and for induction and duplicate on texts of your own",
     "p_positional": "for induction and duplicate p_adjusted on the texts with a fixed period; for syntactic roles the "
     "corrected p-value of related words scoring higher",
     "evidence": "betting evidence (e-value) for the mean being above tau, where a share below 0 counts as 0: what a "
@@ -84,7 +84,11 @@ class ClaimSettings:
 
     number: Annotated[int, "number of probe texts that are made where no texts are given"] = 30
     seed: Annotated[int, "random seed of probe texts, permuted keys and random sets of heads"] = 0
-    of_role: RoleSettings = field(default_factory=RoleSettings)
+    of_role: RoleSettings = field(
+        default_factory=lambda: RoleSettings(ScoreSettings(scale="share"), Criterion.usual("share"))
+    )
+    """Shares, because scores grow with the length of texts: on probe texts, untrained heads with a liking for the first
+    token reach a score of 3."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -366,7 +370,9 @@ def claim_facts(finding: ClaimFinding) -> Mapping[str, str]:
 
 def _summary(finding: ClaimFinding) -> str:
     claim, criterion = finding.claim, finding.settings.of_role.criterion
-    control = "at a fixed period" if claim.role in OF_COPIES else "other words at the same distance"
+    control, unit = "at a fixed period", ""
+    if claim.role not in OF_COPIES:
+        control, unit = "other words at the same distance", " times uniform attention"
     scale = "share above chance" if finding.settings.of_role.scores.scale == "share" else "score"
     role, n = role_title(claim.role), len(claim.heads)
     counts = [(finding.verdicts.count(verdict), verdict) for verdict in get_args(Verdict)]
@@ -379,7 +385,7 @@ def _summary(finding: ClaimFinding) -> str:
             "" if np.isnan(row.p_adjusted) else f"p {row.p_adjusted:.2g}",
             f"evidence {row.evidence:.3g} : 1",
             f"permuted keys {row.permuted:z.2f}",
-            "" if np.isnan(row.positional) else f"{control} {row.positional:z.2f}",
+            "" if np.isnan(row.positional) else f"{control} {row.positional:z.2f}{unit}",
             f"rank {row.rank} of {finding.n_heads:,}",
         )
         lines.append(f"{head_name(row.layer, row.head)} {row.verdict}: {'; '.join(part for part in parts if part)}.")
