@@ -146,9 +146,9 @@ def test_a_regular_expression_that_does_not_end_is_stopped(bundled):
 
 
 def test_a_parser_without_named_entities_is_named(bundled):
-    from attention_sieve.core.texts import relations
+    from attention_sieve.core.texts import parsers, relations
 
-    pipeline, role = relations._pipeline(), role_named(written('[to]\nentities = "PERSON"'))
+    pipeline, role = relations._pipeline(parsers.english_parser()), role_named(written('[to]\nentities = "PERSON"'))
     with (
         pipeline.select_pipes(disable=["ner"]),
         pytest.raises(AnalysisError, match=r"^The parser .* has no ner, which"),

@@ -367,7 +367,7 @@ def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
     second = threading.Thread(target=lambda: list(parse([Text(("She left.",))])))
 
     class Watched:
-        vocab = real.vocab
+        vocab, pipe_names = real.vocab, real.pipe_names
 
         def __init__(self, _):
             """In place of the package."""
