@@ -600,8 +600,12 @@ def test_differences_fit_and_are_accessible(visit):
 
 def expect_differences_to_look_right(page):
     """With a token that is pointed at."""
-    token(page, VIEWS[2], "w1").hover()
-    expect(view_of(page, VIEWS[2]).locator(".token.current")).to_have_count(1)
+
+    def pointed_at():
+        token(page, VIEWS[2], "w1").hover()
+        return view_of(page, VIEWS[2]).locator(".token.current").count()
+
+    wait_for(page, pointed_at, lambda n: n == 1)  # other colours draw the tokens anew under a pointer that rests
     settle(page)
     expect_fits(page)
     expect_accessible(page)
