@@ -459,8 +459,8 @@ def claim(
         raise TypeError(f"claim() got an unexpected keyword argument {unknown[0]!r}")
     options = Namespace(**{name: _checked(name, given[name], kinds[name]) if name in given else None for name in kinds})
     made = read_claim(claimed, role if role is None else str(role))
-    too_long, parser = _checked("too_long", given.get("too_long", "error"), TooLong), given.get("parser")
-    own = None if texts is None else parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
+    too_long = _checked("too_long", given.get("too_long", "error"), TooLong)
+    own = None if texts is None else _parsed(texts, given)
     settings = claim_settings(options)
     with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
         of_pass = _of_pass(checkpoint, given)
@@ -511,7 +511,7 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
     with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
         settings, of_pass = _settings("roles", given, checkpoint.files), _of_pass(checkpoint, given)
         BY_NAME["roles"].question(settings).check(of_pass.kind)
-        read = _texts(texts)
+        read = _parsed(texts, given)
         prepared = prepared_texts(
             checkpoint, read, of_pass, _checked("too_long", given.get("too_long", "error"), TooLong)
         )
@@ -608,8 +608,8 @@ def save_page(
         request = Request(
             of_pass=_of_pass(checkpoints[0], settings),
             settings=_settings("roles", settings, checkpoints[0].files),
-            texts=_texts(texts),
-            drawn=_texts(drawn) if drawn else (),
+            texts=_parsed(texts, settings),
+            drawn=_parsed(drawn, settings) if drawn else (),
             too_long=_checked("too_long", settings.get("too_long", "error"), TooLong),
         )
         html = page_html(page_data(compute(checkpoints, request)))
@@ -623,8 +623,7 @@ def _inputs(
     """What an analysis reads, and its settings, which say how many classes the labels have."""
     if name == "coreference":
         return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
-    parser = given.get("parser")
-    read = parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
+    read = _parsed(texts, given)
     if BY_NAME[name] not in OF_METRIC:
         return read, settings
     from attention_sieve.core.passes.readout import check_metric
@@ -698,6 +697,15 @@ def _checked(name: str, value: Any, kind: Any) -> Any:
         return value if kind is None else TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         raise AnalysisError(f"{name} is {shortened(repr(value))}. {error.errors()[0]['msg']}.") from None
+
+
+def _parsed(texts: Any, given: Mapping[str, Any]) -> tuple[Text, ...]:
+    """Texts, to be parsed by the parser that the keywords name.
+
+    Raises: TextError; AnalysisError for a parser that is not installed.
+    """
+    parser = given.get("parser")
+    return parsed_by(_texts(texts), NO_PARSER if parser is False else parser)
 
 
 def _texts(texts: Any) -> tuple[Text, ...]:

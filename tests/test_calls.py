@@ -147,6 +147,30 @@ def test_attention_of_an_encoder_decoder_has_the_names_of_bertviz(folders):
         kinds["cross"].circuitsvis(layer=0)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tmp_path, checkpoint: sieve.show(checkpoint, TEXTS, parser="Klingon"),
+        lambda tmp_path, checkpoint: sieve.save_page(tmp_path / "a.html", checkpoint, TEXTS, parser="Klingon"),
+        lambda tmp_path, checkpoint: sieve.relations(checkpoint, TEXTS, parser="Klingon"),
+    ],
+    ids=["show", "save_page", "relations"],
+)
+def test_no_call_takes_a_parser_and_parses_with_another(call, tmp_path, checkpoint):
+    with pytest.raises(AnalysisError, match="Klingon"):
+        call(tmp_path, checkpoint)
+
+
+def test_a_saved_page_says_which_parser_its_texts_have(tmp_path, checkpoint):
+    saved = {
+        parser: sieve.save_page(tmp_path / "a.html", checkpoint, TEXTS, parser=parser).read_text("utf-8")
+        for parser in (None, False)
+    }
+    assert '"parser":"none"' in saved[False].replace(" ", "")
+    assert "--no-parser" in saved[False]
+    assert "--no-parser" not in saved[None]
+
+
 @pytest.mark.parametrize("name", [*calls.CALLS, "load", "show", "attention"])
 def test_the_example_of_each_docstring_runs(name):
     runner = doctest.DocTestRunner()

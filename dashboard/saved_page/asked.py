@@ -55,7 +55,7 @@ class Asked:
     truncated: bool
     """Whether texts that are too long are truncated; otherwise there are none."""
     parser: str
-    """The parser and its version."""
+    """Where the trees of the texts come from: the parsers and their versions, or the file."""
 
     @property
     def facts(self) -> dict[str, str]:
@@ -96,10 +96,17 @@ class Asked:
         words += [] if self.attention in ("self", "encoder") else ["--attention", self.attention]
         words += [word for layer, head in self.off for word in ("--off", f"{layer}-{head}")]
         words += [word for layer, head in self.chosen for word in ("--heads", f"{layer}-{head}")]
+        words += self._parser_words
         words += [] if scores.roles == usual_roles else ["--roles", ",".join(scores.roles)]
         words += flags_of(scores, ScoreSettings()) + flags_of(criterion, Criterion.usual(scores.scale))
         words += ["--too-long", "truncate"] if self.truncated else []
         return shlex.join([*words, "--output", "page.html"])
+
+    @property
+    def _parser_words(self) -> list[str]:
+        """The option for the parser, of texts that are not parsed by the usual one."""
+        parser = next((text.parser for text in (*self.texts, *self.drawn) if text.parser is not None), None)
+        return [] if parser is None else ["--parser", parser] if parser else ["--no-parser"]
 
 
 TEXTS_FILE: Final = "texts.json"

@@ -15,7 +15,7 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.texts.parsers import parser_name
+from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.dashboard.saved_page.asked import IN_MEMORY, Asked, NamedCheckpoint
 from attention_sieve.dashboard.saved_page.content import Request, compute
 from attention_sieve.dashboard.saved_page.data import page_data
@@ -81,7 +81,7 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
     files = [
         _found(named, place, notes) for named, place in zip(asked.checkpoints, _places(asked, checkpoints), strict=True)
     ]
-    if (parser := parser_name()) != asked.parser:
+    if (parser := trees_source([*asked.texts, *asked.drawn])) != asked.parser:
         notes.append(f"Its texts were parsed by {asked.parser}, and here by {parser}.")
     request = Request(
         of_pass=PassSettings(asked.attention, asked.off),

@@ -13,6 +13,7 @@ from attention_sieve.core.options import (
     add_checkpoint_options,
     add_device_option,
     add_output_option,
+    add_parser_options,
     add_resume_option,
     add_settings_options,
     add_texts_options,
@@ -20,6 +21,7 @@ from attention_sieve.core.options import (
 )
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.command import FOR_DECODERS, add_roles_option, role_settings
+from attention_sieve.core.texts.parsers import parsed_by
 from attention_sieve.core.texts.text import read_typed
 
 HTML: Final = ".html"
@@ -36,6 +38,7 @@ def add_commands(commands: Any) -> None:
     saving.add_argument("--compare", metavar="CHECKPOINT", help="another checkpoint of the same shape, to compare with")
     add_resume_option(saving)
     add_texts_options(saving)
+    add_parser_options(saving)
     saving.add_argument(
         "--text",
         action="append",
@@ -78,8 +81,8 @@ def page(arguments: argparse.Namespace) -> None:
     The file opens from a disk without a network and asks for nothing. It holds its texts, its tables as CSV files, and
     the command that makes it. `check` computes its numbers again.
     """
-    texts = read_texts(arguments.texts, arguments.text_columns)
-    drawn = [text for typed in arguments.text for text in read_typed(typed)]
+    texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
+    drawn = parsed_by([text for typed in arguments.text for text in read_typed(typed)], arguments.parser)
     check_output(arguments.output, (HTML,), [arguments.texts])
     settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
     checkpoint, of_pass = loaded(arguments)

@@ -14,7 +14,7 @@ from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
-from attention_sieve.core.texts.parsers import parser_name
+from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
@@ -104,7 +104,7 @@ def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQ
         drawn=drawn,
         chosen=tuple(request.chosen),
         truncated=request.too_long == "truncate",
-        parser=parser_name(),
+        parser=trees_source([*(texts[index] for index in read), *drawn]),
     )
     found = []
     for checkpoint, tokens in zip(checkpoints, prepared, strict=True):

@@ -11,7 +11,7 @@ from attention_sieve.core.passes.prepare import WINDOW_TOKENS
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.finding import RoleSettings, role_finding
 from attention_sieve.core.roles.measures import RoleScores
-from attention_sieve.core.texts.parsers import parser_name
+from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
 from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
@@ -89,7 +89,7 @@ def content_of(
         drawn=(text,),
         chosen=scored.chosen,
         truncated=is_cut or scored.truncated,
-        parser=parser_name(),
+        parser=trees_source([*scored.texts, text]),
     )
     found = [
         Found(
