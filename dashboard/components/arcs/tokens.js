@@ -16,6 +16,7 @@ function renderTokens(view) {
     elements[side].replaceChildren(...rows.map((_, number) => tokenElement(rows, number, side, isWindow(source))));
   }
   view.tokens = { from: [...elements.from.children], to: [...elements.to.children] };
+  elements.view.classList.remove("empty");
 }
 
 function isWindow({ queries, keys }) {

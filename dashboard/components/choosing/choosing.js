@@ -94,6 +94,7 @@ class HeadGrid {
     }
     const all = Array.from({ length: rows }, (_, row) => this.cellRow(row, columns));
     this.root.replaceChildren(top, this.headerRow(columns), ...all);
+    this.root.closest(".wrap").classList.remove("empty");
   }
 
   headerRow(columns) {

@@ -17,6 +17,7 @@ class Patterns {
     if (data?.cells !== this.data?.cells) this.drawn = null;
     this.data = data;
     this.grid.root.classList.toggle("patterns", data !== null);
+    this.grid.legend.classList.toggle("of-patterns", data !== null);
     if (data) {
       this.cells = this.drawn ? this.cells : bytesOf(data.cells);
       this.links = data.links && { keys: new Uint16Array(bytesOf(data.links.keys).buffer), weights: bytesOf(data.links.weights) };

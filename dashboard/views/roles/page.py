@@ -134,7 +134,7 @@ def _roles() -> None:
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
         ask_about_long_texts(tested.found.too_long)
-        switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
+        switches = st.container(horizontal=True, gap="medium", vertical_alignment="center", key="roles switches")
         with switches:
             _summary(shown)
             finer = toggle(shared_wording.FINER, key="roles finer")
