@@ -54,17 +54,26 @@ class HeadGrid {
   show(data) {
     this.data = data;
     this.read();
-    this.build();
-    this.drawLegend();
-    if (data.shared > 1) this.legend.append(legendEntry(newElement("span", "bracket"), data.sharing));
-    for (const cell of this.cells.values()) {
-      this.drawCell(cell);
-      cell.setAttribute("aria-label", this.describe(cell.place) + this.sharingText(cell.place));
+    const drawn = JSON.stringify({ ...data, rev: null, chosen: null });
+    if (this.drawn !== drawn) {
+      this.drawn = drawn;
+      this.drawHeads();
     }
     const isWished = this.takeSelection();
     this.paint();
     if (isWished) this.reveal();
     if (this.shownCell) this.showTip(this.shownCell);
+  }
+
+  drawHeads() {
+    const { shared, sharing } = this.data;
+    this.build();
+    this.drawLegend();
+    if (shared > 1) this.legend.append(legendEntry(newElement("span", "bracket"), sharing));
+    for (const cell of this.cells.values()) {
+      this.drawCell(cell);
+      cell.setAttribute("aria-label", this.describe(cell.place) + this.sharingText(cell.place));
+    }
   }
 
   build() {

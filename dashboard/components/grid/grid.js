@@ -26,6 +26,14 @@ function oddsText(value) {
   return value >= 0 ? `${written} : 1` : `1 : ${written}`;
 }
 
+/** For each place in a cell, row by row, the corners of the cell that it fills. */
+function roundedCorners(rows, columns) {
+  const last = columns * (rows - 1);
+  const filled = { "start-start": 0, "start-end": columns - 1, "end-start": last, "end-end": last + columns - 1 };
+  return Array.from({ length: rows * columns }, (_, place) =>
+    Object.keys(filled).filter((corner) => filled[corner] === place).join(" "));
+}
+
 const STEP_RESTS = 300; // milliseconds after the last arrow key until the previewed head is selected
 
 class RoleGrid extends HeadGrid {
@@ -65,9 +73,11 @@ class RoleGrid extends HeadGrid {
     this.removed = new Set(removed.map(idOf));
     this.lit = highlight === null ? null : new Set(highlight.map(idOf));
     const columns = Math.ceil(Math.sqrt(shown.length));
+    const rows = Math.ceil(shown.length / columns);
+    this.rounded = roundedCorners(rows, columns);
     this.root.classList.toggle("compared", compared);
     this.root.style.setProperty("--columns", columns);
-    this.root.style.setProperty("--rows", Math.ceil(shown.length / columns));
+    this.root.style.setProperty("--rows", rows);
     this.root.style.setProperty("--least", `${Math.max(24, columns * 9)}px`);
     this.root.style.setProperty("--most", `${data.patterns ? 64 : columns < 3 ? 46 : columns * 17}px`);
     this.patterns.receive(data.patterns);
@@ -174,7 +184,7 @@ class RoleGrid extends HeadGrid {
       const state = this.stateOf(role, ...cell.place);
       const score = this.scores[this.index(role, ...cell.place)];
       const faint = state && this.isFaint(this.index(role, ...cell.place)) ? " faint" : "";
-      corner.className = `corner ${state}${faint}`;
+      corner.className = `corner ${this.rounded[position]} ${state}${faint}`;
       corner.textContent = state ? roles[role].letter : "";
       corner.style.setProperty("--color", roles[role].color);
       corner.style.setProperty("--ink", roles[role].ink);
