@@ -19,6 +19,27 @@ SEEN = (
 )
 """What shows that a page or a tab is drawn."""
 SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
+SWEEPING = """
+() => {
+  const roots = [document, ...[...document.querySelectorAll("*")].map((each) => each.shadowRoot).filter(Boolean)];
+  const ours = roots.flatMap((root) => [...root.styleSheets, ...root.adoptedStyleSheets])
+    .filter((sheet) => !sheet.ownerNode?.dataset?.emotion && sheet.media.mediaText !== "not all");
+  const selectors = (rules, within) => [...rules].flatMap((rule) => {
+    if (rule.media?.mediaText === "print") return [];
+    const selector = rule.selectorText ? `${within} ${rule.selectorText.replaceAll("&", "")}` : within;
+    return [...(rule.selectorText ? [selector] : []), ...selectors(rule.cssRules ?? [], selector)];
+  });
+  const sweeps = (selector) => {
+    let bare = selector;
+    while (/\\([^()]*\\)/.test(bare)) bare = bare.replace(/\\([^()]*\\)/g, "");
+    return bare.split(",").some((each) => {
+      const parts = each.trim().split(/[\\s>~+]+/);
+      return parts.slice(0, -1).some((part) => part.includes(":has")) && /^\\*?(::?[\\w-]+)*$/.test(parts.at(-1));
+    });
+  };
+  return ours.flatMap((sheet) => selectors(sheet.cssRules, "")).filter(sweeps);
+}
+"""
 BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
 
@@ -38,6 +59,14 @@ def wrongs(page):
     expect(page.locator(".katex-error")).to_have_count(0)
     page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
     return page.evaluate(LAYOUT)
+
+
+def sweeping_rules(page):
+    """Our rules for the screen that style any element below or beside one that has another, by their selectors.
+
+    With one of them, Chromium computes the styles of all cells of a grid again after each change of a class.
+    """
+    return page.evaluate(SWEEPING)
 
 
 def expect_accessible(page, part=None):

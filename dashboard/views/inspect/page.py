@@ -189,8 +189,7 @@ def _notes_on_text(screen: OnScreen) -> None:
 
 def _typed(at_first: str) -> tuple[str, Text]:
     """The typed texts, `at_first` until the reader types, and the one on screen."""
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="text row"):
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", at_first, height="content")
         st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()

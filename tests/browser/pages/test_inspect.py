@@ -2,7 +2,7 @@
 
 import re
 
-from looks import expect_accessible, expect_fits
+from looks import expect_accessible, expect_fits, sweeping_rules
 from playwright.sync_api import expect
 from steps import (
     arcs,
@@ -68,6 +68,7 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tool
     expect_drawn(links(page))
     expect_summary(page, "L1 H7", "128 texts")
     assert shifted(page) < 0.1
+    assert sweeping_rules(page) == []
     expect_nothing_to_jump_from_page_to_page(page)
     for (width, height), least in LEAST_ROWS.items():
         page.set_viewport_size({"width": width, "height": height})
