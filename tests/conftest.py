@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import jaxtyping
 import pytest
+from call_checks import follow_axes_of_arrays_only
 from kept_loads import load_bundled_once
 from small_checkpoints import TOKENIZERS, config, save
 
@@ -20,6 +21,7 @@ from small_checkpoints import TOKENIZERS, config, save
 hypothesis.settings.register_profile("usual", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=250)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+follow_axes_of_arrays_only()
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
 # begins again once all tests are collected, and leaves those out.
 gc.disable()

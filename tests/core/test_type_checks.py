@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import TypeCheckError
 
 from attention_sieve.core.attention.settings import head_name
@@ -12,5 +13,5 @@ def test_axes_of_one_name_must_be_of_one_size():
 
 
 def test_functions_without_arrays_are_checked_too():
-    with pytest.raises(TypeCheckError, match="head"):
+    with pytest.raises(BeartypeCallHintViolation, match="head"):
         head_name(3, "7")
