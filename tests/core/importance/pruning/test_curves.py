@@ -168,17 +168,21 @@ def test_the_greedy_order_sees_what_single_ablations_cannot():
     assert whole_greedy_order(pruning, lambda *_: None) is None
 
 
-def test_curves_drawn_by_several_processes_are_the_same_and_drawn_once(tmp_path, loaded, monkeypatch):
+def test_a_curve_drawn_by_another_process_is_the_same_and_each_is_drawn_once(tmp_path, loaded, monkeypatch):
     checkpoint = loaded("bert", "float64")
     (tmp_path / "texts.txt").write_text("the cat ran\nwho sat on the mat\na dog\nshe eats red apples")
     here = curves_of(tmp_path, checkpoint)
     rows = ("--rows", str(tmp_path / "rows"))
-    pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows, "--workers", "2"), here)
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
     pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows), here)
-    n_curves = here[["order", "draw"]].drop_duplicates().shape[0]
-    assert len(list((tmp_path / "rows").iterdir())) == n_curves
+    kept = {path: path.read_bytes() for path in (tmp_path / "rows").iterdir()}
+    assert len(kept) == here[["order", "draw"]].drop_duplicates().shape[0]
     assert len(pd.read_parquet(tmp_path / "rows")) == len(here)
+    # What is kept is read, and what is not is drawn elsewhere: in this process no curve can be drawn any more.
+    reverse = next(path for path in kept if set(pd.read_parquet(path)["order"]) == {"reverse"})
+    reverse.unlink()
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.command.pruning_curve", None)
+    pd.testing.assert_frame_equal(curves_of(tmp_path, checkpoint, *rows, "--workers", "2"), here)
+    assert {path: path.read_bytes() for path in kept} == kept
 
 
 def curves_of(folder, checkpoint, *more):
