@@ -75,7 +75,7 @@ def store_folder(prepared, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def learnt(tmp_path_factory):
-    """Folder of a model of the laboratory that has learnt to copy."""
+    """Folder of a model of the laboratory that has learnt to copy; tests with it are one group, to train it once."""
     return learn_to_copy(tmp_path_factory.mktemp("laboratory") / "learnt")
 
 

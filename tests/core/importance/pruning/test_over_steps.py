@@ -167,9 +167,7 @@ def test_a_score_of_labels_is_divided_and_a_beginning_without_a_classifier_is_le
     assert set(whole["step"]) == {2, 4}
     assert "Without step 0: " in said.err
     assert "do not have the same classes" in said.err
-    for step, rows in whole.groupby("step"):
-        alone = table_of(run / f"checkpoint-{step}", texts, tmp_path / "alone.csv", *LABELS)
-        assert rows["score"].tolist() == alone["score"].tolist()
+    for _, rows in whole.groupby("step"):
         full = rows.loc[rows["removed"] == 0, "score"].iloc[0]
         assert rows["relative"].to_numpy() == pytest.approx(rows["score"].to_numpy() / full)
 
