@@ -44,12 +44,21 @@ def expect_curve_to_move(page):
     assert curve(page).evaluate("drawing => drawing.isTheFirst")
 
 
-def test_a_table_that_can_be_trained_on_and_a_name_that_cannot_look_right(visit):
-    page = opened(visit, "wide")
-    give_file(page, "films.csv", reviews())
+def test_hostile_names_labels_and_columns_are_shown_as_text_and_with_a_name_that_cannot_be_they_look_right(
+    visit, small_checkpoint
+):
+    page = visit(f"/fine-tune?checkpoint={small_checkpoint}")
+    rows = [f"{ALL} {i},{HOSTILE[i % 3]}" for i in range(30)]
+    give_file(page, f"..\\{HOSTILE[0]}.csv", "\n".join([f"{HOSTILE[3]},{HOSTILE[4]}", *rows]).encode())
+    choose(page, "Column with the text", HOSTILE[3])
+    choose(page, "Column with the label", HOSTILE[4])
+    expect(page.get_by_text("30 texts, 3 classes:")).to_contain_text(HOSTILE[0])
     expect(page.get_by_role("button", name="Start from")).to_be_enabled()
     expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
+    expect_nothing_rendered(page)
+    explain(page)
     box = page.get_by_role("textbox", name="Name of the new checkpoint")
+    expect(box).to_have_value("img-src-x-onerror-alert-1")
     box.fill("../up")
     box.press("Enter")
     expect_said(page, '"../up" cannot be a checkpoint\'s name.')
@@ -57,32 +66,15 @@ def test_a_table_that_can_be_trained_on_and_a_name_that_cannot_look_right(visit)
     expect_looks_right(page)
 
 
-def test_hostile_names_labels_and_columns_are_shown_as_text_and_harm_nothing(visit, small_checkpoint, store_folder):
-    page = visit(f"/fine-tune?checkpoint={small_checkpoint}&epochs=1&batch_size=50")
-    rows = [f"{ALL} {i},{HOSTILE[i % 3]}" for i in range(30)]
-    give_file(page, f"..\\{HOSTILE[0]}.csv", "\n".join([f"{HOSTILE[3]},{HOSTILE[4]}", *rows]).encode())
-    choose(page, "Column with the text", HOSTILE[3])
-    choose(page, "Column with the label", HOSTILE[4])
-    expect(page.get_by_text("30 texts, 3 classes:")).to_contain_text(HOSTILE[0])
-    expect_nothing_rendered(page)
-    page.get_by_role("button", name="Start from").click()
-    expect(page.get_by_text("Finished after")).to_be_visible()
-    expect_nothing_rendered(page)
-    assert (store_folder / "checkpoints" / "img-src-x-onerror-alert-1" / "config.json").is_file()
-    assert all(re.fullmatch(r"[\w.-]+", path.name) for path in (store_folder / "data").rglob("*"))
-
-
-def opened(visit, size, link=""):
-    """The page in one size, with its explanation."""
-    width, height = SIZES[size]
-    page = visit(f"/fine-tune{link}", width=width, height=height)
+def explain(page):
+    """Unfold the page's explanation."""
     page.get_by_text("How it is computed").click()
     expect(page.get_by_text("are never trained on.")).to_be_visible()
-    return page
 
 
 def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_and_stopped_from_any(visit, small_checkpoint):
-    page = opened(visit, "wide", f"?checkpoint={small_checkpoint}&{FOREVER}")
+    page = visit(f"/fine-tune?checkpoint={small_checkpoint}&{FOREVER}")
+    explain(page)
     begin(page, "long.csv")
     step(page)
     expect_curve_to_move(page)
@@ -92,7 +84,9 @@ def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_and_stop
     expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
     step(page)
     page.reload()
-    other = opened(visit, "narrow")
+    width, height = SIZES["narrow"]
+    other = visit("/fine-tune", width=width, height=height)
+    explain(other)
     for each in (page, other):
         step(each)
         expect(curve(each)).to_be_visible()
