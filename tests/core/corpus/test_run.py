@@ -282,14 +282,13 @@ def test_damaged_and_foreign_shards_are_named_and_computed_anew(done, tmp_path, 
     assert written(folder) == before
 
 
-def test_two_processes_write_the_same_bytes_as_one(done, checkpoint, texts, tmp_path):
-    assert run_corpus(checkpoint, texts, tmp_path / "two", "--workers", 2) == 0
-    assert written(tmp_path / "two") == written(done)
-
-
-def test_ray_writes_the_same_bytes(done, checkpoint, texts, tmp_path):
-    assert run_corpus(checkpoint, texts, tmp_path / "ray", "--engine", "ray", "--workers", 2) == 0
-    assert written(tmp_path / "ray") == written(done)
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_shard_that_another_process_computes_has_the_same_bytes(engine, done, tmp_path):
+    folder = copied(done, tmp_path / engine)
+    for path in (folder / DONE_FOLDER / "000003.json", folder / SCORES_FOLDER / "000003.parquet"):
+        path.unlink()
+    assert corpus("run", "--output", folder, "--engine", engine, "--workers", 2) == 0
+    assert written(folder) == written(done)
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts, tmp_path):
