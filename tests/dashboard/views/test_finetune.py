@@ -368,14 +368,6 @@ def test_a_taken_name_and_numbers_out_of_range_are_said(app, store):
     assert button(at, "Start").disabled
 
 
-def test_what_a_file_holds_is_shown_as_text(app):
-    table = "sentence,label\n" + f'one text,"{HOSTILE}"\nanother,b\n' * 2
-    at = upload(app("fine-tune"), table, f"{HOSTILE}.csv")
-    assert not at.exception
-    assert HOSTILE in shown(at)
-    assert not any(sign in each.value for each in at.markdown for sign in (":material/home:", "](java", " <img"))
-
-
 def test_a_checkpoint_that_is_not_there_is_said(app):
     at = app("fine-tune", checkpoint="/nowhere")
     assert "There is no folder /nowhere." in said(at)[0]

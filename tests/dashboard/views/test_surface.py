@@ -18,6 +18,7 @@ from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.surface import wording as words
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
+N_CHARTS = {words.SHARES: 3, words.ENTROPY: 2, words.TABLE: 0}
 DRAWER = [wording.MORE_SETTINGS, wording.DEVICE]
 """What unfolds in the test settings."""
 N_TEXTS = 3
@@ -71,10 +72,8 @@ def test_every_tab_opens_without_an_exception(opened, tab):
     assert not at.error
     assert [each.value for each in at.title] == ["Where heads look"]
     assert any(f"Over {N_TEXTS} texts, of **72 heads**," in each for each in sentences(at))
-
-
-def test_only_the_open_tab_is_drawn(opened):
-    assert [len(charts(opened(tab))) for tab in (words.SHARES, words.ENTROPY, words.TABLE)] == [3, 2, 0]
+    if tab in N_CHARTS:
+        assert len(charts(at)) == N_CHARTS[tab], "only the open tab is drawn"
 
 
 @pytest.mark.parametrize(
