@@ -34,8 +34,9 @@ from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.claims.command import claim_settings, facts_of_claim, read_claim
-from attention_sieve.core.claims.judge import COLUMNS as CLAIM_COLUMNS
-from attention_sieve.core.claims.judge import ClaimSettings, claim_table, judge, probe
+from attention_sieve.core.claims.judge import ClaimFinding
+from attention_sieve.core.claims.places import PLACE_COLUMNS, PROBE_TEXTS, Place, TestedClaim, place_of, tested
+from attention_sieve.core.claims.probe import ClaimSettings
 from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import (
     check_output,
@@ -426,25 +427,19 @@ def _docstring(
     )
 
 
-def claim(
-    model: Any,
-    claimed: str | Mapping[str, Any],
-    *,
-    role: str | PathLike[str] | None = None,
-    texts: Any = None,
-    tokenizer: Any = None,
-    **given: Any,
-) -> Finding:
+def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **given: Any) -> Finding:
     """Test a claim about heads: does each that it names have the role? A row per head of the claim.
 
     Args:
         model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
         claimed: a sentence, such as "L16 H19, L11 H15 are retrieval heads"; scores by head, such as {"16-19": 0.8}; or
             the name of a .json file of them.
-        role: name of the role, or a file of TOML with one of your own; none where the sentence names it.
         texts: to test the claim on, as of `roles`; none for the role's probe texts.
-        tokenizer: of a model in memory.
-        given: keywords as the options of the command `claim`: number, seed, scale, tau, alpha and others.
+        given: keywords as the options of the command `claim`: number, seed, scale, tau, alpha and others; and
+            role: name of the role, or a file of TOML with one of your own; none where the sentence names it;
+            also: other places in which to test the same claim, by a name of yours: a list is of texts, anything else a
+            checkpoint, such as {"in French": ["Elle a ferme la porte."], "the base": "bundled"};
+            tokenizer: of a model in memory.
 
     Returns: the table; `result.summary` says it in sentences.
     Raises: AnalysisError, which says what was found and what to do.
@@ -455,25 +450,42 @@ def claim(
     ['does not hold', 'does not hold']
     """
     kinds = dict(_kinds(ClaimSettings()))
-    if unknown := sorted(set(given) - {*SHARED, *kinds}):
+    if unknown := sorted(set(given) - {*SHARED, *kinds, "role", "also", "tokenizer"}):
         raise TypeError(f"claim() got an unexpected keyword argument {unknown[0]!r}")
     options = Namespace(**{name: _checked(name, given[name], kinds[name]) if name in given else None for name in kinds})
-    made = read_claim(claimed, role if role is None else str(role))
-    too_long = _checked("too_long", given.get("too_long", "error"), TooLong)
-    own = None if texts is None else _parsed(texts, given)
-    settings = claim_settings(options)
-    with _opened(model, tokenizer, given.get("device"), given.get("dtype")) as checkpoint:
-        of_pass = _of_pass(checkpoint, given)
-
-        def read(those: Sequence[Text]) -> Reading[Text]:
-            prepared = prepared_texts(checkpoint, those, of_pass, too_long)
-            return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=those, prepared=prepared)
-
-        finding = judge(made, probe(read, made.role, settings, checkpoint, own, partial(progress_bar, bar=_bar)))
-        facts = checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, own)
-    table = claim_table(finding)
+    role = given.get("role")
+    settings = claim_settings(options, read_claim(claimed, role if role is None else str(role)))
+    own, also = None if texts is None else _parsed(texts, given), dict(given.get("also") or {})
+    with _opened(model, given.get("tokenizer"), given.get("device"), given.get("dtype")) as checkpoint:
+        finding = _tested(checkpoint, own, settings, given)
+        facts = checkpoint_facts(checkpoint, _of_pass(checkpoint, given)) | facts_of_claim(finding, own)
+        name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else "texts"
+        places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
+        for place, other in also.items():
+            if isinstance(other, list):
+                those = _parsed(other, given)
+                places.append(place_of(name, place, partial(_tested, checkpoint, those, settings, given)))
+            else:
+                with _opened(other, None, given.get("device"), given.get("dtype")) as on:
+                    places.append(place_of(place, of_texts, partial(_tested, on, own, settings, given)))
+    found = TestedClaim(first=finding, places=tuple(places))
+    table = found.table
     table.attrs = dict(facts)
-    return Finding(analysis="claim", table=table, columns=CLAIM_COLUMNS, facts=facts, result=finding)
+    return Finding(analysis="claim", table=table, columns=PLACE_COLUMNS, facts=facts, result=found)
+
+
+def _tested(
+    checkpoint: Checkpoint, texts: Sequence[Text] | None, settings: ClaimSettings, given: Mapping[str, Any]
+) -> ClaimFinding:
+    """What becomes of a claim in one place."""
+    of_pass, too_long = _of_pass(checkpoint, given), _checked("too_long", given.get("too_long", "error"), TooLong)
+    checkpoint.files.check_heads(of_pass.kind, settings.claim.heads)
+
+    def read(those: Sequence[Text]) -> Reading[Text]:
+        prepared = prepared_texts(checkpoint, those, of_pass, too_long)
+        return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=those, prepared=prepared)
+
+    return tested(settings, texts, checkpoint, read, partial(progress_bar, bar=_bar))
 
 
 def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "HeadsWidget":

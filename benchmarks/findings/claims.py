@@ -9,22 +9,21 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.core.answering import Reading
+from attention_sieve.core.answering import Analysis, Reading, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim
-from attention_sieve.core.claims.judge import ClaimSettings, Probed, judge, probe
-from attention_sieve.core.commands import progress_bar
+from attention_sieve.core.claims.judge import judge
+from attention_sieve.core.claims.probe import ClaimSettings, Probed, claim_texts, probed
 from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
-from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.roles.rules import read_role
 from benchmarks.shared.markdown import header, row
 
@@ -37,6 +36,10 @@ OF_FAMILY: Final = {"bert": ("delimiter",), "gpt2": ("induction", "sink"), "llam
 """Rules beside those that apply to any text; further ones look at an offset, as a reader writes them."""
 NOISE: Final = 0.005
 N_BUILT: Final = 10
+SCORED: Final[Analysis[Any, Any, Any, Any, Probed]] = replace(
+    CLAIM_ANALYSIS, judge=lambda texts, answers, settings: probed(texts, answers[0], settings)
+)
+"""The scores by which any claim about the role is judged."""
 WRITTEN: Final = 'role = 1\nname = "back {0}"\nletter = "B"\ncolour = "#336699"\n[from]\n[to]\noffset = -{0}\n'
 
 
@@ -63,22 +66,19 @@ def loaded(folder: str | Path) -> Checkpoint:
     return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
 
 
-def probed(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Probed:
+def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Probed:
     """On repeats for a role that has no probe texts."""
-    usual = ClaimSettings(N_TEXTS)
+    usual = ClaimSettings(N_TEXTS, claim=Claim((), role))
     of_role = replace(usual.of_role, scores=replace(usual.of_role.scores, permuted=permuted))
     settings = replace(usual, of_role=of_role)
     block = fitting_block(checkpoint.tokenizer, checkpoint.max_tokens)
     repeats = probe_texts(checkpoint.tokenizer, ProbeSettings(number=N_TEXTS, block=block))
+    given = None if role in ("previous", "induction", "duplicate") else repeats
+    texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)
     of_pass = PassSettings(checkpoint.files.kinds[0])
-
-    def read(texts: Any) -> Reading[Any]:
-        prepared, _ = prepare_all(checkpoint, texts, of_pass, "error")
-        return Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
-
-    texts = None if role in ("previous", "induction", "duplicate") else repeats
-    quiet = partial(progress_bar, bar=partial(ProgressBar, leave=False, delay=600))
-    return probe(read, role, settings, checkpoint, texts, quiet)
+    prepared, _ = prepare_all(checkpoint, [each.text for each in texts], of_pass, "error")
+    reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=texts, prepared=prepared)
+    return find_in(SCORED, reading, settings)
 
 
 def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, ...]) -> None:
@@ -90,7 +90,7 @@ def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, .
         role, permuted = of_family[random.integers(len(of_family))], (None, 0)[random.integers(2)]
         key = (family, seed, role, permuted)
         if key not in kept:
-            kept[key] = probed(models[family, seed], role, permuted)
+            kept[key] = scored(models[family, seed], role, permuted)
         shape = kept[key].scored.scores.shape[2:]
         drawn = random.permutation(np.prod(shape))[: random.integers(1, 5)]
         heads = tuple((int(layer), int(head)) for layer, head in np.argwhere(np.ones(shape))[drawn])
@@ -114,7 +114,7 @@ def report_built(folder: Path) -> None:
         ("finds what followed a copy", INDUCTION, "induction"),
         ("looks one period back", RULER, "induction"),
     ):
-        count = Counter(judge(Claim((head,), role), probed(model, role)).verdicts[0] for model in models)
+        count = Counter(judge(Claim((head,), role), scored(model, role)).verdicts[0] for model in models)
         row(name, role, count["holds"], count["only as a positional ruler"], count["does not hold"])
 
 

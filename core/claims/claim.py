@@ -10,6 +10,7 @@ import numpy as np
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError, quoted
 from attention_sieve.core.roles.roles import BY_NAME, role_title
+from attention_sieve.core.texts.json_files import parsed_json
 
 HEAD: Final = re.compile(
     r"\bL(?:ayer)?\s*(\d{1,9})[\s,.:-]*H(?:ead)?\s*(\d{1,9})\b|(?<![\w.-])(\d{1,9})\s*[-.]\s*(\d{1,9})(?![\w-])",
@@ -37,13 +38,16 @@ def claim_of(claimed: str | Mapping[str, Any], role: str | None = None) -> Claim
     """A claim that is written as a sentence, or as scores by head.
 
     Args:
-        claimed: a sentence; or a number, or a list of numbers whose mean counts, by head: {"16-19": 0.8}.
+        claimed: a sentence; or a number, or a list of numbers whose mean counts, by head: {"16-19": 0.8}, which may be
+            JSON.
         role: name of the role; None where the sentence names it.
 
     Raises: AnalysisError with the place of what is no claim.
     """
     if isinstance(claimed, str):
-        return _of_sentence(claimed, role)
+        if not claimed.lstrip().startswith(("{", "[")):
+            return _of_sentence(claimed, role)
+        claimed = scores_in(claimed)
     if role is None:
         raise AnalysisError("Scores by head do not say of which role they are. Name it with the option role.")
     scores = dict[Head, float]()
@@ -57,6 +61,17 @@ def claim_of(claimed: str | Mapping[str, Any], role: str | None = None) -> Claim
     if not scores:
         raise AnalysisError('There are no scores. Write them by head, such as {"16-19": 0.8}.')
     return Claim(tuple(scores), role, tuple(scores.values()))
+
+
+def scores_in(written: str) -> Mapping[str, Any]:
+    """Scores by head, from JSON.
+
+    Raises: AnalysisError with the line.
+    """
+    scores = parsed_json(written, first_line=1)
+    if not isinstance(scores, dict):
+        raise AnalysisError('These are no scores by head. Write them as {"16-19": 0.8}.')
+    return scores
 
 
 def _head(match: re.Match[str]) -> Head:

@@ -3,22 +3,20 @@
 import argparse
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from attention_sieve.core.claims.claim import EXAMPLE, Claim, claim_of
-from attention_sieve.core.claims.judge import (
-    COLUMNS,
-    PROBES,
-    ClaimFinding,
-    ClaimSettings,
-    claim_facts,
-    claim_table,
-    judge,
-    probe,
-)
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.claims.claim import EXAMPLE, Claim, claim_of, scores_in
+from attention_sieve.core.claims.judge import ClaimFinding
+from attention_sieve.core.claims.places import PLACE_COLUMNS, PROBE_TEXTS, Place, TestedClaim, place_of, tested
+from attention_sieve.core.claims.probe import PROBES, ClaimSettings
+from attention_sieve.core.claims.tables import claim_facts
 from attention_sieve.core.commands import (
     TABLES,
     check_output,
@@ -48,8 +46,7 @@ from attention_sieve.core.roles.command import written_in
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.roles import BY_NAME
-from attention_sieve.core.texts.json_files import parsed_json
-from attention_sieve.core.texts.text import decoded
+from attention_sieve.core.texts.text import SUFFIXES, Text, decoded
 
 SCORES: Final = ".json"
 """Suffix of a file of scores by head."""
@@ -60,7 +57,7 @@ def add_command(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "claim",
         help="test a claim about heads: does each that it names have the role?",
-        description=f"{inspect.cleandoc(claim.__doc__ or '')}{column_list('Columns', COLUMNS)}",
+        description=f"{inspect.cleandoc(claim.__doc__ or '')}{column_list('Columns', PLACE_COLUMNS)}",
     )
     parser.add_argument(
         "claim",
@@ -82,6 +79,14 @@ def add_command(commands: Any) -> None:
     )
     add_parser_options(parser)
     add_settings_options(parser, ClaimSettings())
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help=f"another place in which to test the same claim, any number of times: a file of texts "
+        f"({', '.join(SUFFIXES)}), or a checkpoint, on the same texts or on probe texts of its own",
+    )
     parser.set_defaults(run=claim)
 
 
@@ -92,29 +97,47 @@ def claim(arguments: argparse.Namespace) -> None:
     that with permuted keys. A head that seems to have it only where copies have a fixed period, or that looks at
     related words no more than at others at the same distance, has it only as a positional ruler. The mean of all named
     heads is compared with random sets of as many heads; of a file of scores, the ranking is compared with the measured
-    one. The summary goes to standard error. To be a head of a role means
-    to put at least half of the attention beyond chance there: shares above chance with tau 0.5, unless options say
-    otherwise.
+    one. The summary goes to standard error. To be a head of a role means to put at least half of the attention beyond
+    chance there: shares above chance with tau 0.5, unless options say otherwise.
     """
-    made = read_claim(arguments.claim, arguments.role)
-    own = arguments.texts
+    settings = claim_settings(arguments, read_claim(arguments.claim, arguments.role))
+    own, also = arguments.texts, dict[str, tuple[Text, ...] | None]()
     texts = None if own is None else read_texts(own, arguments.text_columns, arguments.parser)
+    for name in arguments.also:
+        also[name] = read_texts(Path(name), arguments.text_columns, arguments.parser) if _is_texts(name) else None
+        if also[name] is None:
+            find_checkpoint(name)  # raises before the work begins
     check_output(arguments.output, TABLES, [own])
     checkpoint, of_pass = loaded(arguments)
-    checkpoint.files.check_heads(of_pass.kind, made.heads)
-    settings = claim_settings(arguments)
-    probed = probe(
-        lambda read: reading_of(checkpoint, read, of_pass, arguments),
-        made.role,
-        settings,
-        checkpoint,
-        texts,
-        progress_bar,
+
+    def test(given: Sequence[Text] | None, on: Checkpoint, how: PassSettings) -> ClaimFinding:
+        on.files.check_heads(how.kind, settings.claim.heads)
+        return tested(settings, given, on, lambda those: reading_of(on, those, how, arguments), progress_bar)
+
+    def test_in(other: str) -> ClaimFinding:
+        return test(texts, *loaded(argparse.Namespace(**vars(arguments) | {"checkpoint": other})))
+
+    name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else own.name
+    finding = test(texts, checkpoint, of_pass)
+    found = TestedClaim(
+        first=finding,
+        places=(
+            Place(checkpoint=name, texts=of_texts, finding=finding),
+            *(
+                place_of(other, of_texts, partial(test_in, other))
+                if given is None
+                else place_of(name, Path(other).name, partial(test, given, checkpoint, of_pass))
+                for other, given in also.items()
+            ),
+        ),
     )
-    finding = judge(made, probed)
-    facts = checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts)
-    write_table(arguments.output, claim_table(finding), facts)
-    print(finding.summary, file=sys.stderr)
+    write_table(arguments.output, found.table, checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts))
+    print(found.summary, file=sys.stderr)
+
+
+def _is_texts(name: str) -> bool:
+    """Whether the name of another place is that of a file of texts; else it is that of a checkpoint."""
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
@@ -132,20 +155,17 @@ def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
     if not isinstance(claimed, str) or Path(claimed).suffix.lower() != SCORES:
         return claim_of(claimed, role)
     try:
-        scores = parsed_json(decoded(read_bytes(Path(claimed))), first_line=1)
-        if not isinstance(scores, dict):
-            raise AnalysisError('These are no scores by head. Write them as {"16-19": 0.8}.')
-        return claim_of(scores, role)
+        return claim_of(scores_in(decoded(read_bytes(Path(claimed)))), role)
     except AnalysisError as error:
         raise AnalysisError(f"{shortened(claimed)}: {error}") from None
 
 
-def claim_settings(options: argparse.Namespace) -> ClaimSettings:
-    """The settings that the options ask for; tau is the usual one of the scale."""
+def claim_settings(options: argparse.Namespace, made: Claim) -> ClaimSettings:
+    """The settings of a claim that the options ask for; tau is the usual one of the scale."""
     usual = ClaimSettings()
     scores = settings_of(options, usual.of_role.scores)
     of_role = RoleSettings(scores, settings_of(options, Criterion.usual(scores.scale)))
-    return replace(settings_of(options, usual), of_role=of_role)
+    return replace(settings_of(options, usual), claim=made, of_role=of_role)
 
 
 def facts_of_claim(finding: ClaimFinding, texts: Any) -> dict[str, str]:

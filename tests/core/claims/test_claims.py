@@ -53,6 +53,7 @@ def test_a_sentence_names_heads_and_a_role(sentence, heads, role):
 def test_scores_by_head_are_numbers_or_lists_whose_mean_counts():
     scores = {"16-19": 0.75, "L2 H0": [0.0, 0.5]}
     assert claim_of(scores, "retrieval") == Claim(((16, 19), (2, 0)), "retrieval", (0.75, 0.25))
+    assert claim_of(json.dumps(scores), "retrieval") == claim_of(scores, "retrieval")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,8 @@ def test_scores_by_head_are_numbers_or_lists_whose_mean_counts():
         ({"1-2": [True]}, "sink", "The score of '1-2'"),
         ({"1-2": float("nan")}, "sink", "The score of '1-2' is nan"),
         ({}, "sink", "no scores"),
+        ('{"1-2": 0.5,\n"3-4" 1}', "sink", "line 2, character 7"),
+        ("[0.5]", "sink", "These are no scores by head"),
     ],
 )
 def test_what_is_no_claim_gets_a_sentence_with_the_place(claimed, role, says):
@@ -78,7 +81,7 @@ def test_what_is_no_claim_gets_a_sentence_with_the_place(claimed, role, says):
 
 
 def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uniform_one_does_not(planted, told):
-    status, table, says = told(planted, "L1 H0, L1 H1, L0 H1 are induction heads", "--number", "12")
+    status, table, says = told(planted, "L1 H0, L1 H1, L0 H1 are induction heads", "--number", "7")
     assert status == 0
     assert list(zip(table["layer"], table["head"]))[:2] == [INDUCTION, RULER]
     assert table.verdict.tolist() == ["holds", "only as a positional ruler", "does not hold"]
@@ -89,10 +92,10 @@ def test_a_head_that_is_built_holds_a_ruler_only_holds_at_its_distance_and_a_uni
     assert table["rank"][0] == 1
     assert table.evidence[0] > 20 > 1 > table.evidence[2]
     assert "L1 H1 only as a positional ruler" in says
-    called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=12, device="cpu")
+    called = sieve.claim(planted, "L1 H0, L1 H1, L0 H1", role="induction", number=7, device="cpu")
     pd.testing.assert_frame_equal(called.table, table)
     assert called.result.summary in says
-    _, table, _ = told(planted, "L0 H0 and L0 H1 are previous-token heads", "--number", "12", suffix="csv")
+    _, table, _ = told(planted, "L0 H0 and L0 H1 are previous-token heads", "--number", "4", suffix="csv")
     assert (table["layer"][0], table["head"][0]) == BEFORE
     assert table.verdict.tolist() == ["holds", "does not hold"]
     assert table.positional.isna().all()
@@ -112,6 +115,26 @@ def test_a_ranking_is_compared_with_the_measured_one(planted, told, tmp_path):
     _, of_two, _ = told(planted, "0-0, 1-0", "--role", "induction", "--number", "8")
     as_high = [sum(pair) >= of_two["mean"].sum() - 1e-9 for pair in combinations(table["mean"], 2)]
     assert float(of_two.attrs["p random sets"]) == pytest.approx(np.mean(as_high), abs=0.04)
+
+
+def test_the_same_claim_is_tested_on_other_texts_and_in_other_checkpoints(planted, folders, told, tmp_path):
+    texts = [f"{line} {line} {line}" for line in ("the old dog ran", "a cat saw the shop", "she sold her car")]
+    (tmp_path / "mine.txt").write_text("\n".join(texts))
+    claimed, bert = "L1 H0, L1 H1 are induction heads", str(folders("bert"))
+    also = ("--number", "3", "--also", str(tmp_path / "mine.txt"), "--also", bert)
+    status, table, says = told(planted, claimed, *also)
+    assert status == 0
+    assert table.tested_in.unique().tolist() == [str(planted)]
+    assert table.tested_on.tolist() == ["probe texts"] * 2 + ["mine.txt"] * 2
+    assert f"{planted}, mine.txt: holds for 1 of 2 (L1 H0).\n{bert}, probe texts: The claim cannot be tested" in says
+    alone = told(planted, claimed, "--texts", str(tmp_path / "mine.txt"))[1]
+    columns = ["layer", "head", "verdict", "mean", "p_adjusted", "evidence"]
+    pd.testing.assert_frame_equal(table[columns][2:].reset_index(drop=True), alone[columns])
+    called = sieve.claim(planted, claimed, number=3, also={"mine.txt": texts, bert: bert})
+    pd.testing.assert_frame_equal(called.table[columns], table[columns])
+    assert called.result.summary in says
+    status, _, says = told(planted, claimed, "--also", str(tmp_path / "gone"))
+    assert (status, "gone" in says) == (2, True)
 
 
 def test_no_random_claim_holds_on_random_weights(folders, told):
@@ -149,10 +172,10 @@ def test_syntactic_claims_are_compared_with_words_at_the_same_distance(bundled, 
         ("planted", "L0 H1 is a local head", (), "no probe texts for the role local"),
         ("planted", "L0 H1", ("--role", "magic"), "There is no role 'magic'"),
         ("planted", "gone.json", ("--role", "sink"), "gone.json cannot be read"),
-        ("bundled", "L0 H1 is an induction head", (), "only models whose tokens look back alone"),
+        ("bert", "L0 H1 is an induction head", ("--number", "2"), "only models whose tokens look back alone"),
     ],
 )
-def test_bad_claims_are_refused_with_a_sentence(checkpoint, claimed, options, says, planted, told):
-    status, table, said = told(planted if checkpoint == "planted" else checkpoint, claimed, *options)
+def test_bad_claims_are_refused_with_a_sentence(checkpoint, claimed, options, says, planted, folders, told):
+    status, table, said = told(planted if checkpoint == "planted" else folders(checkpoint), claimed, *options)
     assert (status, table) == (2, None)
     assert says in said
