@@ -26,6 +26,7 @@ FINETUNE: Final = Page("fine-tune", "Fine-tune", ":material/model_training:", "f
 PAGES: Final = (
     Page("inspect", "Inspect", ":material/search:", "inspect"),
     Page("roles", "Roles", ":material/grid_view:", "roles"),
+    Page("claims", "Claims", ":material/fact_check:", "claims"),
     Page("surface", "Where heads look", ":material/bar_chart:", "surface"),
     Page("grammar", "Grammar", ":material/account_tree:", "grammar"),
     Page("similarity", "Similar heads", ":material/scatter_plot:", "similarity"),

@@ -183,9 +183,10 @@ def parser() -> str | None:
 
 
 def usual_scale() -> Scale:
-    """The scale of scores until the reader chooses one: shares for decoders, whose first tokens see few others, and for
-    long texts, on which scores grow with the length."""
-    return "share" if st.session_state.get(WRITES) or st.session_state.get(LONG) else "score"
+    """The scale of scores until the reader chooses one: shares for decoders, whose first tokens see few others, for
+    long texts, on which scores grow with the length, and for claims."""
+    values = st.session_state
+    return "share" if values.get(WRITES) or values.get(LONG) or values.get("page") == "claims" else "score"
 
 
 def choose_scale(scale: Scale) -> None:

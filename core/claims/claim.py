@@ -49,7 +49,7 @@ def claim_of(claimed: str | Mapping[str, Any], role: str | None = None) -> Claim
             return _of_sentence(claimed, role)
         claimed = scores_in(claimed)
     if role is None:
-        raise AnalysisError("Scores by head do not say of which role they are. Name it with the option role.")
+        raise AnalysisError("Scores by head do not say of which role they are. Name the role, too.")
     scores = dict[Head, float]()
     for name, value in claimed.items():
         head = HEAD.fullmatch(name.strip()) if isinstance(name, str) else None
@@ -101,9 +101,9 @@ def _of_sentence(sentence: str, role: str | None) -> Claim:
     if found is not None and role in (None, found):
         return Claim(heads, found)
     if not words:
-        raise AnalysisError(f"The claim names no role. Write one such as: {EXAMPLE}; or name it with the option role.")
+        raise AnalysisError(f"The claim names no role. Write one such as: {EXAMPLE}; or name the role beside it.")
     if found is not None:
-        raise AnalysisError(f"The claim is about the role {found}, and the option names {role_title(str(role))}.")
+        raise AnalysisError(f"The claim is about the role {found}, and the role beside it is {role_title(str(role))}.")
     raise AnalysisError(
         f"{quoted(named)}, at character {words[0].start() + 1:,} of the claim, is no role. The roles are "
         f"{', '.join(BY_NAME)}."

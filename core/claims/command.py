@@ -46,6 +46,7 @@ from attention_sieve.core.roles.command import written_in
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.roles import BY_NAME
+from attention_sieve.core.roles.rules import PREFIX
 from attention_sieve.core.texts.text import SUFFIXES, Text, decoded
 
 SCORES: Final = ".json"
@@ -141,11 +142,12 @@ def _is_texts(name: str) -> bool:
 
 
 def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:
-    """A claim from the options: a sentence, scores by head, or a .json file of them; and the role's name or file.
+    """A claim from the options: a sentence, scores by head, or a .json file of them; and the role's name or file. The
+    name of a written role, which pages put into commands, holds its rule.
 
     Raises: AnalysisError, of a file with its name.
     """
-    if role is not None and role not in BY_NAME:
+    if role is not None and role not in BY_NAME and not role.startswith(PREFIX):
         if Path(role).suffix.lower() != ".toml":
             raise AnalysisError(
                 f"There is no role {quoted(role)}. The roles are {', '.join(BY_NAME)}; or give a .toml "

@@ -36,12 +36,12 @@ def command(
         name: of the command.
         choice: the settings that all pages share.
         engine: the checkpoint.
-        texts: that the command reads; one text is in a file of its own.
+        texts: that the command reads, if it reads any; one text is in a file of its own.
         options: further options, from `given_options`.
         too_long: what becomes of texts that are too long.
     """
     file = ONE_TEXT if len(texts) == 1 else CORPUS
-    if (read := _read.get()) is not None:
+    if texts and (read := _read.get()) is not None:
         read[file] = texts
     settings = choice.pass_settings(engine)
     of_checkpoint = [
@@ -50,7 +50,7 @@ def command(
         *([f"--off={','.join(f'{layer}-{head}' for layer, head in settings.off)}"] if settings.off else []),
     ]
     output = [f"--too-long={too_long}", "--output", f"{name}.{'npz' if name == 'maps' else 'parquet'}"]
-    named = ["--checkpoint", engine.files.name, "--texts", file]
+    named = ["--checkpoint", engine.files.name, *(["--texts", file] if texts else [])]
     return {"command": command_line([name, *named, *of_checkpoint, *options, *output])}
 
 

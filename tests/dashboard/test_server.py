@@ -11,7 +11,7 @@ from attention_sieve.dashboard import server
 from attention_sieve.dashboard.figures.appearance import LOOKS
 
 ADDRESSES = [
-    *("inspect", "roles", "surface", "grammar", "similarity", "importance", "knowledge", "compare", "lessons"),
+    *("inspect", "roles", "claims", "surface", "grammar", "similarity", "importance", "knowledge", "compare", "lessons"),
     *("laboratory", "fine-tune"),
 ]
 

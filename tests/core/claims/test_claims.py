@@ -63,7 +63,7 @@ def test_scores_by_head_are_numbers_or_lists_whose_mean_counts():
         ("L1 H2 is wonderful", None, "'wonderful', at character 10 of the claim, is no role"),
         ("L1 H2 is not an induction head", None, "'not induction', at character 10"),
         ("L1 H2", None, "names no role"),
-        ("L1 H2 is an induction head", "retrieval", "about the role induction, and the option names retrieval"),
+        ("L1 H2 is an induction head", "retrieval", "about the role induction, and the role beside it is retrieval"),
         ({"1-2": 0.5}, None, "of which role"),
         ({"head": 0.5}, "sink", "'head' is no head"),
         ({"1-2": 0.5, "L1 H2": 0.4}, "sink", "has a score already"),

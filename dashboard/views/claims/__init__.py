@@ -1,0 +1,1 @@
+"""Claims: do the heads that somebody names have the role that somebody says?"""

@@ -1,0 +1,109 @@
+"""Where else a claim holds: on other texts, and in other checkpoints."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import streamlit as st
+
+from attention_sieve.cache.engine import Engine
+from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
+from attention_sieve.core.claims.places import PROBE_TEXTS, Place, places_table
+from attention_sieve.core.claims.probe import PROBES, ClaimSettings, ClaimText, claim_texts
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts.parsers import parsers_by_language
+from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.progress import let_leave
+from attention_sieve.dashboard.views.asking import find, kept_finding
+from attention_sieve.dashboard.views.claims import wording
+from attention_sieve.dashboard.views.frame import Visit, can_read
+from attention_sieve.dashboard.views.other_checkpoints import other_checkpoints
+
+ASKED: Final = "claim places"
+"""Key of the places in which the reader has asked for a test."""
+
+
+def inputs_of(visit: Visit, settings: ClaimSettings, texts: str) -> tuple[ClaimText, ...]:
+    """The texts of this name on which a claim is tested.
+
+    Raises: TextError.
+    """
+    if texts == PROBE_TEXTS:
+        return _probe_texts(visit.engine, settings)
+    if texts in controls.PROBES:
+        return tuple(map(ClaimText, controls.corpus_of_probes(visit.engine.files, controls.PROBES[texts])))
+    of_corpus = visit.texts if texts == visit.chosen.corpus else ()
+    read = of_corpus or controls.corpus_texts(replace(visit.chosen, corpus=texts))
+    return tuple(ClaimText(text) for text in read if can_read(visit.settings.kind, text))
+
+
+def _probe_texts(engine: Engine, settings: ClaimSettings) -> tuple[ClaimText, ...]:
+    """Kept, because reading a tokenizer takes a second."""
+
+    def make() -> tuple[ClaimText, ...]:
+        from attention_sieve.core.checkpoints.load import load_tokenizer  # imports torch
+
+        return claim_texts(settings, None, load_tokenizer(engine.files))
+
+    key = (engine.files.fingerprint, settings.claim.role, settings.number, settings.seed)
+    return controls.memory().get_or_put("claim texts", key, lambda: let_leave(make))
+
+
+def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Mapping[str, str]) -> None:
+    """Draw a table of the places where a claim holds, and a button for each that is not computed yet."""
+    st.subheader(wording.ELSEWHERE, anchor=False)
+    st.markdown(wording.ELSEWHERE_SEE)
+    others = other_checkpoints(
+        wording.OTHERS, visit.chosen, (), placeholder=wording.NONE_CHOSEN, help=wording.OTHERS_HELP
+    )
+    asked: set[tuple[ClaimSettings, str, str]] = st.session_state.setdefault(ASKED, set())
+    places, missing = [here], list[tuple[str, str]]()
+    with st.container():  # bars of progress
+        for checkpoint, texts in _others(visit, here, settings.claim.role, others):
+            place = _place(visit, settings, (checkpoint, texts), is_asked=(settings, checkpoint, texts) in asked)
+            if place is None:
+                missing.append((checkpoint, texts))
+            else:
+                places.append(place)
+    st.table(wording.table_of(places), border="horizontal", hide_index=True)
+    if missing:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not tested"):
+            st.markdown(wording.NOT_YET, width="content")
+            for checkpoint, texts in missing:
+                name = texts if checkpoint == here.checkpoint else checkpoint
+                add = partial(asked.add, (settings, checkpoint, texts))
+                st.button(plain(name), key=f"test in {checkpoint} on {texts}", on_click=add, type="tertiary")
+    if len(places) > 1:
+        table_downloads("claim in several places", places_table(places), facts)
+
+
+def _others(visit: Visit, here: Place, role: str, others: list[str]) -> Iterator[tuple[str, str]]:
+    """Names of the checkpoint and of the texts of each other place."""
+    languages = parsers_by_language()
+    typed = visit.chosen.corpus in (controls.UPLOAD, controls.TYPED) and bool(visit.texts)
+    offered = (
+        *((PROBE_TEXTS,) if role in PROBES else ()),
+        *(name for name, sample in controls.SAMPLES.items() if sample != "both"),
+        *(name for name, language in controls.SAMPLES_IN.items() if language in languages),
+        *(controls.PROBES if visit.engine.files.is_decoder else ()),
+        *((visit.chosen.corpus,) if typed else ()),
+    )
+    yield from ((here.checkpoint, texts) for texts in offered if texts != here.texts)
+    yield from ((checkpoint, here.texts) for checkpoint in others)
+
+
+def _place(visit: Visit, settings: ClaimSettings, where: tuple[str, str], *, is_asked: bool) -> Place | None:
+    """What became of the claim in a place; None where it is not computed yet, and not asked for."""
+    checkpoint, texts = where
+    try:
+        if checkpoint != visit.engine.files.name:
+            visit = replace(visit, engine=controls.other_engine(visit.chosen, checkpoint))
+        visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
+        asks = find if is_asked else kept_finding
+        found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts))
+    except AnalysisError as error:
+        return Place(checkpoint=checkpoint, texts=texts, finding=None, why_not=str(error))
+    return None if found is None else Place(checkpoint=checkpoint, texts=texts, finding=found.finding)

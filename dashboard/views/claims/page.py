@@ -1,0 +1,138 @@
+"""Claims: do the heads that somebody names have the role that somebody says?"""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
+from attention_sieve.core.claims.claim import Claim, claim_of
+from attention_sieve.core.claims.judge import ClaimFinding
+from attention_sieve.core.claims.places import PROBE_TEXTS, Place
+from attention_sieve.core.claims.probe import OF_COPIES, PROBES, ClaimSettings
+from attention_sieve.core.claims.tables import claim_facts, claim_table, control_name
+from attention_sieve.core.command_lines import given_options
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.finding import RoleSettings
+from attention_sieve.core.roles.roles import BY_NAME, role_title
+from attention_sieve.core.texts.text import decoded
+from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.views import frame
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
+from attention_sieve.dashboard.views.charts import table
+from attention_sieve.dashboard.views.claims import wording
+from attention_sieve.dashboard.views.claims.elsewhere import elsewhere, inputs_of
+from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import from_list, one_of
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+CLAIM: Final = "claim"
+"""Key and query parameter of what the reader writes."""
+FILE: Final = "claim file"
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Claims", wording.SEE, _claims, NOTES)
+
+
+def _claims() -> None:
+    visit = frame.without_corpus()
+    written = controls.typed_texts(wording.CLAIM, CLAIM, height=80, help=wording.CLAIM_HELP)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        roles = {wording.AS_SAID: None, **{role_title(name): name for name in (*BY_NAME, *state.written())}}
+        role = from_list(wording.ROLE, roles, key="claim role", help=wording.ROLE_HELP, width=240)
+        wants_probes = one_of(wording.TEXTS, wording.TEXTS_FROM, key="claim texts", help=wording.TEXTS_HELP)
+        with st.popover(wording.OPEN, icon=":material/upload_file:"):
+            st.file_uploader(wording.OPEN_HELP, type=["json"], key=FILE, on_change=_open, max_upload_size=1)
+    if not written.strip():
+        _example(visit)
+        return
+    made = claim_of(written, role)
+    visit.engine.files.check_heads(visit.settings.kind, made.heads)
+    if not (is_probed := wants_probes and made.role in PROBES):
+        with_texts = frame.with_corpus(visit)
+        if with_texts is None:
+            return
+        visit = with_texts
+    asked = [written.strip(), *([] if role is None else [f"--role={role}"])]
+    _tested(visit, made, PROBE_TEXTS if is_probed else visit.chosen.corpus, asked)
+
+
+def _open() -> None:
+    """Take an uploaded file in place of what is written; it is checked as if it were typed."""
+    if (file := st.session_state[FILE]) is not None:
+        try:
+            st.session_state[CLAIM] = decoded(file.getvalue())
+        except AnalysisError as error:
+            show_error(error)
+
+
+def _example(visit: Visit) -> None:
+    claim = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(wording.SUCH_AS, width="content")
+        st.button(claim, key="claim example", on_click=partial(st.session_state.update, {CLAIM: claim}))
+
+
+def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
+    """Test a claim on some texts, and say where else it holds; `asked` are the options that say it."""
+    choice = visit.chosen
+    of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
+    settings = ClaimSettings(claim=made, of_role=of_role)
+    inputs = inputs_of(visit, settings, texts)
+    found = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing=wording.TESTING)
+    if found is None:
+        return
+    with st.container():
+        ask_about_long_texts(found.too_long)
+    options = given_options(settings, ClaimSettings())
+    facts = {
+        **provenance.engine_facts(choice, visit.engine),
+        "corpus": texts,
+        "corpus texts": str(len(found.positions)),
+        **claim_facts(found.finding),
+        **command("claim", choice, visit.engine, visit.texts, *asked, *options, too_long=policy()),
+    }
+    st.markdown(wording.summary(found.finding))
+    table(
+        "claim",
+        _shown(found.finding),
+        facts,
+        wording.columns(made.role),
+        number="%.2f",
+        written=claim_table(found.finding),
+    )
+    st.caption(wording.tested_on(found.finding, texts))
+    frame.link_to_inspect(made.heads[: wording.MOST_NAMED])
+    here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=found.finding)
+    elsewhere(visit, here, settings, facts)
+
+
+def _shown(finding: ClaimFinding) -> pd.DataFrame:
+    """The table of a claim as it is read."""
+    rows = claim_table(finding)
+    shown = pd.DataFrame({"head": list(map(head_name, rows["layer"], rows["head"])), "verdict": rows["verdict"]})
+    if finding.claim.scores is not None:
+        shown["claimed"] = rows["claimed"]
+    shown["score"] = rows["mean"]
+    shown["interval"] = list(map("{:.2f} to {:.2f}".format, rows["low"], rows["high"]))
+    shown["odds"] = list(map("{:,.3g} : 1".format, rows["evidence"]))
+    shown["permuted keys"] = rows["permuted"]
+    if np.isfinite(rows["positional"]).any():
+        is_share = finding.claim.role in OF_COPIES
+        shown[control_name(finding.claim.role)] = (
+            rows["positional"]
+            if is_share
+            else list(map("{:.1f} (p {:.2g})".format, rows["positional"], rows["p_positional"]))
+        )
+    shown["rank"] = [f"{rank:,} of {finding.n_heads:,}" for rank in rows["rank"]]
+    return shown

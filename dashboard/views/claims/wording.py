@@ -1,0 +1,138 @@
+"""Sentences of the page Claims."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+
+from attention_sieve.core.attention.settings import Head, head_names
+from attention_sieve.core.checkpoints.find import BUNDLED
+from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
+from attention_sieve.core.claims.judge import DRAWS, FEWEST_RANKED, ClaimFinding
+from attention_sieve.core.claims.places import Place
+from attention_sieve.core.claims.probe import OF_COPIES, PROBES
+from attention_sieve.core.claims.tables import control_name, counts, of_all_heads
+from attention_sieve.core.roles.measures import USUAL_TAU
+from attention_sieve.core.roles.roles import role_title
+from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.plain import plain
+
+NUMBERS: Final = {
+    "tau": f"{USUAL_TAU['share']:g}",
+    "draws": f"{DRAWS:,}",
+    "fewest": str(FEWEST_RANKED),
+    "probed": ", ".join(PROBES),
+}
+"""Numbers in `method.md`."""
+SEE: Final = (
+    "Papers claim that certain heads have a certain role. Write such a claim, and each head that it names is tested: "
+    "by its score, against permuted keys and against distance alone, beside random sets of as many heads."
+)
+CLAIM: Final = "Claim"
+CLAIM_HELP: Final = (
+    "Heads, counted from 0, and a role, such as “L16 H19, L11 H15 are retrieval heads”. Or scores by head, as papers "
+    'publish them: {"16-19": 0.8, "11-15": [0.5, 0.7]}; of a list the mean counts. Choose their role beside it.'
+)
+EXAMPLES: Final = {
+    BUNDLED: "L1 H8, L2 H8, L4 H9 are amod heads",
+    SAMPLE_DECODER: "L18 H6, L17 H3 are induction heads",
+}
+"""By the name of a checkpoint."""
+ANY_EXAMPLE: Final = "L0 H0, L0 H1 are previous-token heads"
+SUCH_AS: Final = "A claim is, for example:"
+ROLE: Final = "Role"
+AS_SAID: Final = "as the claim says"
+ROLE_HELP: Final = "Needed for scores by head, which name none, and for roles that you wrote on *Roles*."
+TEXTS: Final = "Tested on"
+TEXTS_FROM: Final = {"probe texts": True, "the corpus": False}
+"""Whether probe texts are wanted."""
+MOST_NAMED: Final = 12
+"""Heads that a sentence names."""
+TEXTS_HELP: Final = (
+    f"Probe texts are made for a role, which only {', '.join(PROBES)} have; claims about other roles are tested on the "
+    "corpus of the sidebar."
+)
+OPEN: Final = "Open scores"
+OPEN_HELP: Final = "A .json file of scores by head; it replaces what the claim says."
+TESTING: Final = "Testing the claim"
+ELSEWHERE: Final = "Does it hold elsewhere?"
+ELSEWHERE_SEE: Final = (
+    "The same heads on other texts, and in other checkpoints that have such heads. What has been computed before is "
+    "here at once."
+)
+OTHERS: Final = "Other checkpoints"
+OTHERS_HELP: Final = "Heads of the same numbers are tested there, on the texts chosen above."
+NONE_CHOSEN: Final = "none"
+NOT_YET: Final = "Not tested yet:"
+IN_TABLE: Final = {
+    "verdict": "by all tests of the row, corrected over the heads of the claim",
+    "head": "layer and head, from 0",
+    "claimed": "score in the claim",
+    "score": "mean score over the texts",
+    "interval": "confidence interval of the mean",
+    "odds": "evidence for the mean being above tau",
+    "permuted keys": "mean score with the keys of every row of attention in random order",
+    "rank": "of all heads of the checkpoint",
+}
+
+
+def summary(finding: ClaimFinding) -> str:
+    """What became of a claim."""
+    of_heads = list(zip(finding.claim.heads, finding.verdicts, strict=True))
+    told = (
+        f"**{verdict}** for {count:,}{_named([head for head, each in of_heads if each == verdict])}"
+        for verdict, count in counts(finding).items()
+    )
+    return f"The role **{plain(role_title(finding.claim.role))}** {', '.join(told)}."
+
+
+def _named(heads: Sequence[Head]) -> str:
+    """Heads in brackets, unless they are too many."""
+    return f" ({head_names(heads)})" if 0 < len(heads) <= MOST_NAMED else ""
+
+
+def tested_on(finding: ClaimFinding, texts: str) -> str:
+    """On what a claim was tested."""
+    criterion, scores = finding.settings.of_role.criterion, finding.settings.of_role.scores
+    scale = "share above chance" if scores.scale == "share" else "times uniform attention"
+    n_texts = int(finding.tests.texts.max())
+    return (
+        f"On {counted(n_texts, 'text')} ({plain(texts)}); {scale}, tau {criterion.tau:g}, alpha {criterion.alpha:g}. "
+        + " ".join(of_all_heads(finding))
+    )
+
+
+def columns(role: str) -> dict[str, str]:
+    """What the columns of the table on a page hold."""
+    by_distance = (
+        "mean score where copies have a fixed period: a head that passes only there looks at a distance"
+        if role in OF_COPIES
+        else "attention to words that no relation joins, times uniform attention, and the p-value of related words "
+        "getting more"
+    )
+    return {**IN_TABLE, control_name(role): by_distance}
+
+
+def heads_that_hold(place: Place) -> str:
+    """The heads that hold the role in a place."""
+    if place.finding is None:
+        return plain(place.why_not)
+    return f"{len(place.held):,} of {len(place.finding.claim.heads):,}{_named(place.held)}"
+
+
+def table_of(places: Sequence[Place]) -> pd.DataFrame:
+    """Where a claim holds, as it is read."""
+    findings = [place.finding for place in places]
+    rankings = [None if finding is None else finding.spearman for finding in findings]
+    shown = {
+        "checkpoint": [plain(place.checkpoint) for place in places],
+        "texts": [plain(place.texts) for place in places],
+        "number of texts": ["" if finding is None else f"{finding.tests.texts.max():,}" for finding in findings],
+        "holds for": [heads_that_hold(place) for place in places],
+        "only as a ruler": [
+            "" if finding is None else f"{finding.verdicts.count('only as a positional ruler'):,}"
+            for finding in findings
+        ],
+        "ranking": ["" if ranked is None else "{:.2f} [{:.2f}, {:.2f}]".format(*ranked[:3]) for ranked in rankings],
+    }
+    return pd.DataFrame({name: values for name, values in shown.items() if any(values)})
