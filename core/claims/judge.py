@@ -36,8 +36,8 @@ class ClaimFinding:
     tests: HeadTests
     """Of one role; the heads stand along the axis of layers, so that the correction is over them."""
     ranks: Float[np.ndarray, " head"]
-    n_heads: int
-    """Of the checkpoint, to which the role applies."""
+    means: Float[np.ndarray, "layer head_of_layer"]
+    """Mean score of every head of the checkpoint; NaN where the role does not apply."""
     permuted: OneSided
     """Test of the score being above that with permuted keys."""
     permuted_mean: Float[np.ndarray, " head"]
@@ -51,6 +51,11 @@ class ClaimFinding:
     spearman: tuple[float, float, float, float] | None
     """Correlation of claimed and measured scores, its interval over texts, and the one-sided p-value over permutations
     of the heads; None where the claim has no scores, fewer than FEWEST_RANKED heads, or no order."""
+
+    @property
+    def n_heads(self) -> int:
+        """Number of heads of the checkpoint to which the role applies."""
+        return int(np.isfinite(self.means).sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,7 +95,7 @@ def judge(claim: Claim, probed: Probed) -> ClaimFinding:
         ),
         tests=tests,
         ranks=1 + (means.ravel() > named[:, None]).sum(axis=1).astype(float),
-        n_heads=int(np.isfinite(means).sum()),
+        means=means,
         permuted=permuted,
         permuted_mean=moments(by_chance)[1].ravel(),
         positional_mean=positional.mean.ravel(),

@@ -15,7 +15,6 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.parsers import parsers_by_language
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.claims import wording
@@ -73,22 +72,27 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Mapping
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not tested"):
             st.markdown(wording.NOT_YET, width="content")
             for checkpoint, texts in missing:
-                name = texts if checkpoint == here.checkpoint else checkpoint
                 add = partial(asked.add, (settings, checkpoint, texts))
-                st.button(plain(name), key=f"test in {checkpoint} on {texts}", on_click=add, type="tertiary")
+                st.button(
+                    wording.place_name(checkpoint, texts, here),
+                    key=f"test in {checkpoint} on {texts}",
+                    on_click=add,
+                    icon=":material/play_arrow:",
+                    type="tertiary",
+                )
     if len(places) > 1:
         table_downloads("claim in several places", places_table(places), facts)
 
 
 def _others(visit: Visit, here: Place, role: str, others: list[str]) -> Iterator[tuple[str, str]]:
     """Names of the checkpoint and of the texts of each other place."""
-    languages = parsers_by_language()
+    languages, own = parsers_by_language(), (PROBES.get(role), "fixed-repeats")
     typed = visit.chosen.corpus in (controls.UPLOAD, controls.TYPED) and bool(visit.texts)
     offered = (
         *((PROBE_TEXTS,) if role in PROBES else ()),
         *(name for name, sample in controls.SAMPLES.items() if sample != "both"),
         *(name for name, language in controls.SAMPLES_IN.items() if language in languages),
-        *(controls.PROBES if visit.engine.files.is_decoder else ()),
+        *(name for name, kind in controls.PROBES.items() if kind not in own and visit.engine.files.is_decoder),
         *((visit.chosen.corpus,) if typed else ()),
     )
     yield from ((here.checkpoint, texts) for texts in offered if texts != here.texts)

@@ -1,5 +1,6 @@
 """Claims: do the heads that somebody names have the role that somebody says?"""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,16 +23,17 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.roles import BY_NAME, role_title
 from attention_sieve.core.texts.text import decoded
 from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
-from attention_sieve.dashboard.views.charts import table
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.claims import wording
 from attention_sieve.dashboard.views.claims.elsewhere import elsewhere, inputs_of
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.pickers import from_list, one_of
+from attention_sieve.dashboard.views.pickers import from_list, toggle
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CLAIM: Final = "claim"
@@ -50,15 +52,15 @@ def _claims() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = {wording.AS_SAID: None, **{role_title(name): name for name in (*BY_NAME, *state.written())}}
         role = from_list(wording.ROLE, roles, key="claim role", help=wording.ROLE_HELP, width=240)
-        wants_probes = one_of(wording.TEXTS, wording.TEXTS_FROM, key="claim texts", help=wording.TEXTS_HELP)
         with st.popover(wording.OPEN, icon=":material/upload_file:"):
             st.file_uploader(wording.OPEN_HELP, type=["json"], key=FILE, on_change=_open, max_upload_size=1)
+        on_corpus = toggle(wording.ON_CORPUS, key="claim on corpus", help=wording.ON_CORPUS_HELP)
     if not written.strip():
         _example(visit)
         return
     made = claim_of(written, role)
     visit.engine.files.check_heads(visit.settings.kind, made.heads)
-    if not (is_probed := wants_probes and made.role in PROBES):
+    if not (is_probed := made.role in PROBES and not on_corpus):
         with_texts = frame.with_corpus(visit)
         if with_texts is None:
             return
@@ -112,19 +114,32 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
         written=claim_table(found.finding),
     )
     st.caption(wording.tested_on(found.finding, texts))
+    if found.finding.spearman is not None:
+        _ranking(visit, found.finding, facts)
     frame.link_to_inspect(made.heads[: wording.MOST_NAMED])
     here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=found.finding)
     elsewhere(visit, here, settings, facts)
 
 
+def _ranking(visit: Visit, finding: ClaimFinding, facts: Mapping[str, str]) -> None:
+    """Draw the claimed scores against the measured ones."""
+    claimed = np.full(finding.means.shape, np.nan)
+    claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
+    description = wording.ranking(finding, visit.engine.files.name)
+    heads = state.chosen_heads(*finding.means.shape, finding.claim.heads[0])
+    figure = head_scatter(claimed, finding.means, wording.RANKING, description, heads)
+    chart("claimed and measured scores", figure, facts, selects=True)
+
+
 def _shown(finding: ClaimFinding) -> pd.DataFrame:
     """The table of a claim as it is read."""
     rows = claim_table(finding)
+    rows = rows.assign(**{name: rows[name].round(2) + 0.0 for name in ("mean", "permuted", "positional")})  # no -0.00
     shown = pd.DataFrame({"head": list(map(head_name, rows["layer"], rows["head"])), "verdict": rows["verdict"]})
     if finding.claim.scores is not None:
         shown["claimed"] = rows["claimed"]
     shown["score"] = rows["mean"]
-    shown["interval"] = list(map("{:.2f} to {:.2f}".format, rows["low"], rows["high"]))
+    shown["interval"] = list(map("{:z.2f} to {:z.2f}".format, rows["low"], rows["high"]))
     shown["odds"] = list(map("{:,.3g} : 1".format, rows["evidence"]))
     shown["permuted keys"] = rows["permuted"]
     if np.isfinite(rows["positional"]).any():

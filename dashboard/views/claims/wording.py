@@ -15,6 +15,7 @@ from attention_sieve.core.claims.tables import control_name, counts, of_all_head
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts
 from attention_sieve.dashboard.plain import plain
 
 NUMBERS: Final = {
@@ -43,15 +44,13 @@ SUCH_AS: Final = "A claim is, for example:"
 ROLE: Final = "Role"
 AS_SAID: Final = "as the claim says"
 ROLE_HELP: Final = "Needed for scores by head, which name none, and for roles that you wrote on *Roles*."
-TEXTS: Final = "Tested on"
-TEXTS_FROM: Final = {"probe texts": True, "the corpus": False}
-"""Whether probe texts are wanted."""
+ON_CORPUS: Final = "Test on the corpus"
+ON_CORPUS_HELP: Final = (
+    f"Otherwise a claim about {', '.join(PROBES)} is tested on probe texts that are made for the role. Claims about "
+    "other roles are always tested on the corpus of the sidebar."
+)
 MOST_NAMED: Final = 12
 """Heads that a sentence names."""
-TEXTS_HELP: Final = (
-    f"Probe texts are made for a role, which only {', '.join(PROBES)} have; claims about other roles are tested on the "
-    "corpus of the sidebar."
-)
 OPEN: Final = "Open scores"
 OPEN_HELP: Final = "A .json file of scores by head; it replaces what the claim says."
 TESTING: Final = "Testing the claim"
@@ -62,6 +61,14 @@ ELSEWHERE_SEE: Final = (
 )
 OTHERS: Final = "Other checkpoints"
 OTHERS_HELP: Final = "Heads of the same numbers are tested there, on the texts chosen above."
+RANKING: Final = ScatterTexts(
+    title="Claimed and measured scores",
+    x="claimed score",
+    y="mean score over the texts",
+    reading=(
+        "A dot is a head of the claim. If the ranking were the measured one, dots would rise from left to right.",
+    ),
+)
 NONE_CHOSEN: Final = "none"
 NOT_YET: Final = "Not tested yet:"
 IN_TABLE: Final = {
@@ -83,7 +90,7 @@ def summary(finding: ClaimFinding) -> str:
         f"**{verdict}** for {count:,}{_named([head for head, each in of_heads if each == verdict])}"
         for verdict, count in counts(finding).items()
     )
-    return f"The role **{plain(role_title(finding.claim.role))}** {', '.join(told)}."
+    return f"Role **{plain(role_title(finding.claim.role))}**: {'; '.join(told)}."
 
 
 def _named(heads: Sequence[Head]) -> str:
@@ -102,6 +109,11 @@ def tested_on(finding: ClaimFinding, texts: str) -> str:
     )
 
 
+def ranking(finding: ClaimFinding, name: str) -> str:
+    """The text alternative of the scatter plot."""
+    return f"Claimed against measured scores of {counted(len(finding.claim.heads), 'head')} of {name}."
+
+
 def columns(role: str) -> dict[str, str]:
     """What the columns of the table on a page hold."""
     by_distance = (
@@ -113,26 +125,25 @@ def columns(role: str) -> dict[str, str]:
     return {**IN_TABLE, control_name(role): by_distance}
 
 
-def heads_that_hold(place: Place) -> str:
-    """The heads that hold the role in a place."""
-    if place.finding is None:
-        return plain(place.why_not)
-    return f"{len(place.held):,} of {len(place.finding.claim.heads):,}{_named(place.held)}"
-
-
 def table_of(places: Sequence[Place]) -> pd.DataFrame:
-    """Where a claim holds, as it is read."""
-    findings = [place.finding for place in places]
-    rankings = [None if finding is None else finding.spearman for finding in findings]
-    shown = {
-        "checkpoint": [plain(place.checkpoint) for place in places],
-        "texts": [plain(place.texts) for place in places],
-        "number of texts": ["" if finding is None else f"{finding.tests.texts.max():,}" for finding in findings],
-        "holds for": [heads_that_hold(place) for place in places],
-        "only as a ruler": [
-            "" if finding is None else f"{finding.verdicts.count('only as a positional ruler'):,}"
-            for finding in findings
-        ],
-        "ranking": ["" if ranked is None else "{:.2f} [{:.2f}, {:.2f}]".format(*ranked[:3]) for ranked in rankings],
+    """Where a claim holds, as it is read; the first place is that of the page."""
+    rows = [{"where": place_name(place.checkpoint, place.texts, places[0])} | _of_place(place) for place in places]
+    return pd.DataFrame(rows).fillna("").replace("", None).dropna(axis="columns", how="all").fillna("")
+
+
+def _of_place(place: Place) -> dict[str, str]:
+    finding = place.finding
+    if finding is None:
+        return {"holds for": plain(place.why_not)}
+    rulers, ranked = finding.verdicts.count("only as a positional ruler"), finding.spearman
+    return {
+        "number of texts": f"{finding.tests.texts.max():,}",
+        "holds for": f"{len(place.held):,} of {len(finding.claim.heads):,}{_named(place.held)}",
+        "only as a ruler": f"{rulers:,}" if rulers else "",
+        "ranking": "" if ranked is None else "{:z.2f} [{:z.2f}, {:z.2f}]".format(*ranked[:3]),
     }
-    return pd.DataFrame({name: values for name, values in shown.items() if any(values)})
+
+
+def place_name(checkpoint: str, texts: str, here: Place) -> str:
+    """What a place is called: what it does not share with the first one."""
+    return plain(texts if checkpoint == here.checkpoint else checkpoint)

@@ -1,0 +1,60 @@
+"""Claims about heads on their page: as the call tests them, in other places, and those that are none."""
+
+import json
+
+import pytest
+from reading import said
+
+import attention_sieve as sieve
+from attention_sieve.dashboard.views.claims import wording
+
+TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
+CLAIMED = "L0 H2 and L1 H3 are previous-token heads"
+
+
+def opened(app, claim, **more):
+    return app("claims", claim=claim, corpus_text=TEXTS, **more)
+
+
+def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, folders):
+    other = str(folders("bert"))
+    at = opened(app, CLAIMED, **{"claim on corpus": "true", "with": other})
+    assert not at.exception
+    assert not at.error
+    assert any("**holds** for 1 (L0 H2); **does not hold** for 1 (L1 H3)" in each.value for each in at.markdown)
+    called = sieve.claim(bundled, CLAIMED, TEXTS.splitlines()).table
+    shown = at.dataframe[0].value
+    assert shown["verdict"].tolist() == called["verdict"].tolist() == ["holds", "does not hold"]
+    assert shown["score"].tolist() == pytest.approx(called["mean"].tolist(), abs=0.006)
+    assert shown["rank"].tolist() == [f"{rank} of 72" for rank in called["rank"]]
+    places = at.table[0].value
+    assert places["where"].tolist()[0] == "type texts"
+    assert "has no head" in places["holds for"].tolist()[-1].replace("\\", ""), "of the smaller checkpoint"
+    untested = [each.label for each in at.button if each.key and each.key.startswith("test in")]
+    assert "probe texts" in untested
+    claimed = json.dumps({"0-2": 0.9, "1-3": 0.2, "2-2": 0.1})
+    at.text_area(key="claim").set_value(claimed).run()
+    assert said(at) == ["Scores by head do not say of which role they are. Name the role, too."]
+    at.selectbox(key="claim role").set_value("previous").run()
+    assert not at.error
+    assert any("Spearman's" in each.value for each in at.caption)
+    assert at.dataframe[0].value["claimed"].tolist() == [0.9, 0.2, 0.1]
+    assert "ranking" in at.table[0].value.columns
+
+
+def test_what_is_no_claim_gets_a_sentence_and_stays_in_its_field(app):
+    at = opened(app, "")
+    at.button(key="claim example").click().run()
+    assert at.text_area(key="claim").value == wording.EXAMPLES["bundled"]
+    assert not at.exception
+    assert not at.error
+    for written, says in (
+        ("L9 H9 is an amod head", "bundled has no head L9 H9: it has 6 layers x 12 heads"),
+        ("L1 H8 is a wonderful head", "'wonderful', at character 12 of the claim, is no role."),
+    ):
+        at.text_area(key="claim").set_value(written).run()
+        assert any(says in each for each in said(at))
+        assert at.text_area(key="claim").value == written
+    at.file_uploader(key="claim file").upload("scores.json", b'{"1-2": 0.5,\n"3-4" 1}').run()
+    assert at.text_area(key="claim").value == '{"1-2": 0.5,\n"3-4" 1}'
+    assert "at line 2, character 7" in said(at)[0]
