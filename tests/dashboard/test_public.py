@@ -89,7 +89,7 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
 
 
 ADJECTIVES = ("old", "young", "red", "blue", "big")
-PAGES = ("inspect", "roles", "surface", "grammar", "similarity", "importance", "knowledge", "compare")
+PAGES = ("inspect", "roles", "claims", "surface", "grammar", "similarity", "importance", "knowledge", "compare")
 ACTIONS = {"train", "train gates", "remove heads", "probe", "erase", "make sample", "make sample tasks", "start"}
 
 

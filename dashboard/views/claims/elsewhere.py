@@ -11,10 +11,12 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.places import PROBE_TEXTS, Place, places_table
 from attention_sieve.core.claims.probe import PROBES, ClaimSettings, ClaimText, claim_texts
-from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.core.texts.parsers import parsers_by_language
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.offers.paths import for_visitors
+from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.asking import find, kept_finding
 from attention_sieve.dashboard.views.claims import wording
@@ -108,6 +110,9 @@ def _place(visit: Visit, settings: ClaimSettings, where: tuple[str, str], *, is_
         visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
         asks = find if is_asked else kept_finding
         found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts))
+    except FetchNeeded as error:
+        show_error(error)  # with the button that confirms the download
+        return None
     except AnalysisError as error:
-        return Place(checkpoint=checkpoint, texts=texts, finding=None, why_not=str(error))
+        return Place(checkpoint=checkpoint, texts=texts, finding=None, why_not=for_visitors(str(error)))
     return None if found is None else Place(checkpoint=checkpoint, texts=texts, finding=found.finding)

@@ -50,6 +50,7 @@ IMPORTANCE = (importance.EACH, agreement.TAB, by_role.TAB, two_sets.TAB, curves.
 ROLES = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps", "Combinations", "Table")
 PLACES = {
     "roles": Place("/roles?roles+finer=true&head=1-8", ROLES),
+    "claims": Place("/claims?claim=L1+H8,+L2+H8+are+amod+heads"),
     "surface": Place("/surface?head=0-2,1-8", SURFACE),
     "similarity": Place(
         "/similarity?similarity+texts=16&head=3-8,2-2", ("Map", "Dendrogram", "Layers", "Two layers", "Table")

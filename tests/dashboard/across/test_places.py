@@ -5,6 +5,7 @@ import pytest
 VISITS = {
     "inspect": ("inspect", {}),
     "roles": ("roles", {}),
+    "claims": ("claims", {"claim": "L0 H2 is a local head"}),
     "surface": ("surface", {}),
     "relations": ("grammar", {}),
     "coreference": ("grammar", {"grammar section": "Coreference"}),
