@@ -4,7 +4,7 @@ import argparse
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -86,7 +86,8 @@ def add_command(commands: Any) -> None:
         default=[],
         metavar="PLACE",
         help=f"another place in which to test the same claim, any number of times: a file of texts "
-        f"({', '.join(SUFFIXES)}), or a checkpoint, on the same texts or on probe texts of its own",
+        f"({', '.join(SUFFIXES)}), with @ and the parser or the language of its texts where it is another one, such as "
+        f'textes.txt@French; "{PROBE_TEXTS}"; or a checkpoint, on the same texts or on probe texts of its own',
     )
     parser.set_defaults(run=claim)
 
@@ -102,12 +103,8 @@ def claim(arguments: argparse.Namespace) -> None:
     chance there: shares above chance with tau 0.5, unless options say otherwise.
     """
     settings = claim_settings(arguments, read_claim(arguments.claim, arguments.role))
-    own, also = arguments.texts, dict[str, tuple[Text, ...] | None]()
+    own, others = arguments.texts, [_other(place, arguments) for place in arguments.also]
     texts = None if own is None else read_texts(own, arguments.text_columns, arguments.parser)
-    for name in arguments.also:
-        also[name] = read_texts(Path(name), arguments.text_columns, arguments.parser) if _is_texts(name) else None
-        if also[name] is None:
-            find_checkpoint(name)  # raises before the work begins
     check_output(arguments.output, TABLES, [own])
     checkpoint, of_pass = loaded(arguments)
 
@@ -115,30 +112,47 @@ def claim(arguments: argparse.Namespace) -> None:
         on.files.check_heads(how.kind, settings.claim.heads)
         return tested(settings, given, on, lambda those: reading_of(on, those, how, arguments), progress_bar)
 
-    def test_in(other: str) -> ClaimFinding:
-        return test(texts, *loaded(argparse.Namespace(**vars(arguments) | {"checkpoint": other})))
+    def test_in(other: _Other) -> ClaimFinding:
+        if other.is_texts:
+            return test(other.texts, checkpoint, of_pass)
+        return test(texts, *loaded(argparse.Namespace(**vars(arguments) | {"checkpoint": other.name})))
 
     name, of_texts = checkpoint.files.name, PROBE_TEXTS if own is None else own.name
     finding = test(texts, checkpoint, of_pass)
-    found = TestedClaim(
-        first=finding,
-        places=(
-            Place(checkpoint=name, texts=of_texts, finding=finding),
-            *(
-                place_of(other, of_texts, partial(test_in, other))
-                if given is None
-                else place_of(name, Path(other).name, partial(test, given, checkpoint, of_pass))
-                for other, given in also.items()
-            ),
-        ),
-    )
+    places = [Place(checkpoint=name, texts=of_texts, finding=finding)]
+    for other in others:
+        where = (name, other.name) if other.is_texts else (other.name, of_texts)
+        places.append(place_of(*where, partial(test_in, other)))
+    found = TestedClaim(first=finding, places=tuple(places))
     write_table(arguments.output, found.table, checkpoint_facts(checkpoint, of_pass) | facts_of_claim(finding, texts))
     print(found.summary, file=sys.stderr)
 
 
-def _is_texts(name: str) -> bool:
-    """Whether the name of another place is that of a file of texts; else it is that of a checkpoint."""
-    return Path(name).suffix.lower() in SUFFIXES
+@dataclass(frozen=True)
+class _Other:
+    """Another place of a claim: other texts in the same checkpoint, or the same ones in another checkpoint."""
+
+    name: str
+    is_texts: bool
+    texts: tuple[Text, ...] | None = None
+    """None for probe texts, and for those of the first place."""
+
+
+def _other(place: str, arguments: argparse.Namespace) -> _Other:
+    """Another place, as the option names it.
+
+    Raises: TextError; CheckpointError; AnalysisError for a parser that is not installed.
+    """
+    if place == PROBE_TEXTS:
+        return _Other(place, is_texts=True)
+    path, _, parser = place.rpartition("@")
+    if Path(path).suffix.lower() not in SUFFIXES:
+        path, parser = place, arguments.parser
+    if Path(path).suffix.lower() in SUFFIXES:
+        texts = read_texts(Path(path), arguments.text_columns, parser)
+        return _Other(Path(path).name, is_texts=True, texts=texts)
+    find_checkpoint(place)  # raises before the work begins
+    return _Other(place, is_texts=False)
 
 
 def read_claim(claimed: str | Mapping[str, Any], role: str | None) -> Claim:

@@ -1,6 +1,7 @@
 """The commands that compute what a page shows, for the provenance of its files, and the texts that they read."""
 
 import json
+import re
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final
@@ -52,6 +53,14 @@ def command(
     output = [f"--too-long={too_long}", "--output", f"{name}.{'npz' if name == 'maps' else 'parquet'}"]
     named = ["--checkpoint", engine.files.name, *(["--texts", file] if texts else [])]
     return {"command": command_line([name, *named, *of_checkpoint, *options, *output])}
+
+
+def file_of(name: str, texts: Sequence[Text]) -> str:
+    """Name of the file of further texts that a command of this page reads."""
+    file = f"{re.sub(r'[^A-Za-z0-9 ,-]', '', name)}.jsonl"
+    if (read := _read.get()) is not None:
+        read[file] = texts
+    return file
 
 
 def role_options(choice: Choice, engine: Engine) -> list[str]:

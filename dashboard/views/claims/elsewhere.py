@@ -1,6 +1,6 @@
 """Where else a claim holds: on other texts, and in other checkpoints."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -13,7 +13,9 @@ from attention_sieve.core.claims.places import PROBE_TEXTS, Place, places_table
 from attention_sieve.core.claims.probe import PROBES, ClaimSettings, ClaimText, claim_texts
 from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.core.texts.parsers import parsers_by_language
+from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.commands import file_of
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers.paths import for_visitors
 from attention_sieve.dashboard.plain import show_error
@@ -23,6 +25,8 @@ from attention_sieve.dashboard.views.claims import wording
 from attention_sieve.dashboard.views.frame import Visit, can_read
 from attention_sieve.dashboard.views.other_checkpoints import other_checkpoints
 
+LONG: Final[TooLong] = "truncate"
+"""What becomes of other texts that are too long."""
 ASKED: Final = "claim places"
 """Key of the places in which the reader has asked for a test."""
 
@@ -53,8 +57,15 @@ def _probe_texts(engine: Engine, settings: ClaimSettings) -> tuple[ClaimText, ..
     return controls.memory().get_or_put("claim texts", key, lambda: let_leave(make))
 
 
-def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Mapping[str, str]) -> None:
-    """Draw a table of the places where a claim holds, and a button for each that is not computed yet."""
+def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callable[..., dict[str, str]]) -> None:
+    """Draw a table of the places where a claim holds, and a button for each that is not computed yet.
+
+    Args:
+        visit: what the page works with.
+        here: where the claim was made.
+        settings: of the claim.
+        facts: makes the metadata of the file, with further options of its command.
+    """
     st.subheader(wording.ELSEWHERE, anchor=False)
     st.markdown(wording.ELSEWHERE_SEE)
     others = other_checkpoints(
@@ -83,13 +94,25 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Mapping
                     type="tertiary",
                 )
     if len(places) > 1:
-        table_downloads("claim in several places", places_table(places), facts)
+        also = (f"--also={_option(visit, settings, place, here)}" for place in places[1:])
+        table_downloads("claim in several places", places_table(places), facts(*also))
+
+
+def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) -> str:
+    """Another place as the command names it."""
+    if place.checkpoint != here.checkpoint:
+        return place.checkpoint
+    if place.texts == PROBE_TEXTS:
+        return PROBE_TEXTS
+    texts = [each.text for each in inputs_of(visit, settings, place.texts)]
+    file, parser = file_of(place.texts, texts), texts[0].parser
+    return f"{file}@{parser}" if parser else file
 
 
 def _others(visit: Visit, here: Place, role: str, others: list[str]) -> Iterator[tuple[str, str]]:
     """Names of the checkpoint and of the texts of each other place."""
     languages, own = parsers_by_language(), (PROBES.get(role), "fixed-repeats")
-    typed = visit.chosen.corpus in (controls.UPLOAD, controls.TYPED) and bool(visit.texts)
+    typed = visit.chosen.corpus in (controls.UPLOAD, controls.TYPED) and controls.corpus_texts(visit.chosen)
     offered = (
         *((PROBE_TEXTS,) if role in PROBES else ()),
         *(name for name, sample in controls.SAMPLES.items() if sample != "both"),
@@ -109,7 +132,7 @@ def _place(visit: Visit, settings: ClaimSettings, where: tuple[str, str], *, is_
             visit = replace(visit, engine=controls.other_engine(visit.chosen, checkpoint))
         visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
         asks = find if is_asked else kept_finding
-        found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts))
+        found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts), LONG)
     except FetchNeeded as error:
         show_error(error)  # with the button that confirms the download
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.core.attention.settings import head_name
+from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim, claim_of
 from attention_sieve.core.claims.judge import ClaimFinding
@@ -22,6 +22,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.roles import BY_NAME, role_title
 from attention_sieve.core.texts.text import decoded
+from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
@@ -31,7 +32,7 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.claims import wording
-from attention_sieve.dashboard.views.claims.elsewhere import elsewhere, inputs_of
+from attention_sieve.dashboard.views.claims.elsewhere import LONG, elsewhere, inputs_of
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import from_list, toggle
 
@@ -65,7 +66,8 @@ def _claims() -> None:
         if with_texts is None:
             return
         visit = with_texts
-    asked = [written.strip(), *([] if role is None else [f"--role={role}"])]
+    # A table in which every row repeats a list of scores would be as large as the square of it.
+    asked = ["scores.json" if made.scores else " ".join(written.split()), *([f"--role={role}"] if role else [])]
     _tested(visit, made, PROBE_TEXTS if is_probed else visit.chosen.corpus, asked)
 
 
@@ -96,37 +98,51 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
         return
     with st.container():
         ask_about_long_texts(found.too_long)
-    options = given_options(settings, ClaimSettings())
-    facts = {
-        **provenance.engine_facts(choice, visit.engine),
-        "corpus": texts,
-        "corpus texts": str(len(found.positions)),
-        **claim_facts(found.finding),
-        **command("claim", choice, visit.engine, visit.texts, *asked, *options, too_long=policy()),
-    }
-    st.markdown(wording.summary(found.finding))
+    options = [*asked, *given_options(settings, ClaimSettings())]
+
+    def facts(*also: str, too_long: TooLong) -> dict[str, str]:
+        return {
+            **provenance.engine_facts(choice, visit.engine),
+            "corpus": texts,
+            "corpus texts": str(len(found.positions)),
+            **claim_facts(found.finding),
+            **command("claim", choice, visit.engine, visit.texts, *options, *also, too_long=too_long),
+        }
+
+    _show(found.finding, texts, facts(too_long=policy()))
+    here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=found.finding)
+    elsewhere(visit, here, settings, partial(facts, too_long=LONG))
+
+
+def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
+    """Draw what became of a claim."""
+    claim = finding.claim
+    st.markdown(wording.summary(finding))
     table(
         "claim",
-        _shown(found.finding),
+        _shown(finding),
         facts,
-        wording.columns(made.role),
+        wording.columns(claim.role),
         number="%.2f",
-        written=claim_table(found.finding),
+        written=claim_table(finding),
     )
-    st.caption(wording.tested_on(found.finding, texts))
-    if found.finding.spearman is not None:
-        _ranking(visit, found.finding, facts)
-    frame.link_to_inspect(made.heads[: wording.MOST_NAMED])
-    here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=found.finding)
-    elsewhere(visit, here, settings, facts)
+    st.caption(wording.tested_on(finding, texts))
+    heads, named = state.chosen_heads(*finding.means.shape, claim.heads[0]), list(claim.heads[: wording.MOST_NAMED])
+    state.put_in_link(heads)
+    with st.container():
+        if finding.spearman is not None:
+            _ranking(finding, heads, facts)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        frame.link_to_inspect(heads)
+        if heads != named:
+            st.button(wording.CHOOSE, key="choose claimed", on_click=partial(state.push_heads, named), type="tertiary")
 
 
-def _ranking(visit: Visit, finding: ClaimFinding, facts: Mapping[str, str]) -> None:
+def _ranking(finding: ClaimFinding, heads: list[Head], facts: Mapping[str, str]) -> None:
     """Draw the claimed scores against the measured ones."""
     claimed = np.full(finding.means.shape, np.nan)
     claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
-    description = wording.ranking(finding, visit.engine.files.name)
-    heads = state.chosen_heads(*finding.means.shape, finding.claim.heads[0])
+    description = wording.ranking(finding, facts["checkpoint"])
     figure = head_scatter(claimed, finding.means, wording.RANKING, description, heads)
     chart("claimed and measured scores", figure, facts, selects=True)
 

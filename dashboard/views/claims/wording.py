@@ -51,6 +51,7 @@ ON_CORPUS_HELP: Final = (
 )
 MOST_NAMED: Final = 12
 """Heads that a sentence names."""
+CHOOSE: Final = "Choose the heads of the claim"
 OPEN: Final = "Open scores"
 OPEN_HELP: Final = "A .json file of scores by head; it replaces what the claim says."
 TESTING: Final = "Testing the claim"

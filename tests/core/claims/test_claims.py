@@ -121,17 +121,18 @@ def test_the_same_claim_is_tested_on_other_texts_and_in_other_checkpoints(plante
     texts = [f"{line} {line} {line}" for line in ("the old dog ran", "a cat saw the shop", "she sold her car")]
     (tmp_path / "mine.txt").write_text("\n".join(texts))
     claimed, bert = "L1 H0, L1 H1 are induction heads", str(folders("bert"))
-    also = ("--number", "3", "--also", str(tmp_path / "mine.txt"), "--also", bert)
+    also = ("--number", "3", "--also", f"{tmp_path / 'mine.txt'}@French", "--also", bert, "--also", "probe texts")
     status, table, says = told(planted, claimed, *also)
     assert status == 0
     assert table.tested_in.unique().tolist() == [str(planted)]
-    assert table.tested_on.tolist() == ["probe texts"] * 2 + ["mine.txt"] * 2
+    assert table.tested_on.tolist() == ["probe texts"] * 2 + ["mine.txt"] * 2 + ["probe texts"] * 2
+    assert table.verdict.tolist()[:2] == table.verdict.tolist()[4:]
     assert f"{planted}, mine.txt: holds for 1 of 2 (L1 H0).\n{bert}, probe texts: The claim cannot be tested" in says
     alone = told(planted, claimed, "--texts", str(tmp_path / "mine.txt"))[1]
     columns = ["layer", "head", "verdict", "mean", "p_adjusted", "evidence"]
-    pd.testing.assert_frame_equal(table[columns][2:].reset_index(drop=True), alone[columns])
+    pd.testing.assert_frame_equal(table[columns][2:4].reset_index(drop=True), alone[columns])
     called = sieve.claim(planted, claimed, number=3, also={"mine.txt": texts, bert: bert})
-    pd.testing.assert_frame_equal(called.table[columns], table[columns])
+    pd.testing.assert_frame_equal(called.table[columns], table[columns][:4])
     assert called.result.summary in says
     status, _, says = told(planted, claimed, "--also", str(tmp_path / "gone"))
     assert (status, "gone" in says) == (2, True)
