@@ -36,8 +36,9 @@ OF_FAMILY: Final = {"bert": ("delimiter",), "gpt2": ("induction", "sink"), "llam
 """Rules beside those that apply to any text; further ones look at an offset, as a reader writes them."""
 NOISE: Final = 0.005
 N_BUILT: Final = 10
+_OF_CLAIM: Final[Any] = CLAIM_ANALYSIS
 SCORED: Final[Analysis[Any, Any, Any, Any, Probed]] = replace(
-    CLAIM_ANALYSIS, judge=lambda texts, answers, settings: probed(texts, answers[0], settings)
+    _OF_CLAIM, judge=lambda texts, answers, settings: probed(texts, answers[0], settings)
 )
 """The scores by which any claim about the role is judged."""
 WRITTEN: Final = 'role = 1\nname = "back {0}"\nletter = "B"\ncolour = "#336699"\n[from]\n[to]\noffset = -{0}\n'

@@ -1,13 +1,13 @@
 """The analysis of a claim: whether the heads that it names have its role, as one value."""
 
-from typing import Final
+from typing import Any, Final
 
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.claims.judge import ClaimFinding, judge
-from attention_sieve.core.claims.probe import Answers, ClaimSettings, ClaimText, collected, probed, question
+from attention_sieve.core.claims.probe import ClaimSettings, ClaimText, collected, probed, question
 from attention_sieve.core.claims.tables import COLUMNS, claim_facts, claim_table
 
-CLAIM_ANALYSIS: Final[Analysis[ClaimText, ClaimText, Answers, ClaimSettings, ClaimFinding]] = Analysis(
+CLAIM_ANALYSIS: Final[Analysis[ClaimText, ClaimText, Any, ClaimSettings, ClaimFinding]] = Analysis(
     name="claim",
     settings=ClaimSettings(),
     text_of=lambda each: each.text,

@@ -105,8 +105,8 @@ def tested(
     Raises: AnalysisError for heads that are not there, and of any stage.
     """
     texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)
-    reading: Reading[Any] = replace(read([each.text for each in texts]), inputs=texts)
-    return find_in(CLAIM_ANALYSIS, reading, settings, watch)
+    reading: Reading[Any] = read([each.text for each in texts])
+    return find_in(CLAIM_ANALYSIS, replace(reading, inputs=texts), settings, watch)
 
 
 def place_of(checkpoint: str, texts: str, test: Callable[[], ClaimFinding]) -> Place:

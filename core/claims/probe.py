@@ -87,10 +87,10 @@ def claim_texts(
             f"There are no probe texts for the role {role_title(role)}; there are for {', '.join(PROBES)}. Give texts "
             "with the option texts."
         )
-    kinds: list[ProbeKind] = [PROBES[role], *(["fixed-repeats"] if role in OF_COPIES else [])]
+    control: tuple[ProbeKind, ...] = ("fixed-repeats",) if role in OF_COPIES else ()
     return tuple(
         ClaimText(text, kind == "fixed-repeats")
-        for kind in kinds
+        for kind in (PROBES[role], *control)
         for text in probe_texts(tokenizer, _probe_settings(kind, settings, tokenizer, longest))
     )
 

@@ -127,7 +127,8 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
         written=claim_table(finding),
     )
     st.caption(wording.tested_on(finding, texts))
-    heads, named = state.chosen_heads(*finding.means.shape, claim.heads[0]), list(claim.heads[: wording.MOST_NAMED])
+    n_layers, n_heads = finding.means.shape
+    heads, named = state.chosen_heads(n_layers, n_heads, claim.heads[0]), list(claim.heads[: wording.MOST_NAMED])
     state.put_in_link(heads)
     with st.container():
         if finding.spearman is not None:
@@ -148,8 +149,10 @@ def _ranking(finding: ClaimFinding, heads: list[Head], facts: Mapping[str, str])
 
 
 def _shown(finding: ClaimFinding) -> pd.DataFrame:
-    """The table of a claim as it is read."""
+    """The table of a claim as it is read; of many heads the highest scores first."""
     rows = claim_table(finding)
+    if len(rows) > wording.MOST_NAMED:
+        rows = rows.sort_values("rank", ignore_index=True)
     rows = rows.assign(**{name: rows[name].round(2) + 0.0 for name in ("mean", "permuted", "positional")})  # no -0.00
     shown = pd.DataFrame({"head": list(map(head_name, rows["layer"], rows["head"])), "verdict": rows["verdict"]})
     if finding.claim.scores is not None:

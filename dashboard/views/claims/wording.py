@@ -66,9 +66,7 @@ RANKING: Final = ScatterTexts(
     title="Claimed and measured scores",
     x="claimed score",
     y="mean score over the texts",
-    reading=(
-        "A dot is a head of the claim. If the ranking were the measured one, dots would rise from left to right.",
-    ),
+    reading=("A dot is a head of the claim.", "If both rankings agreed, dots would rise from left to right."),
 )
 NONE_CHOSEN: Final = "none"
 NOT_YET: Final = "Not tested yet:"
