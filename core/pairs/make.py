@@ -1,5 +1,5 @@
 """Passages of files with the pairs in them: closing brackets with their opening ones, names with their definitions,
-words of translations with those that they are aligned to."""
+words of translations with those that they are aligned to, mentions with earlier ones of the same entity."""
 
 import ast
 import io
@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.errors import TextError, quoted
-from attention_sieve.core.texts.pairs import WrittenPair
+from attention_sieve.core.texts.pairs import ANTECEDENT, WrittenPair
 
 BRACKETS: Final = "brackets"
 DEF_USE: Final = "def-use"
 ALIGNMENTS: Final = "alignments"
-KINDS: Final = (BRACKETS, DEF_USE, ALIGNMENTS)
+ANTECEDENTS: Final = "antecedents"
+KINDS: Final = (BRACKETS, DEF_USE, ALIGNMENTS, ANTECEDENTS)
 PYTHON: Final = ".py"
 _OPENING: Final = {")": "(", "]": "[", "}": "{"}
 _PARAGRAPH: Final = re.compile(r"\S.*?(?=\n[^\S\n]*\n|\Z)", re.DOTALL)
@@ -97,6 +99,18 @@ def alignments(sources: str, targets: str, links: str) -> Iterator[Passage]:
         )
         if pairs:
             yield Passage((source, target), pairs)
+
+
+def antecedents(text: MentionText) -> tuple[Passage, ...]:
+    """A text with mentions as a passage, in which the head word of each leads to that of the nearest earlier one of the
+    same entity; none without such a mention."""
+    places = [(0, *text.spans[mention.head]) for mention in text.mentions]
+    pairs = tuple(
+        WrittenPair(ANTECEDENT, place, places[earlier[-1]])
+        for place, earlier in zip(places, text.antecedents, strict=True)
+        if earlier
+    )
+    return (Passage(text.text.segments, pairs),) if pairs else ()
 
 
 def brackets(text: str, unread: Container[int] = ()) -> list[WrittenPair]:

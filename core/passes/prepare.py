@@ -145,7 +145,7 @@ def with_relations(
         related[index] = replace(
             related[index],
             pairs=tuple(pair for pair in pairs if pair.name in RELATIONS),
-            notes=notes_of(tokens, sources[number], pairs, words, wanted.patterns) if noted else None,
+            notes=notes_of(tokens, sources[number], pairs, words, wanted) if noted else None,
         )
     return related
 

@@ -1,6 +1,7 @@
 """Sieve bias scores as a question: the measures of each text."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -87,6 +88,7 @@ def _depends_on(text: Text, roles: RoleSet, seed: int | None, parses: bool) -> d
     return {
         **text_alone(text),
         **({"parser": _parser(text.parser)} if parses and not roles.wanted.nothing else {}),
+        **({"pairs": asdict(text.pairs)} if text.pairs and any(role.reads_marks for role in roles.records) else {}),
         **({} if versions == dict.fromkeys(FIRST_ROLES, 1) else {"roles": versions}),
         **({} if seed is None else {"seed": seed}),
     }

@@ -94,6 +94,8 @@ class Role:
     """What a parser has to find in texts."""
     is_noted: bool = False
     """Whether it needs notes on the queries."""
+    reads_marks: bool = False
+    """Whether it depends on the pairs that a file marks in a text."""
     rule: str = ""
     """Of a role that a reader has written, its rule in one form, by which its stored scores are known."""
 

@@ -10,12 +10,12 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
 from attention_sieve.core.errors import AnalysisError, quoted
-from attention_sieve.core.texts.patterns import checked
+from attention_sieve.core.texts.patterns import QUERY, checked, checked_tree, names_query
 
 FORMAT: Final = 1
 """Version of the language, which a file names."""
@@ -52,6 +52,7 @@ Relative = Literal[
     "opening bracket",
     "own segment",
     "other segment",
+    "antecedent",
 ]
 """Where a key stands to its query."""
 NAME: Final = re.compile(r"[^\W_](?:(?:[^\W_]|[ .'-])*[^\W_])?")
@@ -69,6 +70,9 @@ class Tokens:
     """In lower case; a token is part of one of them."""
     pattern: str = ""
     """Of spaCy's Matcher, as of `attention_sieve.core.texts.patterns.checked`; a token is part of a match."""
+    tree: str = ""
+    """Of spaCy's DependencyMatcher, as of `attention_sieve.core.texts.patterns.checked_tree`; a token is part of the
+    first word of a match. In the conditions on keys, another word may be the one that looks at it."""
     entities: tuple[str, ...] = ()
     """Kinds of named entities, as the parser names them, or any."""
     dependent_of: tuple[str, ...] = ()
@@ -94,6 +98,11 @@ class Rule:
     """Names of relations, or any, where `relative` is the other end of one."""
     weight: Literal["none", "entropy"] = "none"
     """As of a record."""
+
+    @property
+    def in_trees(self) -> bool:
+        """Whether a key and its query are words of one match of the keys' pattern of trees."""
+        return bool(self.keys.tree) and names_query(self.keys.tree)
 
 
 @dataclass(frozen=True)
@@ -226,14 +235,19 @@ def _sound(rule: Rule) -> Rule:
         raise AnalysisError("to: no condition says at which tokens a head looks. Add one, such as offset = -1.")
     if rule.offset is not None and rule.relative is not None:
         raise AnalysisError("to: offset and relative both say where a key stands to its query. Leave one of them out.")
+    if rule.in_trees and (rule.offset is not None or rule.relative is not None):
+        other = "relative" if rule.offset is None else "offset"
+        raise AnalysisError(
+            f"to: {other} and the word {QUERY} of tree both say where a key stands to its query. Leave one of them out."
+        )
     is_relation = rule.relative in ("head", "dependent")
     if rule.relations and not is_relation:
         raise AnalysisError('to.relations: give them with relative = "head" or relative = "dependent".')
-    is_set = rule.offset is None and rule.relative in (None, "own segment", "other segment")
+    is_set = rule.offset is None and not rule.in_trees and rule.relative in (None, "own segment", "other segment")
     if rule.weight != "none" and not is_set:
         raise AnalysisError("weight: entropy is for sets of tokens and for segments. Leave it out here.")
     relations = rule.relations or (("any",) if is_relation else ())
-    return Rule(rule.queries, rule.keys, rule.offset, rule.relative, relations, rule.weight)
+    return replace(rule, relations=relations)
 
 
 def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -324,6 +338,7 @@ READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "kinds": _kinds,
     "words": _words,
     "pattern": checked,
+    "tree": checked_tree,
     "entities": _entities,
     "dependent_of": _names_of_relations,
     "head_of": _names_of_relations,

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Int
 
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.record import (
+    LACKS,
     Band,
     Keys,
     Pairs,
@@ -32,6 +33,9 @@ from attention_sieve.core.texts.tokens import SPECIAL
 BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 NOTED: Final = ("punctuation", "digits", "capitalised")
 """Kinds of tokens that are read off the characters of the text."""
+LACKS_MARKS: Final = (
+    "no text has a marked antecedent: give a file of the command pairs, which makes them of files with mentions"
+)
 
 
 @lru_cache(maxsize=256)
@@ -53,6 +57,8 @@ def record_of(written: WrittenRole) -> Role:
         is_usual=False,
         wanted=_wanted(rule),
         is_noted=_is_noted(rule),
+        reads_marks=rule.relative == "antecedent",
+        lacks=LACKS_MARKS if rule.relative == "antecedent" else LACKS,
         rule=written.canonical,
     )
 
@@ -60,7 +66,7 @@ def record_of(written: WrittenRole) -> Role:
 def _sieve(rule: Rule) -> Keys | Band | Pairs:
     if rule.offset is not None and rule.queries == rule.keys == ANY:
         return Band(*rule.offset)
-    if rule.offset is None and rule.relative is None:
+    if rule.offset is None and rule.relative is None and not rule.in_trees:
         keys = TokensThat(rule.keys)
         return Keys((keys,)) if rule.queries == ANY else Keys((keys, TokensThat(None)), SetOf(rule.queries))
     if rule.relative in ("own segment", "other segment"):
@@ -78,13 +84,20 @@ def _wanted(rule: Rule) -> Wanted:
         lemmas=rule.relative == "same lemma",
         entities=any(side.entities for side in sides),
         patterns=tuple(dict.fromkeys(side.pattern for side in sides if side.pattern)),
+        trees=tuple(dict.fromkeys(side.tree for side in sides if side.tree)),
     )
 
 
 def _is_noted(rule: Rule) -> bool:
-    sides, is_given = (rule.queries, rule.keys), rule.relative in ("head", "dependent", "same lemma", "opening bracket")
-    return is_given or any(
-        side.words or side.pattern or side.entities or side.dependent_of or side.head_of or set(NOTED) & set(side.kinds)
+    sides = (rule.queries, rule.keys)
+    return rule.relative in ("head", "dependent", "same lemma", "opening bracket", "antecedent") or any(
+        side.words
+        or side.pattern
+        or side.tree
+        or side.entities
+        or side.dependent_of
+        or side.head_of
+        or set(NOTED) & set(side.kinds)
         for side in sides
     )
 
@@ -150,6 +163,9 @@ def holds(tokens: Tokens, text: PassText) -> Bool[np.ndarray, " token"]:
         result &= np.array([word.lower() in tokens.words for word in _notes(text).words])
     if tokens.pattern:
         result &= _notes(text).matches.get(tokens.pattern, np.zeros(n_tokens, bool))
+    if tokens.tree:
+        at = [pair.head for pair in _notes(text).trees.get(tokens.tree, ())]
+        result &= np.isin(np.arange(n_tokens), np.concatenate(at) if at else [])
     if tokens.entities:
         is_any = "any" in tokens.entities
         result &= np.array([bool(kind) and (is_any or kind in tokens.entities) for kind in _notes(text).entities])
@@ -204,6 +220,10 @@ def _at_offsets(text: PassText, rule: Rule) -> Iterator[TokenPair]:
     return (TokenPair("", query[i : i + 1], key[i][is_inside[i]]) for i in np.flatnonzero(is_inside.any(axis=1)))
 
 
+def _in_trees(text: PassText, rule: Rule) -> Iterator[TokenPair]:
+    yield from _notes(text).trees.get(rule.keys.tree, ())
+
+
 def _other_ends(text: PassText, rule: Rule) -> Iterator[TokenPair]:
     for pair in _related(text, rule.relations):
         ends = (pair.dependent, pair.head)
@@ -239,7 +259,8 @@ def _opening_brackets(text: PassText, rule: Rule) -> Iterator[TokenPair]:
 
 
 _PAIRS: Final[dict[str | None, Callable[[PassText, Rule], Iterator[TokenPair] | list[TokenPair]]]] = {
-    None: _at_offsets,
+    None: lambda text, rule: _in_trees(text, rule) if rule.in_trees else _at_offsets(text, rule),
+    "antecedent": lambda text, _: list(_notes(text).antecedents),
     "earlier copy": lambda text, _: earlier_copies(text),
     "after earlier copy": lambda text, _: after_earlier_copies(text),
     "head": _other_ends,

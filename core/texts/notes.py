@@ -1,14 +1,16 @@
 """What is known of each token of a text beyond the tokenizer: the word it is part of, and what a parser says of it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from attention_sieve.core.texts.relations import Dependencies, TokenPair
+from attention_sieve.core.texts.pairs import GivenPairs
+from attention_sieve.core.texts.patterns import tree_matches, word_patterns
+from attention_sieve.core.texts.relations import Dependencies, TokenPair, Wanted
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
@@ -30,10 +32,15 @@ class TokenNotes:
     """Kind of the named entity that each token is part of; "" outside one, and where it was not asked for."""
     matches: Mapping[str, Bool[np.ndarray, " token"]]
     """The tokens of the words that each pattern matches."""
+    trees: Mapping[str, tuple[TokenPair, ...]]
+    """The matches of each pattern of trees: the tokens of the word that looks, or else of the first again, and of the
+    first."""
     word_of: Int[np.ndarray, " token"]
     """Number of the parser's word of each token; -1 without one."""
     pairs: tuple[TokenPair, ...]
     """All relations that were asked for."""
+    antecedents: tuple[TokenPair, ...]
+    """Every mention for which a file marks an antecedent, with all that are marked."""
 
 
 def notes_of(
@@ -41,7 +48,7 @@ def notes_of(
     text: Text,
     pairs: tuple[TokenPair, ...],
     parsed: Dependencies | None,
-    patterns: Sequence[str],
+    wanted: Wanted,
 ) -> TokenNotes:
     """The notes on the tokens of a text.
 
@@ -50,7 +57,7 @@ def notes_of(
         text: as it was tokenized.
         pairs: its relations in tokens.
         parsed: its words by the parser, if something is asked for that a file does not give.
-        patterns: that it was parsed for.
+        wanted: what it was parsed for.
     """
     if text.given is not None:
         written = tuple("" if side == SPECIAL else token for token, side in zip(tokens.tokens, tokens.segments))
@@ -69,16 +76,38 @@ def notes_of(
         numbers = _words_of_tokens(tokens, text, [(side, *span) for side, span in spans_of])
     strings = [("", *(getattr(parsed, name, ()) or ())) for name in ("lemmas", "entities")]
     lemmas, entities = (tuple(of[number + 1] if len(of) > 1 else "" for number in numbers) for of in strings)
-    matched = zip(patterns, () if parsed is None else parsed.matches)
+    matches = dict(zip(wanted.of_words, () if parsed is None else map(np.array, parsed.matches)))
     return TokenNotes(
         written=written,
         words=words,
         lemmas=lemmas,
         entities=entities,
-        matches={pattern: np.array([False, *is_matched])[numbers + 1] for pattern, is_matched in matched},
+        matches={pattern: np.append(is_matched, False)[numbers] for pattern, is_matched in matches.items()},
+        trees={tree: _of_tree(tree, parsed.heads, matches, numbers) for tree in wanted.trees if parsed is not None},
         word_of=numbers,
         pairs=pairs,
+        antecedents=() if text.pairs is None else _antecedents(tokens, text, text.pairs),
     )
+
+
+def _antecedents(tokens: TokenizedText, text: Text, pairs: GivenPairs) -> tuple[TokenPair, ...]:
+    word_of = _words_of_tokens(tokens, text, [(side, *span) for side, span in zip(pairs.segments, pairs.spans)])
+    found = (
+        TokenPair("", np.flatnonzero(word_of == word), np.flatnonzero(np.isin(word_of, earlier)))
+        for word, earlier in pairs.antecedents()
+    )
+    return tuple(pair for pair in found if len(pair.dependent) and len(pair.head))
+
+
+def _of_tree(
+    tree: str,
+    heads: Int[np.ndarray, " word"],
+    matches: Mapping[str, Bool[np.ndarray, " word"]],
+    word_of: Int[np.ndarray, " token"],
+) -> tuple[TokenPair, ...]:
+    found = tree_matches(tree, heads, np.stack([matches[pattern] for pattern in word_patterns(tree)]))
+    pairs = (TokenPair("", *(np.flatnonzero(word_of == word) for word in words)) for words in found)
+    return tuple(pair for pair in pairs if len(pair.dependent) and len(pair.head))
 
 
 def _words_of_tokens(

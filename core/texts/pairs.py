@@ -29,6 +29,8 @@ from attention_sieve.core.texts.json_values import as_list, as_name, kind_of, sp
 FORMAT: Final = 1
 PAIRS: Final = "pairs"
 DOCUMENT: Final = "document"
+ANTECEDENT: Final = "antecedent"
+"""Name of the relation that leads from a mention to an earlier one of the same entity."""
 RESERVED: Final = ("all", "punct", "root")
 """Names that no relation of a file may have: all relations together, and two that are never counted among them."""
 MAX_NAME: Final = 100
@@ -67,6 +69,16 @@ class GivenPairs:
     def is_across(self) -> bool:
         """Whether a pair joins the two segments of its text."""
         return any(head != NO_PAIR and self.segments[head] != side for head, side in zip(self.heads, self.segments))
+
+    def antecedents(self) -> Iterator[tuple[int, list[int]]]:
+        """Every word that a pair leads from to its antecedent, with this one, that one's antecedent, and so on."""
+        for word in range(len(self.heads)):
+            at, found = word, list[int]()
+            while self.relations[at] == ANTECEDENT and self.heads[at] not in (word, *found):
+                at = self.heads[at]
+                found.append(at)
+            if found:
+                yield word, found
 
     def of_segment(self, side: int) -> "GivenPairs":
         """Those within one segment, which is a text of its own."""

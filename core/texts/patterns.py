@@ -1,7 +1,8 @@
-"""Patterns of spaCy's Matcher, written by a reader: what they may hold, and the words that they match.
+"""Patterns of spaCy's Matcher and DependencyMatcher, written by a reader: what they may hold, and what they match.
 
-Source: https://spacy.io/api/matcher, attributes and operators of its patterns, of which each takes bounded time here: a
-pattern covers a bounded number of words, and a regular expression that does not end is stopped.
+Source: https://spacy.io/api/matcher and https://spacy.io/api/dependencymatcher, attributes and operators of their
+patterns, of which each takes bounded time here: a pattern covers a bounded number of words, a regular expression that
+does not end is stopped, and trees are matched node by node, where spaCy goes through all combinations of words.
 """
 
 import json
@@ -9,6 +10,9 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Int
 
 from attention_sieve.core.errors import AnalysisError, quoted
 
@@ -28,6 +32,14 @@ LONGEST: Final = 100
 """Characters in a value."""
 SECONDS: Final = 0.5
 """For a regular expression over all words that are parsed at once."""
+MOST_NODES: Final = 8
+"""Words of a pattern of a tree."""
+QUERY: Final = "from"
+"""Name of the word of a tree that looks at the first one."""
+STEPS: Final = {".": "+", ".*": "++", ";": "-", ";*": "--"}
+"""Operators that ask for an order alone -> what stands for it behind those that also ask for a relation."""
+OPERATORS: Final = ("<", ">", "<<", ">>", *STEPS, *(kind + step for kind in "<>$" for step in STEPS.values()))
+"""Of a word of a tree and an earlier one."""
 
 
 def checked(pattern: object, where: str) -> str:
@@ -49,7 +61,116 @@ def checked(pattern: object, where: str) -> str:
             f"{where}: the pattern matches up to {most} words, of which {most - least} may be missing. At most "
             f"{MOST_WORDS} and {MOST_OPTIONAL} are searched for."
         )
+    return _as_json(pattern)
+
+
+def checked_tree(pattern: object, where: str) -> str:
+    """A pattern of spaCy's DependencyMatcher as JSON with sorted names.
+
+    Raises: AnalysisError that begins with `where`, for one that spaCy does not know.
+    """
+    if not isinstance(pattern, list) or not 1 <= len(pattern) <= MOST_NODES:
+        raise AnalysisError(
+            f"{where}: a pattern of trees is a list of 1 to {MOST_NODES} tables, one for each word, such as "
+            '[{RIGHT_ID = "verb", RIGHT_ATTRS = {POS = "VERB"}}].'
+        )
+    names: list[str] = []
+    for number, node in enumerate(pattern, start=1):
+        at = f"{where}, word {number}"
+        needed = ("RIGHT_ID", "RIGHT_ATTRS", *(("LEFT_ID", "REL_OP") if names else ()))
+        if not isinstance(node, dict) or set(node) != set(needed):
+            raise AnalysisError(f"{at}: write a table with {', '.join(needed)}, and nothing else.")
+        name, attributes = node["RIGHT_ID"], node["RIGHT_ATTRS"]
+        if not isinstance(name, str) or not name or len(name) > LONGEST or name in names:
+            raise AnalysisError(f"{at}: RIGHT_ID is {quoted(str(name))}. Give the word a name of its own.")
+        if names and node["LEFT_ID"] not in names:
+            known = ", ".join(map(quoted, names))
+            raise AnalysisError(f"{at}: LEFT_ID is {quoted(str(node['LEFT_ID']))}. Name an earlier word: {known}.")
+        if names and node["REL_OP"] not in OPERATORS:
+            raise AnalysisError(
+                f"{at}: REL_OP is {quoted(str(node['REL_OP']))}. Choose one of: {', '.join(OPERATORS)}."
+            )
+        if not isinstance(attributes, dict):
+            raise AnalysisError(f'{at}: RIGHT_ATTRS is a table of attributes, such as {{POS = "VERB"}}.')
+        for attribute, value in attributes.items():
+            _check(attribute, value, at)
+        names.append(name)
+    return _as_json(pattern)
+
+
+def _as_json(pattern: object) -> str:
     return json.dumps(pattern, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def word_patterns(tree: str) -> tuple[str, ...]:
+    """The patterns of the single words of a pattern of trees, in their order."""
+    return tuple(_as_json([node["RIGHT_ATTRS"]]) for node in json.loads(tree))
+
+
+def names_query(tree: str) -> bool:
+    """Whether a word of a pattern of trees, other than the first, is the one that looks."""
+    return any(node["RIGHT_ID"] == QUERY for node in json.loads(tree)[1:])
+
+
+def tree_matches(
+    tree: str, heads: Int[np.ndarray, " word"], fits: Bool[np.ndarray, "node word"]
+) -> Int[np.ndarray, "match 2"]:
+    """The words that match a pattern of trees: the one that looks, or else the first again; and the first.
+
+    Like spaCy's, two nodes may be one word. Unlike spaCy's, a root has no siblings, and spaces are no words.
+
+    Args:
+        tree: from `checked_tree`.
+        heads: index of each word's head; below 0 for a root.
+        fits: whether each word matches the pattern of each node.
+    """
+    nodes = json.loads(tree)
+    number = {node["RIGHT_ID"]: place for place, node in enumerate(nodes)}
+    parent = [number.get(node.get("LEFT_ID"), 0) for node in nodes]
+    root_of = np.arange(len(heads))
+    while (heads[root_of] >= 0).any():
+        root_of = np.where(heads[root_of] >= 0, heads[root_of], root_of)
+    found = [np.zeros((0, 2), int)]
+    for root in np.unique(root_of):
+        words = np.flatnonzero(root_of == root)
+        own_heads, is_there = np.where(heads[words] >= 0, np.searchsorted(words, heads[words]), -1), fits[:, words]
+        for place in range(len(nodes) - 1, 0, -1):
+            related = _related(nodes[place]["REL_OP"], own_heads)
+            is_there[parent[place]] &= related[:, is_there[place]].any(axis=1)
+        at, path = number.get(QUERY, 0), list[int]()
+        while at:
+            at, path = parent[at], [at, *path]
+        reached = np.diag(is_there[0]).astype(np.float32)  # whose product is much faster than that of truth values
+        for place in path:
+            reached = np.minimum(reached @ _related(nodes[place]["REL_OP"], own_heads), is_there[place], dtype="f4")
+        first, query = reached.nonzero()
+        found.append(words[np.stack([query, first], axis=1)])
+    return np.concatenate(found)
+
+
+def _related(operator: str, heads: Int[np.ndarray, " word"]) -> Bool[np.ndarray, "word other"]:
+    """Whether an operator holds between each word of a sentence and each other one."""
+    step = STEPS.get(operator) or operator.lstrip("<>$")
+    place = np.arange(len(heads))
+    distance = place - place[:, None]
+    is_head = heads[:, None] == place
+    match operator.removesuffix(step) if operator not in STEPS else "":
+        case "<":
+            related = is_head
+        case ">":
+            related = is_head.T
+        case "<<" | ">>":
+            related, above = np.zeros_like(is_head), heads
+            while (above >= 0).any():
+                related[place[above >= 0], above[above >= 0]] = True
+                above = np.where(above >= 0, heads[above], -1)
+            related = related if operator == "<<" else related.T
+        case "$":
+            related = (heads[:, None] == heads) & (heads >= 0) & (distance != 0)
+        case _:
+            related = np.ones_like(is_head)
+    order = {"+": distance == 1, "-": distance == -1, "++": distance > 0, "--": distance < 0}
+    return related & order[step] if step else related
 
 
 def _repeats(operator: object, where: str) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, groupby, repeat
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -23,7 +23,7 @@ from attention_sieve.core.texts.parsers import (
     installed_parsers,
     parser_name,
 )
-from attention_sieve.core.texts.patterns import matched_words
+from attention_sieve.core.texts.patterns import matched_words, word_patterns
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.texts.words import Words, words_of
@@ -69,11 +69,18 @@ class Wanted:
     entities: bool = False
     patterns: tuple[str, ...] = ()
     """Of spaCy's Matcher, as JSON, from `attention_sieve.core.texts.patterns.checked`."""
+    trees: tuple[str, ...] = ()
+    """Patterns of trees, from `attention_sieve.core.texts.patterns.checked_tree`."""
+
+    @cached_property
+    def of_words(self) -> tuple[str, ...]:
+        """All patterns of words: `patterns`, and those of the words of trees."""
+        return tuple(dict.fromkeys((*self.patterns, *chain.from_iterable(map(word_patterns, self.trees)))))
 
     @property
     def by_words(self) -> bool:
         """Whether it is something that trees given in a file do not have."""
-        return self.tags or self.lemmas or self.entities or bool(self.patterns)
+        return self.tags or self.lemmas or self.entities or bool(self.of_words)
 
     @property
     def nothing(self) -> bool:
@@ -87,15 +94,16 @@ class Wanted:
             self.lemmas or other.lemmas,
             self.entities or other.entities,
             tuple(dict.fromkeys(self.patterns + other.patterns)),
+            tuple(dict.fromkeys(self.trees + other.trees)),
         )
 
     @property
     def left_out(self) -> list[str]:
         """Parts of the pipeline that are not needed, as they take time."""
-        lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.patterns)
-        attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.patterns for name in TAGGED)
+        lemmas = self.lemmas or any('"LEMMA"' in pattern for pattern in self.of_words)
+        attributes = lemmas or any(f'"{name}"' in pattern for pattern in self.of_words for name in TAGGED)
         tagged = self.tags or attributes
-        entities = self.entities or any('"ENT_TYPE"' in pattern for pattern in self.patterns)
+        entities = self.entities or any('"ENT_TYPE"' in pattern for pattern in self.of_words)
         needed = (tagged, tagged, attributes, lemmas, entities)
         return [part for part, is_needed in zip(OPTIONAL, needed, strict=True) if not is_needed]
 
@@ -138,7 +146,7 @@ class Dependencies:
     entities: tuple[str, ...] = ()
     """Kind of the named entity that each word is part of, or ""; empty unless asked for."""
     matches: tuple[tuple[bool, ...], ...] = ()
-    """Whether each word is part of a match of each pattern that was asked for."""
+    """Whether each word is part of a match of each of the patterns of words that were asked for."""
 
 
 def pairs_as_tree(pairs: GivenPairs) -> Dependencies:
@@ -286,7 +294,7 @@ def _trees_of(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[D
             tags=tuple(tags) if wanted.tags else None,
             lemmas=tuple(lemmas) if wanted.lemmas else (),
             entities=tuple(entities) if wanted.entities else (),
-            matches=tuple(zip(*matches)) if matches else ((),) * len(wanted.patterns),
+            matches=tuple(zip(*matches)) if matches else ((),) * len(wanted.of_words),
         )
 
 
@@ -390,7 +398,7 @@ def _parsed_batch(package: str, batch: list[tuple[Any, _Position]], wanted: Want
     names = RELATION_NAMES.get(installed_parsers().get(package, ""), {})
     parsed = list(_pipeline(package).pipe(batch, as_tuples=True, batch_size=len(batch), disable=wanted.left_out))
     documents = [document for document, _ in parsed]
-    by_pattern = [matched_words(pattern, documents) for pattern in wanted.patterns]
+    by_pattern = [matched_words(pattern, documents) for pattern in wanted.of_words]
     matched = zip(*by_pattern) if by_pattern else repeat(())
     return [_Piece.of(position, document, names, of_text) for (document, position), of_text in zip(parsed, matched)]
 

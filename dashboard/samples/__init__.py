@@ -34,13 +34,15 @@ FILES = {
     "pairs": ("pairs.tsv",),
     "texts": ("texts.txt",),
     "both": ("pairs.tsv", "texts.txt"),
+    "varied": ("varied.txt",),
     "French": ("textes.txt",),
 }
 
 
 @cache
 def read_sample(name: str) -> tuple[Text, ...]:
-    """Texts of one sample: "pairs", "texts", "both" with the pairs first, or those of a language other than English.
+    """Texts of one sample: "pairs", "texts", "both" with the pairs first, "varied", or those of a language other than
+    English.
 
     Raises: TextError for another name; AnalysisError where no parser of the language is installed.
     """

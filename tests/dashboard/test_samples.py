@@ -62,5 +62,7 @@ def test_the_marked_pairs_are_those_of_short_functions_in_documents_of_their_own
 
 
 def test_an_unknown_sample_is_named_with_the_ones_there_are():
-    with pytest.raises(TextError, match=r'There is no sample "poems"\. Choose one of pairs, texts, both, French\.'):
+    with pytest.raises(
+        TextError, match=r'There is no sample "poems"\. Choose one of pairs, texts, both, varied, French\.'
+    ):
         read_sample("poems")

@@ -15,7 +15,7 @@ from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import BY_NAME, known_roles, role_named, role_title
 from attention_sieve.core.roles.rules import PREFIX, read_role, table_of, toml_of, written_role
 from attention_sieve.core.roles.sieves import sieve_cells
-from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.text import Text, read_file
 
 TEXTS = (
     Text(("The black cat saw the small dog and the cat ate it quickly.",)),
@@ -55,6 +55,8 @@ def test_a_built_in_role_scores_the_same_as_written_in_the_language_of_rules(rol
             np.testing.assert_allclose(getattr(found, array), getattr(expected, array), rtol=1e-6, err_msg=array)
 
 
+VERB = '{RIGHT_ID = "v", RIGHT_ATTRS = {POS = "VERB"}}'
+SUBJECT = 'LEFT_ID = "v", REL_OP = ">", RIGHT_ATTRS = {DEP = "nsubj"}'
 PAIR = Text(('Mary (22) saw "Paris", which she loves.', "The cats love [the (old) cat] in Paris."))
 
 
@@ -68,6 +70,9 @@ PAIR = Text(('Mary (22) saw "Paris", which she loves.', "The cats love [the (old
         ('[from]\nwords = "she"\n[to]\npattern = [{TAG = {REGEX = "^V"}}]', "she", "saw loves love"),
         ('[from]\nwords = "she"\n[to]\npattern = [{POS = "ADJ", OP = "?"}, {LEMMA = "cat"}]', "she", "cats cat"),
         ('[from]\nwords = "she"\n[to]\nentities = "GPE"', "she", "paris paris"),
+        (f'[from]\nwords = "she"\n[to]\ntree = [{VERB}, {{{SUBJECT}, RIGHT_ID = "s"}}]', "she", "saw loves love"),
+        (f'[to]\ntree = [{VERB}, {{{SUBJECT}, RIGHT_ID = "from"}}]', "mary she cats", "saw loves love"),
+        (f'[from]\nwords = "she"\n[to]\ntree = [{VERB}, {{{SUBJECT}, RIGHT_ID = "from"}}]', "she", "loves"),
         ('[from]\nwords = "she"\n[to]\ndependent_of = "nsubj"', "she", "mary she cats"),
         ('[from]\nwords = "cat"\n[to]\nrelative = "same lemma"', "cat", "cats"),
         ('[from]\nwords = "paris"\n[to]\nrelative = "other segment"\nkinds = "digits"', "paris", "22"),
@@ -84,7 +89,25 @@ def test_conditions_pick_the_tokens_that_they_name(conditions, queries, keys, bu
     assert shown == [" ".join(tokens) if queries is None else queries, keys]
 
 
-@pytest.mark.parametrize("conditions", BUILT_IN.values())
+def test_an_antecedent_is_what_a_file_marks_and_all_that_this_one_refers_to(bundled, tmp_path):
+    clusters = '{"text": "Ann saw Bo, and she said that her dog is old.", "clusters": [[[0, 3], [16, 19], [30, 33]]]}'
+    (tmp_path / "a.json").write_text(clusters)
+    main(["pairs", "antecedents", str(tmp_path / "a.json"), "--output", str(tmp_path / "pairs.jsonl")])
+    (text,) = read_file("pairs.jsonl", (tmp_path / "pairs.jsonl").read_bytes())
+    role = role_named(written('[to]\nrelative = "antecedent"'))
+    (prepared,) = with_relations(pass_texts(bundled, [text]), [text], role.wanted, noted=True)
+    cells, tokens = sieve_cells(role.name, prepared, False), prepared.queries.tokens
+    assert {tokens[query]: [tokens[key] for key in np.flatnonzero(row)] for query, row in enumerate(cells)} == {
+        **{token: [] for token in tokens},
+        "she": ["ann"],
+        "her": ["ann", "she"],
+    }
+    marked, unmarked = (scores_question((role.name,)).depends_on(each) for each in (text, Text(text.segments)))
+    assert marked != unmarked
+    assert scores_question(("local",)).depends_on(text) == scores_question(("local",)).depends_on(Text(text.segments))
+
+
+@pytest.mark.parametrize("conditions", [*BUILT_IN.values(), f"[to]\ntree = [{VERB}]", '[to]\nrelative = "antecedent"'])
 def test_a_role_survives_its_file_and_its_link(conditions):
     role = read_role(HEAD + conditions)
     assert read_role(toml_of(table_of(role))) == written_role(role.id) == role
@@ -108,6 +131,12 @@ def test_written_roles_follow_the_built_in_ones_and_are_called_differently():
     assert RoleSet((*BY_NAME, mine)).wanted == RoleSet(("syntactic",)).wanted
 
 
+def tree(*second):
+    named = ", ".join(part for part in second if not part.startswith("OP"))
+    attributes = ", ".join(part for part in second if part.startswith("OP"))
+    return f'[to]\ntree = [{VERB}, {{{named}, RIGHT_ID = "s", RIGHT_ATTRS = {{{attributes}}}}}]'
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -128,6 +157,14 @@ def test_written_roles_follow_the_built_in_ones_and_are_called_differently():
         (HEAD + '[to]\npattern = [{MORPH = "x"}]', "to.pattern, word 1: there is no attribute 'MORPH'."),
         (HEAD + '[to]\npattern = [{TAG = {REGEX = "("}}]', "to.pattern, word 1: '(' is no regular expression"),
         (HEAD + "[to]\npattern = [{LENGTH = true}]", "to.pattern, word 1: LENGTH takes a number"),
+        (HEAD + "[to]\ntree = []", "to.tree: a pattern of trees is a list of 1 to 8 tables, one for each word"),
+        (HEAD + '[to]\ntree = [{RIGHT_ID = "v"}]', "to.tree, word 1: write a table with RIGHT_ID, RIGHT_ATTRS, and"),
+        (HEAD + f"[to]\ntree = [{VERB}, {VERB}]", "to.tree, word 2: write a table with RIGHT_ID, RIGHT_ATTRS, LEFT_ID"),
+        (HEAD + f'[to]\ntree = [{VERB}, {{{SUBJECT}, RIGHT_ID = "v"}}]', "to.tree, word 2: RIGHT_ID is 'v'."),
+        (HEAD + tree('LEFT_ID = "x"', 'REL_OP = ">"'), "to.tree, word 2: LEFT_ID is 'x'. Name an earlier word: 'v'."),
+        (HEAD + tree('LEFT_ID = "v"', 'REL_OP = "#"'), "to.tree, word 2: REL_OP is '#'. Choose one of: <, >, <<,"),
+        (HEAD + tree('LEFT_ID = "v"', 'REL_OP = ">"', 'OP = "?"'), "to.tree, word 2: there is no attribute 'OP'."),
+        (HEAD + f'[to]\noffset = 1\ntree = [{VERB}, {{{SUBJECT}, RIGHT_ID = "from"}}]', "to: offset and the word from"),
         ('weight = "entropy"\n' + HEAD + "[to]\noffset = 1", "weight: entropy is for sets of tokens"),
         (HEAD + f'[to]\nwords = {["x" * 40] * 99}', "The role has more than 2,000 bytes."),
     ],
