@@ -34,7 +34,12 @@ from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import KINDS, Choice
 from attention_sieve.dashboard.web.session import session_id
 
-SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
+SAMPLES: Final = {
+    "sample pairs and texts": "both",
+    "sample pairs": "pairs",
+    "sample texts": "texts",
+    "varied sample texts": "varied",
+}
 SAMPLES_IN: Final = {"sample texts in French": "French"}
 """Those in other languages."""
 PROBES: Final[dict[str, ProbeKind]] = {

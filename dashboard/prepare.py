@@ -27,7 +27,7 @@ from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.word_links.pronouns import PRONOUNS
 from attention_sieve.core.word_links.question import DISTANCES
 from attention_sieve.dashboard.packages import check_packages
-from attention_sieve.dashboard.samples import EXAMPLE, mention_sample, read_sample
+from attention_sieve.dashboard.samples import EXAMPLE, VARIED, mention_sample, read_sample
 
 AnyRequest = FindingRequest[Any, Any, Any, Any, Any]
 
@@ -46,8 +46,9 @@ def prepare() -> None:
     inference.look(engine, EXAMPLE)
     for sentence in PRONOUNS:
         inference.look(engine, sentence.text, too_long="truncate")
-    _find("Surface", inference, _request(engine, SURFACE_ANALYSIS, texts))
-    _find("Relations", inference, _request(engine, RELATION_ANALYSIS, texts))
+    for of_sample in (texts, read_sample(VARIED)):
+        _find("Surface", inference, _request(engine, SURFACE_ANALYSIS, of_sample))
+        _find("Relations", inference, _request(engine, RELATION_ANALYSIS, of_sample))
     _find("Mentions", inference, _request(engine, COREFERENCE_ANALYSIS, mention_sample()))
     _find("Distances", inference, _request(engine, SIMILARITY_ANALYSIS, texts))
     _find("Importance", inference, _request(engine, ABLATION_ANALYSIS, tuple(map(LabelledText, texts))))

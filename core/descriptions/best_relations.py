@@ -1,8 +1,8 @@
-"""The relation that each head predicts best, selected on one half of the texts and evaluated on the other."""
+"""The relation that each head predicts best, selected on some texts and evaluated on others."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -32,36 +32,45 @@ class _Judged:
     """Its units are texts, or documents where known."""
     by_document: bool
     """Whether documents are known, so that they are the units of intervals and tests."""
+    half: Int[np.ndarray, " case"]
+    """0 for the cases on which a relation is selected, 1 for those on which it is evaluated."""
     right: Bool[np.ndarray, "direction layer head case"]
 
     def of_half(self, mask: Bool[np.ndarray, " case"], half: int) -> Int[np.ndarray, " case_of_half"]:
-        """Indices of the cases of a mask that belong to one half of the units."""
-        return np.flatnonzero(mask & (self.joined.unit % N_HALVES == half))
+        """Indices of the cases of a mask that belong to one half."""
+        return np.flatnonzero(mask & (self.half == half))
 
 
-def best_relations(texts: Sequence[TextPredictions], alpha: float = 0.05) -> dict[Head, RelationFact]:
+def best_relations(
+    texts: Sequence[TextPredictions], alpha: float = 0.05, others: Sequence[TextPredictions] = ()
+) -> dict[Head, RelationFact]:
     """The relation that each head predicts best, among those with at least LEAST_CASES cases in each half of the texts.
 
     The relation and direction in which the head is furthest above the best fixed offset are selected on the first,
     third, ... text (or document, where known), among those in which it beats the key-matched control there, if there
-    are any. The head is evaluated on the other texts, against the offset that was
-    best on the first half. p-values are multiplied by the number of heads (Bonferroni).
+    are any. The head is evaluated on the other half, against the offsets that are best on either. Where there are
+    `others`, all texts are the first half, and the others are the second. p-values are the larger one of those against
+    the two offsets, times the number of heads (Bonferroni).
 
     Args:
         texts: one or more, under one checkpoint.
         alpha: the intervals cover 1 - alpha.
+        others: of another kind, under the same checkpoint, with documents if the texts have some.
 
     Returns: facts by head, without removed heads; empty if every relation has too few cases in one half.
     """
+    every = (*texts, *others)
     cases = cases_of(
-        [text.dependencies for text in texts],
-        [text.predicted for text in texts],
-        [text.has_tokens for text in texts],
+        [text.dependencies for text in every],
+        [text.predicted for text in every],
+        [text.has_tokens for text in every],
     )
-    documents = document_numbers([text.document for text in texts])
+    documents = document_numbers([text.document for text in every])
+    joined = joined_of(every, cases, documents)
     evaluated = _Judged(
         cases=cases,
-        joined=joined_of(texts, cases, documents),
+        joined=joined,
+        half=(cases.text >= len(texts)).astype(int) if others else joined.unit % N_HALVES,
         by_document=documents is not None,
         right=(cases.predicted == cases.heads) & (cases.heads != ROOT),
     )
@@ -69,7 +78,7 @@ def best_relations(texts: Sequence[TextPredictions], alpha: float = 0.05) -> dic
     facts: dict[Head, RelationFact] = {}
     for (index, direction), heads in _heads_by_relation(evaluated, relations, alpha).items():
         facts |= _facts(evaluated, *relations[index], direction, heads, alpha)
-    return facts
+    return {head: replace(fact, on_others=bool(others)) for head, fact in facts.items()}
 
 
 def _relations(evaluated: _Judged) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
@@ -117,15 +126,18 @@ def _facts(
 ) -> dict[Head, RelationFact]:
     """Accuracies of heads at one relation on the second half."""
     distances, rooms = evaluated.cases.distances, evaluated.cases.rooms
-    first_half, second_half = (evaluated.of_half(mask, half) for half in range(N_HALVES))
-    offset = best_offset(distances[first_half], rooms[:, first_half]).offset
-    baseline_right = is_at_offset(distances[second_half], rooms[:, second_half], offset)
-    right = np.stack([evaluated.right[direction, layer, head, second_half] for layer, head in heads])
+    halves = [evaluated.of_half(mask, half) for half in range(N_HALVES)]
+    on_first, on_second = (best_offset(distances[half], rooms[:, half]) for half in halves)
+    first_half, second_half = halves
+    offsets = (on_first.offset, on_second.offset)
+    at_offset = np.stack([is_at_offset(distances[second_half], rooms[:, second_half], offset) for offset in offsets])
+    right = np.stack([evaluated.right[direction, layer, head] for layer, head in heads])
     joined = evaluated.joined.of(second_half)
-    judgement = judge(right, baseline_right[None], joined.unit, alpha, by_document=evaluated.by_document)
+    judgement = judge(right[:, second_half], at_offset, joined.unit, alpha, by_document=evaluated.by_document)
     n_heads = int((~evaluated.cases.absent[direction]).sum())
     control = key_matched(joined, alpha, n_heads)
     correction = n_heads / len(heads)  # the p-values are already corrected for these heads
+    gains = right[:, first_half].mean(axis=1) - on_first.share
     return {
         head: RelationFact(
             relation=relation,
@@ -133,10 +145,11 @@ def _facts(
             accuracy=float(judgement.accuracy[0, row]),
             low=float(judgement.low[0, row]),
             high=float(judgement.high[0, row]),
-            baseline=float(judgement.baselines[0, 0]),
-            offset=offset,
+            baseline=on_second.share,
+            offset=on_second.offset,
+            least_gain=float(min(gains[row], judgement.accuracy[0, row] - on_second.share)),
             n_cases=len(second_half),
-            p_value=min(1.0, float(correction * judgement.p_values[0, 0, row])),
+            p_value=float(min(1, correction * judgement.p_values[:, 0, row].max())),
             control=KeyControl.of(control, (direction, *head)),
         )
         for row, head in enumerate(heads)

@@ -34,6 +34,8 @@ MOSTLY: Final = 0.5
 """Share of a head's attention, or of the cases of a relation, above which a head mostly does this."""
 OTHERWISE: Final = 0.2
 """Share of a head's attention above which a target is also named."""
+MARGIN: Final = 0.1
+"""How far the accuracy at a relation has to lie above that of every fixed offset, on each half of the texts."""
 EVENLY: Final = 0.9
 """Share of the entropy of uniform attention above which attention has no focus."""
 ON_TOKENS: Final[tuple[Target, ...]] = ("self", "previous", "next", "cls", "sep", "punctuation")
@@ -51,6 +53,8 @@ class Known:
     """Of other texts with gold mentions; None if there are none."""
     first_token: Float[np.ndarray, "text layer head"] | None = None
     """Share above chance of the first token of a causal model; NaN, or None, where it is not computed."""
+    others: "Known | None" = None
+    """Of texts of other kinds, on which all that is found on these is judged; None for none."""
 
 
 def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
@@ -58,32 +62,36 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
 
     First come the targets of most of the head's attention (`is_mostly`), if uniform attention would give them clearly
     less. Next comes the relation that it predicts, selected on one half of the texts, if it is mostly right on the
-    other half, and significantly more often than a fixed offset; and, by the same rule, that it follows mentions,
-    against two baselines. Then come other targets with more than OTHERWISE of its attention. Almost uniform attention
-    is a fact only if there is none of these.
+    other half, and significantly more often than a fixed offset, by MARGIN on both; and, by the same rule but for the
+    margin, that it follows mentions, against two baselines. Then come other targets with more than OTHERWISE of its
+    attention. Almost uniform attention is a fact only if there is none of these. Where there are other texts, what is a
+    fact on the texts has to be one on them, too, and their numbers are told.
 
     Args:
         known: of one or more texts.
         alpha: level of the tests; intervals cover 1 - alpha.
     """
-    shares = _shares(known, alpha)
-    relations = {} if known.predictions is None else best_relations(known.predictions, alpha)
+    judged = known.others or known
+    others = () if known.others is None else judged.predictions or ()
+    chosen, shares = _shares(known, alpha), _shares(judged, alpha)
+    relations = {} if known.predictions is None else best_relations(known.predictions, alpha, others)
     mentions = {} if known.mentions is None else followed_mentions(known.mentions, alpha)
-    spread = _spread(known.surface)
-    n_texts, sight = len(known.surface), _sight(known.surface)
+    spread, sight = _spread(judged.surface), _sight(judged.surface)
+    counts = {"n_texts": len(known.surface), "n_others": 0 if known.others is None else len(judged.surface)}
     descriptions = {}
     for head in np.ndindex(spread.shape):
-        share_facts = sorted((facts_of_target[head] for facts_of_target in shares), key=lambda fact: -fact.share)
-        share_facts = [fact for fact in share_facts if _is_beyond_even(fact)]
+        targets = {of_target[head].target for of_target in chosen if _is_named(of_target[head])}
+        share_facts = sorted((of_target[head] for of_target in shares), key=lambda fact: -fact.share)
+        share_facts = [fact for fact in share_facts if _is_named(fact) and fact.target in targets]
         accuracy_facts = [
             fact for fact in (relations.get(head), mentions.get(head)) if fact and _is_significant(fact, alpha)
         ]
         mostly = [fact for fact in share_facts if is_mostly(fact)]
-        partly = [fact for fact in share_facts if fact.share > OTHERWISE and not is_mostly(fact)]
+        partly = [fact for fact in share_facts if not is_mostly(fact)]
         facts: tuple[Fact, ...] = (*mostly, *accuracy_facts, *partly)
         if not facts and spread[head] > EVENLY:
             facts = (SpreadFact(ratio=float(spread[head])),)
-        descriptions[head] = HeadDescription(head=head, n_texts=n_texts, sight=sight, facts=facts)
+        descriptions[head] = HeadDescription(head=head, sight=sight, facts=facts, **counts)
     return descriptions
 
 
@@ -125,13 +133,14 @@ def is_mostly(fact: Fact) -> bool:
 
 
 def _is_significant(fact: RelationFact | MentionFact, alpha: float) -> bool:
-    return is_mostly(fact) and fact.p_value < alpha
+    has_margin = isinstance(fact, MentionFact) or fact.least_gain > MARGIN
+    return has_margin and is_mostly(fact) and fact.p_value < alpha
 
 
-def _is_beyond_even(fact: ShareFact) -> bool:
-    """Whether the interval of a share, or with one text the share, is above that of uniform attention."""
+def _is_named(fact: ShareFact) -> bool:
+    """Whether a share is large, and its interval, or with one text the share, is above that of uniform attention."""
     lower = fact.share if np.isnan(fact.low) else fact.low
-    return bool(np.isnan(fact.even) or lower > fact.even)
+    return fact.share > OTHERWISE and bool(np.isnan(fact.even) or lower > fact.even)
 
 
 def _sight(texts: Sequence[TextSurface]) -> Sight:

@@ -62,24 +62,31 @@ class KeyControl:
 
 @dataclass(frozen=True, kw_only=True)
 class RelationFact:
-    """The relation in which a head is furthest above any fixed offset, selected on one half of the texts."""
+    """The relation in which a head is furthest above any fixed offset, selected on one half of the texts, or on all of
+    them where it is evaluated on others."""
 
     relation: str
     direction: Direction
     accuracy: float
-    """Share of the cases of the other half, 0 to 1."""
+    """Share of the cases that it was not selected on, 0 to 1."""
     low: float
     high: float
     """Its interval."""
     baseline: float
-    """Accuracy on the same cases of the offset that was best on the first half."""
+    """Accuracy on the same cases of the offset that is best on them."""
     offset: int
     """In words, from the dependent to its head."""
+    least_gain: float
+    """How far the accuracy lies above that of the best offset: on the cases of the selection, or on these, whichever is
+    less."""
     n_cases: int
-    """Of the other half."""
+    """Number of these cases."""
     p_value: float
-    """For "the head is no better than the offset": one-sided, times the number of heads."""
+    """For "the head is no better than the offset", of the offsets that are best here and on the cases of the selection
+    the better one: one-sided, times the number of heads."""
     control: KeyControl
+    on_others: bool = False
+    """Whether the cases are from other texts, and not from the other half of the texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,4 +139,6 @@ class HeadDescription:
     n_texts: int
     facts: tuple[Fact, ...]
     """What it mostly does, then what else it does; empty if no pattern stands out."""
+    n_others: int = 0
+    """Number of other texts that the numbers are from; 0 for those of the texts."""
     sight: Sight = "around"

@@ -30,18 +30,22 @@ MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
 MARKED_PAIRS: Final = Path(__file__).with_name("marked_pairs.jsonl")
 """Short functions with their brackets and the definitions of their names, as the command `pairs` writes them."""
 
+VARIED: Final = "varied"
+"""The sample of questions, quotes, lists, letters, notes, and long, nested and colloquial sentences. It is not part of
+"both", so that the first grid is drawn as soon as before: on it what is found in the others is judged."""
+
 FILES = {
     "pairs": ("pairs.tsv",),
     "texts": ("texts.txt",),
     "both": ("pairs.tsv", "texts.txt"),
-    "varied": ("varied.txt",),
+    VARIED: ("varied.txt",),
     "French": ("textes.txt",),
 }
 
 
 @cache
 def read_sample(name: str) -> tuple[Text, ...]:
-    """Texts of one sample: "pairs", "texts", "both" with the pairs first, "varied", or those of a language other than
+    """Texts of one sample: "pairs", "texts", "both" with the pairs first, VARIED, or those of a language other than
     English.
 
     Raises: TextError for another name; AnalysisError where no parser of the language is installed.

@@ -26,11 +26,12 @@ from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.finding import SurfaceFinding
 from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.texts.text import Text
-from attention_sieve.dashboard.controls import memory
+from attention_sieve.dashboard.controls import SAMPLES, memory
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.views.asking import find, kept, kept_finding
+from attention_sieve.dashboard.samples import VARIED, read_sample
+from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
 from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
-from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.frame import Visit, can_read
 
 REQUESTED: Final = "descriptions asked for"
 """Key of the checkpoints and corpora for which the reader has requested descriptions."""
@@ -93,14 +94,15 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
         return None
     found = find_or_read(visit, RELATION_ANALYSIS, RELATION_ANALYSIS.settings) if can_parse(visit) else None
     mentions = known_mentions(visit, may_ask=may_ask)
+    others = _others(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
     finding = None if found is None else found.finding
     predictions = None if finding is None else finding.predictions
     read_mentions = None if mentions is None else _read(*mentions)
     described = memory().get_or_put(
         "described",
-        (surface.finding, finding, mentions, alpha),
-        lambda: _describe(visit, surface, predictions, read_mentions, alpha),
+        (surface.finding, finding, mentions, others, alpha),
+        lambda: _describe(visit, surface, predictions, read_mentions, others, alpha),
     )
     base, complete = _with_roles.get(tests, (None, None))
     if base is not described or complete is None:
@@ -108,6 +110,29 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
         complete = replace(described, heads=with_roles(described.heads, coarse.holds, coarse.roles))
         _with_roles[tests] = (described, complete)
     return complete
+
+
+def _others(visit: Visit, *, may_ask: bool) -> Known | None:
+    """What is known of the heads on the varied samples, for samples with single texts: these are too much alike to say
+    what a head does elsewhere. None for other corpora, and where a pass is needed but not allowed or stopped."""
+    texts = read_sample(VARIED)
+    if SAMPLES.get(visit.chosen.corpus) not in ("both", "texts") or not can_read(visit.settings.kind, texts[0]):
+        return None
+    find_or_read = find if may_ask else kept_finding
+    surface = find_or_read(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings, texts)
+    if surface is None:
+        return None
+    found = find_or_read(visit, RELATION_ANALYSIS, RELATION_ANALYSIS.settings, texts) if can_parse(visit) else None
+    scores = (ask if may_ask else kept)(visit, SCORES, texts) if visit.engine.files.is_decoder else None
+    return memory().get_or_put(
+        "others",
+        (surface.finding, found and found.finding, None if scores is None else scores.number),
+        lambda: Known(
+            surface=surface.finding.texts,
+            predictions=None if found is None else found.finding.predictions,
+            first_token=None if scores is None else _first_token(scores),
+        ),
+    )
 
 
 def _read(name: str, finding: CoreferenceFinding) -> ReadMentions:
@@ -119,6 +144,7 @@ def _describe(
     surface: CorpusFinding[SurfaceFinding],
     predictions: tuple[TextPredictions, ...] | None,
     mentions: ReadMentions | None,
+    others: Known | None,
     alpha: float,
 ) -> Described:
     """The descriptions without roles, which depend on tau."""
@@ -129,6 +155,7 @@ def _describe(
         predictions=predictions,
         mentions=mentions,
         first_token=None if scores is None else _first_token(scores),
+        others=others,
     )
     return Described(
         heads=describe_heads(facts, alpha),

@@ -42,7 +42,7 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
     if described is not None:
         description = described.heads[head]
         does = plain(wording.does(description))
-        sentence = f"{wording.over(description.n_texts)} **{head_name(*head)}** {does} {in_text}"
+        sentence = f"{wording.over(description)} **{head_name(*head)}** {does} {in_text}"
         relations = trees_source(described.texts)
         st.markdown(sentence, help=plain(wording.evidence(description, relations)))
         _examples(visit, described, head, buttons)

@@ -26,6 +26,8 @@ EXAMPLES: Final = (
 )
 EXAMPLE_TEXTS: Final = "the English example texts on coreference"
 """Name of the example texts with mentions."""
+VARIED: Final = "varied sample texts"
+"""Name of the other texts on which descriptions over sample texts are judged."""
 SHOW_RESTS: Final = "Show it in three texts"
 BETWEEN_SEGMENTS: Final = " / "
 ASK: Final = "Describe each head in a sentence"
@@ -74,9 +76,12 @@ def does(description: HeadDescription) -> str:
     return f"{'; '.join(parts) or NOTHING}."
 
 
-def over(n_texts: int) -> str:
+def over(description: HeadDescription) -> str:
     """Begins a description: of which texts it speaks."""
-    return f"Over the {counted(n_texts, 'text')} of the corpus"
+    of_corpus = f"the {counted(description.n_texts, 'text')} of the corpus"
+    if not description.n_others:
+        return f"Over {of_corpus}"
+    return f"Chosen on {of_corpus} and judged on {description.n_others} {VARIED}:"
 
 
 def at(fact: ShareFact, sight: Sight) -> str:
@@ -109,8 +114,7 @@ def gives(word: str, fact: ShareFact, share: float) -> str:
 
 def tip(description: HeadDescription) -> str:
     """Description of a head as a complete sentence for its tooltip."""
-    words = does(description)
-    return f"{words[0].upper()}{words[1:]}"
+    return f"In {VARIED if description.n_others else 'these texts'}: {does(description)}"
 
 
 def evidence(description: HeadDescription, relations: str = "") -> str:
@@ -123,8 +127,8 @@ def evidence(description: HeadDescription, relations: str = "") -> str:
     parts = [text for fact in description.facts if (text := _evidence(fact))]
     has_relation = any(isinstance(fact, RelationFact) for fact in description.facts)
     by = f" Relations: {relations}." if relations and has_relation else ""
-    over = f"Over {counted(description.n_texts, 'text')}.{by}"
-    return f"{'; '.join(parts)}. {over}" if parts else over
+    texts = f"{over(description).removesuffix(':')}.{by}"
+    return f"{'; '.join(parts)}. {texts}" if parts else texts
 
 
 def _looks_at(fact: ShareFact, sight: Sight) -> str:
@@ -166,8 +170,9 @@ def _with_article(noun: str) -> str:
 
 
 def _right(fact: RelationFact) -> str:
+    where = VARIED if fact.on_others else "the other half of these texts"
     return (
-        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in the other half of these texts, interval "
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} cases in {where}, interval "
         f"{_interval(fact.low, fact.high)}; always guessing one distance gets {percent(fact.baseline, 0)}"
         f"{_beside_others(fact.control)}"
     )
@@ -194,9 +199,10 @@ def _beside_others(control: KeyControl) -> str:
 def _evidence(fact: Fact) -> str:
     match fact:
         case RelationFact():
+            chosen, judged = ("the corpus", VARIED) if fact.on_others else ("one half of the texts", "the other")
             return (
-                f"{fact.relation}: relation and distance ({fact.offset:+d}) chosen on one half of the texts and judged "
-                f"on the other; p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
+                f"{fact.relation}: chosen on {chosen} and judged on {judged}, against the best distance "
+                f"({fact.offset:+d}); p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
             )
         case MentionFact():
             return (

@@ -291,7 +291,7 @@ def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     expect(typed).to_have_value(stories.SENTENCE)
     expect(arcs(page, said.locator("strong").text_content())).to_be_visible()
     cell(page, 0, 2).hover()
-    expect(page.locator(".tip .sentence")).to_contain_text("Mostly looks at the previous token")
+    expect(page.locator(".tip .sentence")).to_contain_text("In these texts: mostly looks at the previous token")
     page.get_by_role("button", name="Back to my text").click()
     expect(typed).to_have_value("A text of my own.")
     expect(said).to_have_count(0)

@@ -69,3 +69,15 @@ def test_a_head_that_looks_there_from_everywhere_is_marked():
     assert (true.control.to_right, true.control.from_others) == pytest.approx((0.4, 0.1), abs=0.02)
     assert (true.control.from_everywhere, everywhere.control.from_everywhere) == (False, True)
     assert true.control.p_value < 1e-6
+
+
+def test_a_head_is_judged_on_other_texts_against_every_distance_on_either():
+    chosen, others = [text(place) for place in range(2 * LEAST_CASES)], [text(2 + 4 * n) for n in range(LEAST_CASES)]
+    fact = best_relations(chosen, others=others)[FINDER]
+    assert (fact.n_cases, fact.accuracy, fact.on_others) == (LEAST_CASES, 1.0, True)
+    # On the others a verb is always two words on, where half of those of the first texts are.
+    assert (fact.baseline, fact.offset, fact.least_gain) == (1.0, 2, 0.0)
+    assert fact.p_value == 1
+    # Chosen where subjects stand one or two words before, by turns: what it finds in all texts but no distance does.
+    assert best_relations(others[:LEAST_CASES], others=chosen)[FINDER].least_gain == 0
+    assert best_relations(chosen, others=chosen)[FINDER].least_gain == 0.5

@@ -78,6 +78,22 @@ def test_a_relation_that_a_fixed_distance_finds_as_well_is_not_told():
     assert relations == {FINDER}
 
 
+def test_what_is_found_on_the_texts_is_told_with_the_numbers_of_others_if_it_is_so_there():
+    other = Known(surface=[surface(cls={(0, 0): 0.6}, next={(0, 0): 0.3}, sep={(0, 1): 0.15}) for _ in range(3)])
+    shares = {"cls": {(0, 0): 0.3}, "sep": {(0, 0): 0.4, (0, 1): 0.4}}
+    found = described(shares=shares, others=other)
+    assert [(fact.target, fact.share) for fact in found[0, 0].facts] == [("cls", pytest.approx(0.6))]
+    assert found[0, 1].facts == ()
+    assert (found[0, 0].n_texts, found[0, 0].n_others) == (N_TEXTS, 3)
+
+
+def test_a_relation_is_told_with_a_margin_above_every_distance_alone():
+    found = described(predictions=[text(place) for place in range(N_TEXTS)])[FINDER].facts[0]
+    assert found.least_gain == 0.5
+    others = Known(surface=[surface()] * 40, predictions=[text(2 + 4 * place) for place in range(40)])
+    assert described(predictions=[text(place) for place in range(N_TEXTS)], others=others)[FINDER].facts == ()
+
+
 def test_roles_count_only_for_a_head_that_does_nothing_mostly():
     holds = np.zeros((4, *SHAPE), bool)
     holds[3, 0, :] = True

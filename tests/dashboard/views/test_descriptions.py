@@ -21,7 +21,7 @@ from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.views.descriptions import wording
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
-from attention_sieve.dashboard.views.descriptions.wording import does, evidence
+from attention_sieve.dashboard.views.descriptions.wording import does, evidence, over, tip
 from attention_sieve.dashboard.wording import DEPENDENT_AND_HEAD
 
 TEXTS = "The old dog slept.\nA stray cat chased them.\nMy cousin finally sold his van."
@@ -29,7 +29,7 @@ REST = ShareFact(target="cls", share=0.7, low=0.65, high=0.75, even=0.05)
 SOME = replace(REST, share=0.3, low=0.25, high=0.35)
 SUBJECT = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.79, low=0.7, high=0.86, baseline=0.41, offset=2,
-    n_cases=1_234, p_value=0.0004,
+    least_gain=0.38, n_cases=1_234, p_value=0.0004,
     control=KeyControl(to_right=0.27, from_others=0.01, p_value=1e-9, beats=True, from_everywhere=False),
 )  # fmt: skip
 MENTIONED = MentionFact(
@@ -117,10 +117,25 @@ def test_a_sentence_tells_where_a_token_can_look(sight, fact, sentence):
 def test_the_evidence_says_how_a_relation_was_chosen_and_what_even_attention_would_give():
     text = evidence(HeadDescription(head=(2, 8), n_texts=128, facts=(SUBJECT, SOME)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "nsubj: relation and distance (+2) chosen on one half of the texts and judged on the other; p < 0.001, "
+        "nsubj: chosen on one half of the texts and judged on the other, against the best distance (+2); p < 0.001, "
         "corrected for the number of heads; attention to the right word 27.0%, from other words 1.0%, p < 0.001, "
-        "corrected likewise; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over 128 texts."
+        "corrected likewise; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over the 128 texts of the corpus."
     )
+
+
+def test_what_is_judged_on_other_texts_is_worded_for_those():
+    elsewhere = replace(SUBJECT, on_others=True)
+    found = HeadDescription(head=(2, 8), n_texts=128, n_others=64, facts=(elsewhere,))
+    says = CASES.replace("the other half of these texts", "varied sample texts")
+    words = [part.replace("\N{NO-BREAK SPACE}", " ") for part in (over(found), tip(found), evidence(found))]
+    assert words[:2] == [
+        "Chosen on the 128 texts of the corpus and judged on 64 varied sample texts:",
+        f"In varied sample texts: mostly looks from a subject to its verb {says}.",
+    ]
+    assert words[2].startswith(
+        "nsubj: chosen on the corpus and judged on varied sample texts, against the best distance"
+    )
+    assert tip(replace(found, n_others=0, facts=(SUBJECT,))).startswith("In these texts: mostly looks from a subject")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +163,7 @@ def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(
     assert [each for each in at.markdown if "of the corpus **L0 H2** mostly looks at the previous token" in each.value]
     at.run()
     (_, _, of_tooltip, *_), *_ = sent(at, "Heads of")["sentences"]
-    assert of_tooltip.startswith("Mostly looks at the previous token (")
+    assert of_tooltip.startswith("In these texts: mostly looks at the previous token (")
     assert not [each for each in at.button if each.label == wording.ASK]
     texts = sent(at, "Texts in which L0 H2 does so")
     assert len(texts["texts"]) == 3
