@@ -146,8 +146,9 @@ def _beyond_distance(claim: Claim, probed: Probed) -> tuple[np.ndarray, np.ndarr
         for text in probed.matched
     ]
     of_role = probed.settings.of_role
-    tests = matched_tests(of_claim, of_role.scores.direction, of_role.criterion)
-    row = [SYNTACTIC.index(claim.role)]
+    roles = SYNTACTIC if claim.role in SYNTACTIC else (claim.role,)
+    tests = matched_tests(of_claim, of_role.scores.direction, of_role.criterion, roles)
+    row = [roles.index(claim.role)]
     return tests.unrelated[row], tests.p_adjusted[row], tests.beats[row] | (tests.texts[row] < 2)
 
 

@@ -15,7 +15,7 @@ from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.matched_pairs import TextMatches
 from attention_sieve.core.roles.measures import SYNTACTIC, RoleScores, ScoreSettings, TextMeasures, role_scores
-from attention_sieve.core.roles.question import MATCHED_PAIRS, scores_question
+from attention_sieve.core.roles.question import matched_questions, scores_question
 from attention_sieve.core.roles.record import in_causal_models
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, role_named, role_title
 from attention_sieve.core.texts.text import Text
@@ -120,7 +120,8 @@ class Probed:
     fixed: RoleScores | None
     """On texts whose copies have a fixed period."""
     matched: tuple[TextMatches, ...]
-    """Pairs of words that a relation joins, and others at the same distance; empty where the role is none of syntax."""
+    """Pairs that the role joins, and others at the same distance; empty where it is neither syntactic nor a written one
+    that joins tokens."""
 
 
 def question(settings: ClaimSettings) -> Question[Text, TextMeasures]:
@@ -135,13 +136,13 @@ def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -
     of_role = role_scores(scored, settings.scores).scores[:, settings.scores.roles.index(settings.claim.role)]
     applies = bool(np.isfinite(of_role).any())
     permuted = scores_question(control.roles, control.permuted, control.parses)
+    role = settings.claim.role
+    compared = {name: each for roles, each in matched_questions((*SYNTACTIC, role)).items() for name in roles}
     return (
         Answers(
             scored=scored,
             permuted=ask(permuted, own, "permuted keys") if applies else (),
-            matched=ask(MATCHED_PAIRS, own, "words at the same distance")
-            if applies and settings.claim.role in SYNTACTIC
-            else (),
+            matched=ask(compared[role], own, "words at the same distance") if applies and role in compared else (),
         ),
     )
 

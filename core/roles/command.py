@@ -49,9 +49,9 @@ from attention_sieve.core.roles.card import MARKDOWN, role_card
 from attention_sieve.core.roles.controls import ControlPass, control_passes, counts_of
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.matched_pairs import matched_tests
+from attention_sieve.core.roles.matched_pairs import joined_tests, matched_tests
 from attention_sieve.core.roles.measures import SYNTACTIC, ScoreSettings
-from attention_sieve.core.roles.question import MATCHED_PAIRS
+from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.roles import BY_NAME, DECODER_ROLES, FURTHER_ROLES, ROLES, known_roles, role_title
 from attention_sieve.core.roles.rules import read_role
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS
@@ -76,11 +76,12 @@ CONTROL_COLUMNS: Final = {
     "role": "name of the role",
     "heads": "number of heads that have the role",
     "of": "number of all heads",
-    "positional": "of the heads with a syntactic role, how many do not score significantly higher on related pairs of "
-    "words than on unrelated pairs at the same distance; empty for other roles and for controls",
+    "positional": "of the heads with a syntactic role, or a written one that joins tokens, how many do not score "
+    "significantly higher on related pairs than on unrelated pairs at the same distance; empty for other roles and for "
+    "controls",
 }
 PAIR_COLUMNS: Final = {
-    "role": "name of the syntactic role",
+    "role": "name of the syntactic or written role",
     "layer": "index of the layer, from 0",
     "head": "index of the head, from 0",
     "texts": "number of texts with both kinds of pairs",
@@ -107,8 +108,8 @@ def add_commands(commands: Any) -> None:
     counting.add_argument(
         "--pairs",
         type=Path,
-        help="second file to write: the syntactic scores of each head for related pairs of words, and for "
-        "unrelated pairs at the same distance",
+        help="second file to write: the scores of each head for related pairs, of syntactic roles and of written ones "
+        "that join tokens, and for unrelated pairs at the same distance",
     )
     sentence = "test which heads have which roles"
     testing = add_analysis_command(commands, "roles", roles, sentence, ROLE_ANALYSIS, required=False)
@@ -302,19 +303,25 @@ def controls(arguments: argparse.Namespace) -> None:
     settings = role_settings(arguments, find_checkpoint(arguments.checkpoint))
     texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     check_output(arguments.output, TABLES, [arguments.texts])
+    compared = matched_questions(settings.scores.roles)
     if arguments.pairs is not None:
         check_output(arguments.pairs, TABLES, [arguments.texts, arguments.output])
-        if missing := [role for role in SYNTACTIC if role not in settings.scores.roles]:
-            raise AnalysisError(f"--pairs compares the syntactic roles. Add {', '.join(missing)} to --roles.")
+        if not compared:
+            missing = ", ".join(role for role in SYNTACTIC if role not in settings.scores.roles)
+            raise AnalysisError(
+                f"--pairs compares the syntactic roles, and written ones that join tokens. Add {missing} to --roles."
+            )
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
     finding = find_in(ROLE_ANALYSIS, reading, settings, progress_bar)
     facts = finding_facts(ROLE_ANALYSIS, reading, finding, settings, facts_of_texts(texts))
     tests, positional = finding.tests, None
-    if of_pass.kind in MATCHED_PAIRS.kinds and set(SYNTACTIC) <= set(settings.scores.roles):
-        pairs = answers(reading, MATCHED_PAIRS, texts, "pairs of words")
-        matched = matched_tests(list(pairs.values()), settings.scores.direction, settings.criterion)
-        positional = matched.positional(tests).sum(axis=(1, 2))
+    if of_pass.kind in MATCHED_PAIRS.kinds and compared:
+        found = {roles: answers(reading, question, texts, "pairs") for roles, question in compared.items()}
+        how = settings.scores.direction, settings.criterion
+        matched = joined_tests(matched_tests(list(of.values()), *how, roles) for roles, of in found.items())
+        n_positional = matched.positional(tests).sum(axis=(1, 2))
+        positional = {role: int(n_positional[tests.roles.index(role)]) for role in matched.roles}
         if arguments.pairs is not None:
             write_table(arguments.pairs, matched_table(tests, matched), facts)
     read = [texts[index] for index in reading.prepared]

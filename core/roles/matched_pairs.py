@@ -1,29 +1,37 @@
-"""A control for syntactic roles: pairs of words at the same distance that no relation joins.
+"""A control for roles whose sieves are pairs: syntactic ones, and those that a reader has written.
 
 A head that attends to the next word attends to the heads of many dependents. A head that follows a relation scores
 higher on the pairs of words that the relation joins than on other pairs of the same text at the same signed distance.
-One that does not is positional.
+One that does not is positional. The pairs of a written role are compared likewise, token by token.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, corrected, decided, one_sided
-from attention_sieve.core.roles.measures import SYNTACTIC, SYNTACTIC_MEASURES, SyntacticDirection, mean_of_known
+from attention_sieve.core.roles.measures import (
+    SYNTACTIC,
+    SYNTACTIC_MEASURES,
+    RoleSet,
+    SyntacticDirection,
+    mean_of_known,
+)
 from attention_sieve.core.roles.pair_sieves import oriented
-from attention_sieve.core.roles.record import DIRECTIONS
+from attention_sieve.core.roles.record import DIRECTIONS, Pairs, Role
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.statistics.means import moments
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL, Dependencies, TokenPair, tokens_of
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import TokenizedText
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
-N_MATCHED: Final = 2 * len(SYNTACTIC_MEASURES)
-"""Scores of a text: of pairs that a relation joins, by SYNTACTIC_MEASURES, then of pairs that none joins."""
+MOST_OTHERS: Final = 256
+"""Pairs of tokens at one distance with which those of a written role are compared, at even steps through the text."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,7 +39,7 @@ class TextMatches:
     """Scores of a text's pairs of words; NaN where no relation of the text has a pair to be compared with."""
 
     related: Float[np.ndarray, "measure layer head"]
-    """Mean score, by SYNTACTIC_MEASURES, of the pairs that a relation joins and that have a pair to be compared
+    """Mean score, by the measures of the roles, of the pairs that a relation joins and that have a pair to be compared
     with."""
     unrelated: Float[np.ndarray, "measure layer head"]
     """Mean over the same relations of the mean score of the pairs at the same distance that no relation joins."""
@@ -54,7 +62,8 @@ class MatchedSieves:
     at: Int[np.ndarray, "entry 3"]
     """Text, query and key, sorted by text and query."""
     target: Int[np.ndarray, " entry"]
-    """Number of the text times N_MATCHED, plus the number of the score."""
+    """Number of the text times twice the number of measures, plus the number of the score: the measures of pairs that a
+    relation joins, then of those that none joins."""
     weight: Float[np.ndarray, " entry"]
     applicable: Bool[np.ndarray, "text measure"]
     """Whether a text has scores."""
@@ -62,10 +71,12 @@ class MatchedSieves:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatchedTests:
-    """One paired test for each syntactic role and head."""
+    """One paired test for each role and head."""
 
+    roles: tuple[str, ...]
+    """Names along the role axis."""
     texts: Int[np.ndarray, "role layer head"]
-    """Number of texts with a relation that has a pair to be compared with, by SYNTACTIC."""
+    """Number of texts with a relation that has a pair to be compared with."""
     related: Float[np.ndarray, "role layer head"]
     """Mean score of the pairs that a relation joins."""
     unrelated: Float[np.ndarray, "role layer head"]
@@ -78,12 +89,12 @@ class MatchedTests:
     """Whether the first is above the second at the level of the criterion."""
 
     def positional(self, tests: HeadTests) -> Bool[np.ndarray, "role layer head"]:
-        """Which heads hold a syntactic role and do not beat pairs at the same distance, by the roles of the tests.
+        """Which heads hold a role and do not beat pairs at the same distance, by the roles of the tests.
 
         Roles with fewer than two texts to compare are left unmarked.
         """
         marked = np.zeros_like(tests.holds)
-        for row, role in enumerate(SYNTACTIC):
+        for row, role in enumerate(self.roles):
             index = tests.roles.index(role)
             marked[index] = tests.holds[index] & (self.texts[row] >= 2) & ~self.beats[row]
         return marked
@@ -139,12 +150,83 @@ def matched_sieves(texts: Sequence[MatchedPairs], live: Sequence[Int[np.ndarray,
             for (kind, role), cells in by_score.items():
                 measure = index * len(SYNTACTIC) + role
                 applicable[number, measure] = True
-                target = number * N_MATCHED + kind * len(SYNTACTIC_MEASURES) + measure
+                target = (2 * number + kind) * len(SYNTACTIC_MEASURES) + measure
                 rows += [(number, query, key, target, weight) for query, key, weight in cells]
     rows.sort(key=lambda row: row[:2])
     columns = np.array([row[:4] for row in rows], dtype=np.int64).reshape(-1, 4)
     weight = np.array([row[4] for row in rows], dtype=np.float64)
     return MatchedSieves(at=columns[:, :3], target=columns[:, 3], weight=weight, applicable=applicable)
+
+
+def is_matched(role: str) -> bool:
+    """Whether a role is one that a reader has written, and joins tokens in pairs."""
+    record = role_named(role)
+    return bool(record.rule) and isinstance(record.sieve, Pairs)
+
+
+def matched_tokens(
+    role: Role, texts: Sequence[PassText], causal: bool, live: Sequence[Int[np.ndarray, "_ 2"]]
+) -> MatchedSieves:
+    """The entries that the scores of a written role read in a batch: its pairs, and all others at the same distances.
+
+    Pairs are of single tokens, and their distance is counted in tokens. A pair counts as in the score of the role. It
+    is compared with the pairs of tokens, none of them special, that the role joins in neither direction, of which at
+    most MOST_OTHERS are read.
+
+    Args:
+        role: for which `is_matched` holds.
+        texts: of the batch, with what the role reads.
+        causal: whether tokens cannot attend to later ones.
+        live: first and one-past-last key that each query of each text can attend to.
+    """
+    applicable = np.zeros((len(texts), 1), dtype=bool)
+    columns, weights = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
+    for number, (text, bounds) in enumerate(zip(texts, live, strict=True)):
+        pairs = role.sieve.of(text) if isinstance(role.sieve, Pairs) and role.applies(text, causal) else []
+        for kind, (at, weight) in enumerate(_beside_others(text, pairs, bounds)):
+            applicable[number] |= len(at) > 0
+            columns.append(np.column_stack([np.full(len(at), number), at, np.full(len(at), 2 * number + kind)]))
+            weights.append(weight)
+    entries, weight = np.concatenate(columns), np.concatenate(weights)
+    order = np.lexsort((entries[:, 1], entries[:, 0]))
+    return MatchedSieves(at=entries[order, :3], target=entries[order, 3], weight=weight[order], applicable=applicable)
+
+
+Entries = tuple[Int[np.ndarray, "_ 2"], Float[np.ndarray, " _"]]
+"""Query and key, and weight in the score."""
+
+
+def _beside_others(
+    text: PassText, pairs: Sequence[TokenPair], bounds: Int[np.ndarray, "query 2"]
+) -> tuple[Entries, Entries]:
+    """The entries of the pairs of a text that others can be compared with, and of these; uniform attention scores 1."""
+    place, n_visible = np.arange(len(bounds)), bounds[:, 1] - bounds[:, 0]
+    is_live = (bounds[:, :1] <= place) & (place < bounds[:, 1:])
+    is_joined = np.zeros_like(is_live)
+    for pair in pairs:
+        is_joined[np.ix_(pair.dependent, pair.head)] = True
+    is_word = text.queries.segments != SPECIAL
+    is_other = is_live & ~is_joined & ~is_joined.T & is_word[:, None] & is_word
+    others_at: dict[int, Int[np.ndarray, "other 2"]] = {}
+    cells, weights = [np.zeros((0, 2), int)], [np.zeros(0)]
+    for pair in pairs:
+        at = np.stack(np.meshgrid(pair.dependent, pair.head, indexing="ij"), axis=-1).reshape(-1, 2)
+        at = at[is_live[at[:, 0], at[:, 1]]]
+        for distance in set((at[:, 1] - at[:, 0]).tolist()) - set(others_at):
+            query = np.flatnonzero(np.diagonal(is_other, distance)) + max(0, -distance)
+            query = query[np.linspace(0, len(query) - 1, min(len(query), MOST_OTHERS)).astype(int)]
+            others_at[distance] = np.column_stack([query, query + distance])
+        at = at[[len(others_at[distance]) > 0 for distance in (at[:, 1] - at[:, 0]).tolist()]]
+        if len(at):
+            cells.append(at)
+            weights.append(np.full(len(at), 1 / (1 / n_visible[at[:, 0]]).sum()))
+    at, weight = np.concatenate(cells), np.concatenate(weights) / max(1, len(cells) - 1)
+    others, of_others = [np.zeros((0, 2), int)], [np.zeros(0)]
+    for distance in set((at[:, 1] - at[:, 0]).tolist()):
+        is_here, other = at[:, 1] - at[:, 0] == distance, others_at[distance]
+        others.append(other)
+        of_others.append((weight / n_visible[at[:, 0]])[is_here].sum() / len(other) * n_visible[other[:, 0]])
+    return (at, weight), (np.concatenate(others), np.concatenate(of_others))
 
 
 def _entries(pairs: MatchedPairs, direction: str, bounds: Int[np.ndarray, "query 2"]) -> dict[tuple[int, int], Cells]:
@@ -185,18 +267,25 @@ def _scaled(cells: Cells, factor: float) -> Cells:
     return [(query, key, weight * factor) for query, key, weight in cells]
 
 
-def matched_tests(texts: Sequence[TextMatches], direction: SyntacticDirection, criterion: Criterion) -> MatchedTests:
+def matched_tests(
+    texts: Sequence[TextMatches],
+    direction: SyntacticDirection,
+    criterion: Criterion,
+    roles: tuple[str, ...] = SYNTACTIC,
+) -> MatchedTests:
     """Whether heads score higher on pairs that a relation joins than on pairs at the same distance.
 
     Args:
         texts: one or more.
-        direction: which word of a relation attends to which.
+        direction: which word of a relation attends to which, for syntactic roles.
         criterion: level, correction and its family, standard deviation and method; tau is not used.
+        roles: that the texts were compared for.
     """
-    related = _by_role(np.stack([text.related for text in texts]), direction)
-    unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction)
+    related = _by_role(np.stack([text.related for text in texts]), direction, RoleSet(roles))
+    unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction, RoleSet(roles))
     part = one_sided(*moments(related - unrelated), 0.0, criterion.ddof)
     return MatchedTests(
+        roles=roles,
         texts=part.texts,
         related=moments(related)[1],
         unrelated=moments(unrelated)[1],
@@ -206,9 +295,22 @@ def matched_tests(texts: Sequence[TextMatches], direction: SyntacticDirection, c
     )
 
 
+def joined_tests(parts: Iterable[MatchedTests]) -> MatchedTests:
+    """The tests of several sets of roles, each corrected on its own; at least one."""
+    each = list(parts)
+    names = ("texts", "related", "unrelated", "p", "p_adjusted", "beats")
+    arrays = {name: np.concatenate([getattr(part, name) for part in each]) for name in names}
+    return MatchedTests(roles=tuple(role for part in each for role in part.roles), **arrays)
+
+
 def _by_role(
-    scores: Float[np.ndarray, "text measure layer head"], direction: SyntacticDirection
+    scores: Float[np.ndarray, "text measure layer head"], direction: SyntacticDirection, roles: RoleSet
 ) -> Float[np.ndarray, "text role layer head"]:
     directions = DIRECTIONS if direction == "both" else (direction,)
-    indices = [[SYNTACTIC_MEASURES.index(f"{role} {name}") for name in directions] for role in SYNTACTIC]
+    indices = [
+        [roles.measures.index(f"{role.name} {name}") for name in directions]
+        if role.directions
+        else [roles.measures.index(role.name)]
+        for role in roles.records
+    ]
     return np.stack([mean_of_known(scores[:, role_indices]) for role_indices in indices], axis=1)

@@ -11,7 +11,7 @@ from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import to_device
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.roles.matched_pairs import N_MATCHED, MatchedSieves, TextMatches
+from attention_sieve.core.roles.matched_pairs import MatchedSieves, TextMatches
 
 
 class EntryWeights:
@@ -79,7 +79,7 @@ class MatchedObserver:
         }
         self._weights = [weights[of_layer] for of_layer in sieves]
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
-        n_targets = self._applicable.shape[0] * N_MATCHED
+        n_targets = 2 * self._applicable.shape[0] * self._applicable.shape[1]
         self._sums = torch.zeros((len(sieves), n_targets, n_heads), device=device, dtype=dtype)
 
     def observe(self, tile: Tile) -> None:
@@ -89,10 +89,10 @@ class MatchedObserver:
     def results(self) -> list[TextMatches]:
         """Scores of each text."""
         n_layers, _, n_heads = self._sums.shape
-        sums = self._sums.view(n_layers, -1, N_MATCHED, n_heads).permute(1, 2, 0, 3).cpu().numpy()
+        half = self._applicable.shape[1]
+        sums = self._sums.view(n_layers, -1, 2 * half, n_heads).permute(1, 2, 0, 3).cpu().numpy()
         both = np.concatenate([self._applicable, self._applicable], axis=1)
         scores = np.where(both[..., None], sums, np.nan).astype(np.float32)
-        half = N_MATCHED // 2
         return [TextMatches(related=of_text[:half], unrelated=of_text[half:]) for of_text in scores]
 
 

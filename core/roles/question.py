@@ -1,10 +1,13 @@
 """Sieve bias scores as a question: the measures of each text."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from jaxtyping import Int
 
 from attention_sieve.core.attention.settings import PassSettings, live_keys
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
@@ -12,8 +15,16 @@ from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.prepare import trees, with_relations
 from attention_sieve.core.passes.question import Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
-from attention_sieve.core.roles.measures import USUAL, RoleSet, TextMeasures, joined
+from attention_sieve.core.roles.matched_pairs import (
+    MatchedPairs,
+    MatchedSieves,
+    TextMatches,
+    is_matched,
+    matched_pairs,
+    matched_sieves,
+    matched_tokens,
+)
+from attention_sieve.core.roles.measures import SYNTACTIC, USUAL, RoleSet, TextMeasures, joined
 from attention_sieve.core.roles.record import NOTHING
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.texts.parsers import NO_PARSER, parser_name
@@ -171,23 +182,25 @@ SCORES: Final = scores_question(ROLES)
 """The same of the usual roles; `attention_sieve.core.roles.measures.role_scores` makes them scores by role."""
 
 
-def _compare_pairs(
-    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+SievesOfBatch = Callable[[Sequence[PassText], bool, Sequence[Int[np.ndarray, "_ 2"]]], MatchedSieves]
+
+
+def _compared(
+    checkpoint: Checkpoint, prepared: Sequence[PassText], settings: PassSettings, sieves_of: SievesOfBatch
 ) -> Iterator[list[tuple[int, TextMatches]]]:
+    """The scores of pairs and of others at the same distance, by the sieves of a batch."""
     from attention_sieve.core.passes.collect import collect
     from attention_sieve.core.roles.observer import MatchedObserver
 
-    attention, none = checkpoint.attentions[settings.kind], MatchedPairs(related=(), unrelated={})
-    parsed = zip(prepared, trees(prepared, texts), strict=True)
-    pairs = {text: none if tree is None else matched_pairs(text.queries, *tree) for text, tree in parsed}
+    attention = checkpoint.attentions[settings.kind]
 
     def observer(batch: Sequence[PassText]) -> MatchedObserver:
         n_queries = max(len(text.queries.ids) for text in batch)
         windows = [attention.reach(layer).within(n_queries, attention.causal) for layer in range(attention.n_layers)]
-        batch_pairs = [pairs[text] for text in batch]
         sieves_by_reach = {
-            reach: matched_sieves(
-                batch_pairs,
+            reach: sieves_of(
+                batch,
+                attention.causal,
                 [live_keys(len(text.queries.ids), len(text.keys.ids), attention.causal, reach) for text in batch],
             )
             for reach in dict.fromkeys(windows)
@@ -196,6 +209,16 @@ def _compare_pairs(
         return MatchedObserver(sieves, n_queries, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
 
     return collect(checkpoint, prepared, settings, observer)
+
+
+def _compare_pairs(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextMatches]]]:
+    none, parsed = MatchedPairs(related=(), unrelated={}), zip(prepared, trees(prepared, texts), strict=True)
+    pairs = {text: none if tree is None else matched_pairs(text.queries, *tree) for text, tree in parsed}
+    return _compared(
+        checkpoint, prepared, settings, lambda batch, _, live: matched_sieves([pairs[text] for text in batch], live)
+    )
 
 
 MATCHED_PAIRS: Final[Question[Text, TextMatches]] = Question(
@@ -209,3 +232,28 @@ MATCHED_PAIRS: Final[Question[Text, TextMatches]] = Question(
     why_not="Relations join words of one text, and cross-attention goes to another. Choose the encoder or the decoder.",
 )
 """Scores of pairs of words that a relation joins, and of pairs at the same distance that none joins."""
+
+
+@cache
+def matched_question(role: str) -> Question[Text, TextMatches]:
+    """The same of the pairs of tokens that a written role joins, for which `is_matched` holds."""
+    roles = RoleSet((role,))
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextMatches]]]:
+        parsed = with_what_decides(roles, prepared, texts, parses=True)
+        return _compared(checkpoint, parsed, settings, partial(matched_tokens, roles.records[0]))
+
+    return replace(
+        MATCHED_PAIRS,
+        name="pairs of tokens at the same distance",
+        depends_on=partial(_depends_on, roles=roles, seed=None, parses=True),
+        compute=compute,
+    )
+
+
+def matched_questions(roles: Sequence[str]) -> dict[tuple[str, ...], Question[Text, TextMatches]]:
+    """The questions that compare roles with others at the same distance, by the roles of each."""
+    syntactic = {SYNTACTIC: MATCHED_PAIRS} if set(SYNTACTIC) <= set(roles) else {}
+    return syntactic | {(role,): matched_question(role) for role in roles if is_matched(role)}

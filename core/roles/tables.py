@@ -7,14 +7,13 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line, shortened
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.controls import RoleCounts
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.measures import SYNTACTIC, WRITTEN, RoleScores
+from attention_sieve.core.roles.measures import WRITTEN, RoleScores
 from attention_sieve.core.roles.roles import coarse_roles, role_title
 from attention_sieve.core.roles.uncertainty.anytime import as_odds
 
@@ -231,13 +230,12 @@ def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.Data
     return by_head(tests.roles, columns | {"evidence": as_odds(tests.evidence)})
 
 
-def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " role"] | None = None) -> pd.DataFrame:
+def counts_table(counts: Sequence[RoleCounts], positional: Mapping[str, int] | None = None) -> pd.DataFrame:
     """Table of how many heads hold a role, with one row per control, seed and role.
 
     Args:
         counts: the checkpoint's own, and those of controls.
-        positional: by the roles of the counts, how many of the checkpoint's own do not beat pairs of words at the same
-            distance.
+        positional: by role, how many of the checkpoint's own heads do not beat pairs at the same distance.
     """
     rows = [
         (count.control, count.seed, role_title(role), int(n_held), count.n_heads)
@@ -246,19 +244,17 @@ def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " rol
     ]
     table = pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
     if positional is not None:
-        marked = (table["control"] == "none") & table["role"].isin(SYNTACTIC)
-        table["positional"] = (
-            table["role"].map(dict(zip(counts[0].roles, positional.tolist()))).where(marked).astype("Int64")
-        )
+        by_title = {role_title(role): n_heads for role, n_heads in positional.items()}
+        table["positional"] = table["role"].map(by_title).where(table["control"] == "none").astype("Int64")
     return table
 
 
 def matched_table(tests: HeadTests, matched: MatchedTests) -> pd.DataFrame:
-    """Table of syntactic scores and those of pairs of words at the same distance, by role, layer and head.
+    """Table of scores of pairs and of others at the same distance, by role, layer and head.
 
-    "related" is the mean score of the pairs that a relation joins, "control" that of the pairs that none joins.
+    "related" is the mean score of the pairs that a role joins, "control" that of the pairs that it does not join.
     """
-    syntactic = tests_of(tests, SYNTACTIC)
+    syntactic = tests_of(tests, matched.roles)
     columns = {
         "texts": matched.texts,
         "related": matched.related,
@@ -266,9 +262,9 @@ def matched_table(tests: HeadTests, matched: MatchedTests) -> pd.DataFrame:
         "p_control": matched.p,
         "p_control_adjusted": matched.p_adjusted,
         "holds": syntactic.holds,
-        "positional": matched.positional(tests)[[tests.roles.index(role) for role in SYNTACTIC]],
+        "positional": matched.positional(tests)[[tests.roles.index(role) for role in matched.roles]],
     }
-    return by_head(SYNTACTIC, columns)
+    return by_head(matched.roles, columns)
 
 
 def counts_by_control(table: pd.DataFrame) -> str:

@@ -13,9 +13,9 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
-from attention_sieve.core.roles.matched_pairs import MatchedTests, matched_tests
+from attention_sieve.core.roles.matched_pairs import MatchedTests, joined_tests, matched_tests
 from attention_sieve.core.roles.measures import RoleScores
-from attention_sieve.core.roles.question import MATCHED_PAIRS
+from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import Resamples, resamples, stability
 from attention_sieve.core.texts.text import Text
@@ -106,17 +106,21 @@ def kept_corpus(visit: Visit) -> Corpus | None:
 
 
 def kept_matches(visit: Visit) -> MatchedTests | None:
-    """Syntactic scores against pairs of words at the same distance, where no pass is needed; else None."""
+    """Scores against pairs at the same distance, of syntactic and written roles for which no pass is needed; None
+    without any."""
     if visit.settings.kind not in MATCHED_PAIRS.kinds or not visit.texts:
         return None
-    pairs, choice = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
-    if pairs is None:
+    scores, criterion = visit.chosen.score_settings, visit.chosen.criterion
+    asked = {roles: kept(visit, question, visit.texts) for roles, question in matched_questions(scores.roles).items()}
+    pairs = {roles: of_roles for roles, of_roles in asked.items() if of_roles is not None}
+    if not pairs:
         return None
-    direction, criterion = choice.score_settings.direction, choice.criterion
     return memory().get_or_put(
         "matched tests",
-        (pairs.number, direction, criterion),
-        lambda: matched_tests(pairs.results, direction, criterion),
+        (tuple(of_roles.number for of_roles in pairs.values()), scores.direction, criterion),
+        lambda: joined_tests(
+            matched_tests(of_roles.results, scores.direction, criterion, roles) for roles, of_roles in pairs.items()
+        ),
     )
 
 

@@ -32,8 +32,9 @@ from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import Question, answer, text_alone
 from attention_sieve.core.pauses import pausing
 from attention_sieve.core.relations.question import ParsedText, prediction_question
-from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, scores_question
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_question, scores_question
 from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.rules import read_role
 from attention_sieve.core.similarity.distances import DistanceSettings
 from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.surface.key_kinds import RowSettings
@@ -78,12 +79,14 @@ class Case:
     """Relative error of single precision in the store, and of other batches."""
 
 
+WRITTEN = read_role('role = 1\nname = "a"\nletter = "G"\ncolour = "#AA3377"\n[to]\nrelative = "earlier copy"\n').id
 MEANS = MeanOutputs(np.ones((2, 3, 4)))
 CASES = {
     "scores": Case(SCORES, TEXTS),
     "permuted keys": Case(scores_question(ROLES, seed=0), TEXTS, 1e-4),
     "permuted keys, another seed": Case(scores_question(ROLES, seed=1), TEXTS, 1e-4),
     "matched pairs": Case(MATCHED_PAIRS, TEXTS),
+    "matched tokens of a written role": Case(matched_question(WRITTEN), TEXTS),
     "surface": Case(surface_question(RowSettings()), TEXTS),
     "surface as in code": Case(surface_question(RowSettings(as_in_code=True)), TEXTS),
     "surface, other signs": Case(surface_question(RowSettings(punctuation=("?",))), TEXTS),

@@ -14,10 +14,11 @@ from attention_sieve.core.roles.controls import ControlPass, RoleCounts, control
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.matched_pairs import MatchedTests
 from attention_sieve.core.roles.measures import SYNTACTIC
-from attention_sieve.core.roles.question import MATCHED_PAIRS
+from attention_sieve.core.roles.question import MATCHED_PAIRS, matched_questions
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.roles.tables import counts_table
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.asking import ask, find
 from attention_sieve.dashboard.views.corpus import Corpus, judged
 from attention_sieve.dashboard.views.frame import Visit
@@ -62,8 +63,10 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
             if found is None:
                 return ()
             controls.append(Controlled(control_pass=control, tested=judged(found, visit.chosen)))
-        if visit.settings.kind in MATCHED_PAIRS.kinds and ask(visit, MATCHED_PAIRS, visit.texts) is None:
-            return ()
+        if visit.settings.kind in MATCHED_PAIRS.kinds:
+            for question in matched_questions(settings.scores.roles).values():
+                if ask(visit, question, visit.texts) is None:
+                    return ()
     except AnalysisError as error:
         show_error(error)
         return ()
@@ -108,17 +111,19 @@ def counts(
 
 
 def say_positional(tested: Corpus, matched: MatchedTests) -> None:
-    """Say how many syntactic heads do not beat pairs of words at the same distance."""
-    row = tested.tests.roles.index(SYNTACTIC[0])
-    n_held = int(tested.tests.holds[row].sum())
-    marked = matched.positional(tested.tests)[row]
-    n_texts, n_compared = int(tested.tests.texts[row].max()), int(matched.texts[0].max())
-    if not n_held or n_compared < 2:
-        return
-    sentences = [wording.positional(n_held, [(int(i), int(j)) for i, j in zip(*marked.nonzero())])]
-    if n_compared < n_texts:
-        sentences.append(wording.without_match(n_texts - n_compared, n_texts))
-    st.markdown(" ".join(sentences))
+    """Say how many heads with a syntactic or written role do not beat pairs at the same distance."""
+    for of_match, role in enumerate(matched.roles):
+        row = tested.tests.roles.index(role)
+        n_held = int(tested.tests.holds[row].sum())
+        marked = matched.positional(tested.tests)[row]
+        n_texts, n_compared = int(tested.tests.texts[row].max()), int(matched.texts[of_match].max())
+        if role in SYNTACTIC[1:] or not n_held or n_compared < 2:
+            continue
+        heads = [(int(i), int(j)) for i, j in zip(*marked.nonzero())]
+        sentences = [wording.positional(plain(role_title(role)), n_held, heads)]
+        if n_compared < n_texts:
+            sentences.append(wording.without_match(n_texts - n_compared, n_texts))
+        st.markdown(" ".join(sentences))
 
 
 def choose_grid(controls: tuple[Controlled, ...]) -> Controlled | None:

@@ -101,28 +101,23 @@ def _under(name: str) -> str:
     return f"under {name}" if name.startswith("random") else f"with {name}"
 
 
-def positional(n_held: int, heads: Sequence[Head]) -> str:
-    """How many syntactic heads do not beat pairs of words at the same distance."""
+def positional(role: str, n_held: int, heads: Sequence[Head]) -> str:
+    """How many heads with a role do not beat pairs at the same distance."""
+    others = "on pairs at the same distance that it does not join"
     if not heads:
-        return (
-            f"{_of(n_held)} scores higher on pairs of words that a relation joins than on pairs at the same distance "
-            "that none joins."
-        )
+        each = f"The {role} head" if n_held == 1 else f"Each of {n_held} {role} heads"
+        return f"{each} scores higher on pairs that the role joins than {others}."
     does = "does" if len(heads) == 1 else "do"
     return (
-        f"Of {counted(n_held, 'syntactic head')}, {len(heads)} {does} not score higher on related words than on pairs "
-        f"at the same distance that no relation joins (positional): {head_names(heads)}."
+        f"Of {counted(n_held, f'{role} head')}, {len(heads)} {does} not score higher on pairs that the role joins than "
+        f"{others} (positional): {head_names(heads)}."
     )
-
-
-def _of(n_held: int) -> str:
-    return "The syntactic head" if n_held == 1 else f"Each of {n_held} syntactic heads"
 
 
 def without_match(n_without: int, n_texts: int) -> str:
     """How many texts could not be compared."""
     have, are = ("has", "is") if n_without == 1 else ("have", "are")
     return (
-        f"{n_without} of {counted(n_texts, 'text')} with a relation {have} no other pair of words at its distance, "
+        f"{n_without} of {counted(n_texts, 'text')} with such a pair {have} no other pair at its distance, "
         f"and {are} left out of this comparison."
     )

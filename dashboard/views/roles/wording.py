@@ -9,6 +9,7 @@ from attention_sieve.core.descriptions.best_relations import LEAST_CASES
 from attention_sieve.core.descriptions.describe import MOSTLY, OTHERWISE
 from attention_sieve.core.roles.controls import SEEDS
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
+from attention_sieve.core.roles.matched_pairs import MOST_OTHERS
 from attention_sieve.core.roles.measures import USUAL_TAU, SyntacticDirection
 from attention_sieve.core.roles.record import LOCAL_RADIUS
 from attention_sieve.core.roles.roles import role_title
@@ -36,6 +37,7 @@ NUMBERS: Final = {
     "rise": f"{CopySettings.rise:g}",
     "seeds": str(len(SEEDS)),
     "resamples": str(stability.RESAMPLES),
+    "most_others": str(MOST_OTHERS),
     "certain": percent(stability.CERTAIN),
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),

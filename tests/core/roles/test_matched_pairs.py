@@ -7,13 +7,14 @@ from scipy import stats
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.prepare import prepare_all, with_relations
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
-from attention_sieve.core.roles.matched_pairs import TextMatches, matched_pairs, matched_tests
+from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_pairs, matched_tests
 from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
-from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES
-from attention_sieve.core.roles.roles import ROLES
+from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_questions, scores_question
+from attention_sieve.core.roles.roles import ROLES, role_named
+from attention_sieve.core.roles.rules import read_role
 from attention_sieve.core.texts.relations import RELATIONS, dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.samples import read_sample
@@ -125,6 +126,75 @@ def test_the_related_score_is_the_score_of_the_role_where_every_pair_has_a_contr
     for relation in ("amod",):
         row = SYNTACTIC_MEASURES.index(f"syntactic:{relation} dependent-to-head")
         np.testing.assert_allclose(found.related[row], scores[ROLES.index(f"syntactic:{relation}")], rtol=1e-5)
+
+
+WRITTEN = {
+    "an offset": '[to]\noffset = [-2, -1]\nwords = ["a", "the", "cat", "saw"]',
+    "copies": '[to]\nrelative = "earlier copy"',
+    "relations": '[to]\nrelative = "head"\nrelations = ["nsubj", "obj"]',
+}
+
+
+def token_by_token(checkpoint, prepared, role):
+    """Scores of a written role's pairs and of others at their distances in tokens, from the whole map of a text."""
+    attention, attentions = whole_map(checkpoint, prepared).astype(float), checkpoint.attentions["self"]
+    n_tokens, segments = prepared.n_tokens, prepared.queries.segments
+    pairs = [(pair.dependent.tolist(), pair.head.tolist()) for pair in role.sieve.of(prepared)]
+    joined = {(i, j) for queries, keys in pairs for i in queries for j in keys}
+    found = np.full((2, *attention.shape[:2]), np.nan)
+    for layer in range(attention.shape[0]):
+        back = attentions.reach(layer).back
+
+        def n_live(query, back=back):
+            return range(
+                max(0, query - (n_tokens if back is None else back)), query + 1 if attentions.causal else n_tokens
+            )
+
+        def score(i, j, layer=layer):
+            return attention[layer, :, i, j] * len(n_live(i))
+
+        def others(distance):
+            places = [(i, i + distance) for i in range(n_tokens) if 0 <= i + distance < n_tokens]
+            return [
+                score(i, j)
+                for i, j in places
+                if j in n_live(i) and segments[i] >= 0 <= segments[j] and not {(i, j), (j, i)} & joined
+            ]
+
+        sums = []
+        for queries, keys in pairs:
+            cells = [(i, j) for i in queries for j in keys if j in n_live(i) and len(others(j - i))]
+            if cells:
+                parts = np.array([1 / len(n_live(i)) for i, _ in cells])
+                both = [(score(i, j), np.mean(others(j - i), axis=0)) for i, j in cells]
+                sums.append(np.tensordot(parts / parts.sum(), np.array(both), axes=1))
+        if sums:
+            found[:, layer] = np.mean(sums, axis=0)
+    return found
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral"])
+@pytest.mark.parametrize("rule", WRITTEN)
+def test_pairs_of_a_written_role_are_compared_with_others_at_their_distance_in_tokens(family, rule, loaded):
+    checkpoint = loaded(family)
+    role = role_named(read_role(f'role = 1\nname = "mine"\nletter = "G"\ncolour = "#AA3377"\n{WRITTEN[rule]}').id)
+    texts = [
+        TEXTS[0],
+        gold(("the", "cat", "saw", "the", "cat"), (2, 3, 0, 5, 3), ("det", "nsubj", "root", "det", "obj")),
+    ]
+    ((roles, question),) = matched_questions(("local", role.name)).items()
+    parsed = with_relations(pass_texts(checkpoint, texts), texts, role.wanted, noted=role.is_noted)
+    for found, prepared in zip(asked(checkpoint, texts, question), parsed, strict=True):
+        related, unrelated = token_by_token(checkpoint, prepared, role)
+        np.testing.assert_allclose(found.related[0], related, rtol=1e-4)
+        np.testing.assert_allclose(found.unrelated[0], unrelated, rtol=1e-4)
+    found = asked(checkpoint, texts, question)
+    if rule == "an offset":  # where every pair of the first text has another one at its distance
+        (measured,) = asked(checkpoint, texts[:1], scores_question(roles))
+        np.testing.assert_allclose(found[0].related[0], measured.measures[0], rtol=1e-4)
+    tests = matched_tests(found, "both", Criterion(), roles)
+    both = joined_tests([tests, tests])
+    assert (both.roles, both.p.shape[0]) == (2 * (role.name,), 2)
 
 
 def made(n_texts=9, seed=3):
