@@ -160,6 +160,23 @@ ENTITY: Final = "a named entity"
 DEPENDENT: Final = "dependents in a relation"
 HEAD: Final = "heads in a relation"
 POSITIONS: Final = "at a position"
+IN_TREE: Final = "a word of a tree"
+OF_SPEECH: Final = "Parts of speech"
+BESIDE: Final = {
+    "that has a dependent": ">",
+    "that has a head": "<",
+    "with a word anywhere below": ">>",
+    "with a word anywhere above": "<<",
+    "with a sibling after it": "$++",
+    "with a sibling before it": "$--",
+    "before the word": ".",
+    "after the word": ";",
+}
+"""Operators of spaCy's DependencyMatcher, in words."""
+WITH: Final = "Which word"
+OTHER_OF_SPEECH: Final = "Its parts of speech"
+OTHER_RELATIONS: Final = "Its relation to its head"
+THAT_LOOKS: Final = "which looks"
 FIRST_VALUES: Final = {
     "words": "the, a, an",
     "entities": "any",
@@ -171,7 +188,9 @@ AS_TOML: Final = "The role as a file"
 TOML_HELP: Final = (
     "The fields above write this, and here you can write more. All conditions of a table have to hold, each for any of "
     f"its values: {', '.join(f'`{name}`' for name in READERS)}; `pattern` is one of spaCy's Matcher, such as "
-    '`[{LOWER = "the"}, {POS = "ADJ", OP = "?"}]`. Under `[to]` also `offset = [-2, 2]`, or `relative`: '
+    '`[{LOWER = "the"}, {POS = "ADJ", OP = "?"}]`, and `tree` one of its DependencyMatcher, of which the first word '
+    "counts; under `[to]`, another one that is called `from` is the one that looks. Under `[to]` also "
+    "`offset = [-2, 2]`, or `relative`: "
     f"{', '.join(get_args(Relative))}, of which head and dependent take `relations`."
 )
 UPLOAD: Final = "Open a file"

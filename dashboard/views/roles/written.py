@@ -9,6 +9,8 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head, head_names
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.measures import RoleSet
+from attention_sieve.core.roles.record import LACKS
+from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.roles.rules import (
     FORMAT,
     KINDS,
@@ -20,6 +22,7 @@ from attention_sieve.core.roles.rules import (
     written_role,
 )
 from attention_sieve.core.roles.sieves import sieve_cells, with_notes
+from attention_sieve.core.texts.patterns import QUERY
 from attention_sieve.core.texts.text import Text, decoded, read_typed
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, attention_arcs
@@ -49,6 +52,7 @@ CONDITIONS: Final = {
     wording.DEPENDENT: "dependent_of",
     wording.HEAD: "head_of",
     wording.POSITIONS: "positions",
+    wording.IN_TREE: "tree",
 }
 PARTS_OF_SPEECH: Final = ("NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CCONJ", "PART")
 AT_OFFSET: Final = "offset"
@@ -130,7 +134,12 @@ def _sides() -> dict[str, Any]:
         queries = _condition("from", wording.FROM)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keys = _condition("to", wording.TO)
-        where = WHERE[st.selectbox(wording.WHERE, WHERE, index=1, key="role where", persist_state="session")]
+        is_pair = any(node["RIGHT_ID"] == QUERY for node in keys.get("tree", ()))  # which says where a key stands
+        known = {wording.ANYWHERE: ""} if is_pair else WHERE
+        index = 0 if is_pair else 1
+        key = f"role where {is_pair}"
+        name = st.selectbox(wording.WHERE, known, index=index, key=key, disabled=is_pair, persist_state="session")
+        where = known[name]
         if where == AT_OFFSET:
             first, last = st.slider(wording.OFFSETS, -10, 10, (-1, -1), key="role offsets", persist_state="session")
             keys["offset"] = [first, last]
@@ -154,11 +163,29 @@ def _condition(side: str, label: str) -> dict[str, Any]:
         case "pattern":
             parts = st.multiselect(wording.ANY_OF, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
             return {name: [{"POS": {"IN": parts}}]}
+        case "tree":
+            return {name: _tree(key, may_look=side == "to")}
         case _:
             typed = st.text_input(wording.ANY_OF, wording.FIRST_VALUES[name], key=key, persist_state="session")
             values = _parts(typed)
             is_number = name == "positions" and all(re.fullmatch("-?[0-9]{1,6}", value) for value in values)
             return {name: [int(value) for value in values] if is_number else values}
+
+
+def _tree(key: str, *, may_look: bool) -> list[dict[str, Any]]:
+    """A pattern of two words of a tree, of which the second may be the one that looks."""
+    parts = st.multiselect(wording.OF_SPEECH, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
+    operator = wording.BESIDE[st.selectbox(wording.WITH, wording.BESIDE, key=f"{key} with", persist_state="session")]
+    others = st.multiselect(
+        wording.OTHER_OF_SPEECH, PARTS_OF_SPEECH, ["NOUN", "PROPN", "PRON"], key=f"{key} other", persist_state="session"
+    )
+    relations = _parts(st.text_input(wording.OTHER_RELATIONS, "nsubj", key=f"{key} dep", persist_state="session"))
+    looks = may_look and st.checkbox(wording.THAT_LOOKS, value=True, key=f"{key} looks", persist_state="session")
+    second = {name: {"IN": values} for name, values in (("POS", others), ("DEP", relations)) if values}
+    return [
+        {"RIGHT_ID": "word", "RIGHT_ATTRS": {"POS": {"IN": parts}} if parts else {}},
+        {"LEFT_ID": "word", "REL_OP": operator, "RIGHT_ID": QUERY if looks else "other", "RIGHT_ATTRS": second},
+    ]
 
 
 def _parts(typed: str) -> list[str]:
@@ -181,6 +208,8 @@ def _preview(visit: Visit, name: str, heads: list[Head]) -> None:
     noted = with_notes(looked.text, text, RoleSet((name,)))
     cells = sieve_cells(name, noted, looked.causal)
     st.markdown(wording.cases(int(cells.any(axis=1).sum()), int(cells.sum()), plain(" / ".join(text.segments))))
+    if not cells.any() and (lacks := role_named(name).lacks) != LACKS:
+        st.caption(plain(f"{lacks[0].upper()}{lacks[1:]}."))
     queries, keys = sides(looked)
     in_window = cells[slice(*looked.window.queries), slice(*looked.window.keys)]
     if heads and in_window.any():

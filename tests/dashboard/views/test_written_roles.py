@@ -55,6 +55,22 @@ def test_the_form_writes_a_role_that_is_scored_saved_in_the_link_and_removed(app
     assert sent(at, GRID)["roles"][-1]["label"] != "look back"
 
 
+def test_the_form_writes_patterns_of_trees_and_says_where_antecedents_come_from(app):
+    at = app("roles", corpus_text=TEXTS, details=wording.WRITTEN)
+    at.selectbox(key="role to").set_value(wording.IN_TREE).run()
+    assert not at.exception
+    assert not at.error
+    rule = read_role(at.session_state[TOML]).rule
+    assert (rule.in_trees, rule.offset, rule.relative) == (True, None, None)
+    assert any("2 cases from 2 tokens" in each.value for each in at.markdown), "the baker and the customers"
+    at.checkbox(key="role to tree looks").set_value(False).run()
+    assert read_role(at.session_state[TOML]).rule.offset == (-1, -1)
+    at.selectbox(key="role to").set_value(wording.ANY_TOKEN).run()
+    at.selectbox(key="role where False").set_value("antecedent").run()
+    assert not at.error
+    assert any("No text has a marked antecedent" in each.value for each in at.caption)
+
+
 def test_an_uploaded_role_is_checked_as_if_it_were_typed(app):
     at = app("roles", corpus_text=TEXTS, details=wording.WRITTEN)
     at.file_uploader(key="role file").upload("mine.toml", ROLE.replace('"G"', '"L"').encode()).run()
