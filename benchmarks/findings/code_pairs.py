@@ -8,7 +8,6 @@ not, it is left out), and of random weights of both shapes. Files are documents.
 import re
 import sys
 from collections.abc import Sequence
-from itertools import starmap
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +42,7 @@ def main() -> None:
     found = functions()
     print(f"{len(found):,} functions of {len({path for *_, path in found})} files, of at most {LONGEST} characters.")
     print(copies(found))
-    texts = read_file("code.jsonl", "\n".join(starmap(pairs_line, found)).encode())
+    texts = read_file("code.jsonl", "\n".join(pairs_line((text,), *of_text) for text, *of_text in found).encode())
     header(
         "checkpoint", "pairs", "cases", "best head of each half", "held out % (95%)", "best offset %",
         "nearest %", "random choice %", "random weights %", "× other words",

@@ -48,9 +48,9 @@ def best_relations(
 
     The relation and direction in which the head is furthest above the best fixed offset are selected on the first,
     third, ... text (or document, where known), among those in which it beats the key-matched control there, if there
-    are any. The head is evaluated on the other half, against the offsets that are best on either. Where there are
-    `others`, all texts are the first half, and the others are the second. p-values are the larger one of those against
-    the two offsets, times the number of heads (Bonferroni).
+    are any. The head is evaluated on the other half, against the offset that was best on the first, and beside the one
+    that is best there. Where there are `others`, all texts are the first half, and the others are the second. p-values
+    are multiplied by the number of heads (Bonferroni).
 
     Args:
         texts: one or more, under one checkpoint.
@@ -129,11 +129,10 @@ def _facts(
     halves = [evaluated.of_half(mask, half) for half in range(N_HALVES)]
     on_first, on_second = (best_offset(distances[half], rooms[:, half]) for half in halves)
     first_half, second_half = halves
-    offsets = (on_first.offset, on_second.offset)
-    at_offset = np.stack([is_at_offset(distances[second_half], rooms[:, second_half], offset) for offset in offsets])
+    at_offset = is_at_offset(distances[second_half], rooms[:, second_half], on_first.offset)
     right = np.stack([evaluated.right[direction, layer, head] for layer, head in heads])
     joined = evaluated.joined.of(second_half)
-    judgement = judge(right[:, second_half], at_offset, joined.unit, alpha, by_document=evaluated.by_document)
+    judgement = judge(right[:, second_half], at_offset[None], joined.unit, alpha, by_document=evaluated.by_document)
     n_heads = int((~evaluated.cases.absent[direction]).sum())
     control = key_matched(joined, alpha, n_heads)
     correction = n_heads / len(heads)  # the p-values are already corrected for these heads
@@ -149,7 +148,7 @@ def _facts(
             offset=on_second.offset,
             least_gain=float(min(gains[row], judgement.accuracy[0, row] - on_second.share)),
             n_cases=len(second_half),
-            p_value=float(min(1, correction * judgement.p_values[:, 0, row].max())),
+            p_value=float(min(1, correction * judgement.p_values[0, 0, row])),
             control=KeyControl.of(control, (direction, *head)),
         )
         for row, head in enumerate(heads)

@@ -82,8 +82,8 @@ class RelationFact:
     n_cases: int
     """Number of these cases."""
     p_value: float
-    """For "the head is no better than the offset", of the offsets that are best here and on the cases of the selection
-    the better one: one-sided, times the number of heads."""
+    """For "the head is no better than the offset that is best on the cases of the selection": one-sided, times the
+    number of heads."""
     control: KeyControl
     on_others: bool = False
     """Whether the cases are from other texts, and not from the other half of the texts."""

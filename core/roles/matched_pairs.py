@@ -170,8 +170,8 @@ def matched_tokens(
     """The entries that the scores of a written role read in a batch: its pairs, and all others at the same distances.
 
     Pairs are of single tokens, and their distance is counted in tokens. A pair counts as in the score of the role. It
-    is compared with the pairs of tokens, none of them special, that the role joins in neither direction, of which at
-    most MOST_OTHERS are read.
+    is compared with the pairs of tokens, none of them special, that neither the role nor a relation that the text is
+    noted with joins in either direction, of which at most MOST_OTHERS are read.
 
     Args:
         role: for which `is_matched` holds.
@@ -203,7 +203,7 @@ def _beside_others(
     place, n_visible = np.arange(len(bounds)), bounds[:, 1] - bounds[:, 0]
     is_live = (bounds[:, :1] <= place) & (place < bounds[:, 1:])
     is_joined = np.zeros_like(is_live)
-    for pair in pairs:
+    for pair in (*pairs, *(() if text.notes is None else text.notes.pairs)):
         is_joined[np.ix_(pair.dependent, pair.head)] = True
     is_word = text.queries.segments != SPECIAL
     is_other = is_live & ~is_joined & ~is_joined.T & is_word[:, None] & is_word

@@ -28,6 +28,7 @@ from attention_sieve.core.roles.measures import SYNTACTIC, USUAL, RoleSet, TextM
 from attention_sieve.core.roles.record import NOTHING
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES
 from attention_sieve.core.texts.parsers import NO_PARSER, parser_name
+from attention_sieve.core.texts.relations import ANY_RELATION
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -236,14 +237,21 @@ MATCHED_PAIRS: Final[Question[Text, TextMatches]] = Question(
 
 @cache
 def matched_question(role: str) -> Question[Text, TextMatches]:
-    """The same of the pairs of tokens that a written role joins, for which `is_matched` holds."""
+    """The same of the pairs of tokens that a written role joins, for which `is_matched` holds.
+
+    As for syntactic roles, no relation of a tree joins the others where the role reads trees.
+    """
     roles = RoleSet((role,))
+    wanted = roles.wanted
+    if wanted.relations or wanted.trees:
+        wanted = replace(wanted, relations=(ANY_RELATION,))
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextMatches]]]:
-        parsed = with_what_decides(roles, prepared, texts, parses=True)
-        return _compared(checkpoint, parsed, settings, partial(matched_tokens, roles.records[0]))
+        if roles.is_noted:
+            prepared = with_relations(prepared, texts, wanted, noted=True)
+        return _compared(checkpoint, prepared, settings, partial(matched_tokens, roles.records[0]))
 
     return replace(
         MATCHED_PAIRS,

@@ -1,7 +1,8 @@
 """Dependency relations of a Text, parsed by spaCy or given in its file, and the tokens of their words."""
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -48,6 +49,8 @@ MOST_PIPELINES: Final = 4
 """Parsers in memory, each with about 50 MB."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
+KEPT_WORDS: Final = 100_000
+"""Words of texts whose parses are kept, so that a role that is changed costs no parser: about 25 MB."""
 OPTIONAL: Final = ("tagger", "morphologizer", "attribute_ruler", "lemmatizer", "ner")
 """Parts of a pipeline that run only where they are needed."""
 TAGGED: Final = ("TAG", "POS", "LEMMA")
@@ -319,6 +322,68 @@ class _Position:
     segment: int
     start: int
     """Index of the first character of the piece in its segment."""
+    key: Hashable = None
+    """What its parse is kept by; None for a part of a segment."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Parse:
+    """A parsed document, without references to spaCy objects."""
+
+    left_out: frozenset[str]
+    """Parts of the pipeline that did not run."""
+    fields: Mapping[str, list[Any]]
+    """Arguments of spaCy's `Doc`."""
+
+    @classmethod
+    def of(cls, document: Any, left_out: frozenset[str]) -> "_Parse":
+        """The parse of a document."""
+        named = {
+            "tags": [sys.intern(word.tag_) for word in document],
+            "pos": [sys.intern(word.pos_) for word in document],
+            "deps": [sys.intern(word.dep_) for word in document],
+            "ents": [sys.intern(f"{word.ent_iob_}-{word.ent_type_}") if word.ent_type else "O" for word in document],
+        }
+        words, spaces = [word.text for word in document], [bool(word.whitespace_) for word in document]
+        lemmas, heads = [word.lemma_ for word in document], [word.head.i for word in document]
+        return cls(left_out, {"words": words, "spaces": spaces, "lemmas": lemmas, "heads": heads, **named})
+
+    def document(self, package: str) -> Any:
+        """The document again, in a hundredth of the time of parsing it."""
+        from spacy.tokens import Doc
+
+        return Doc(_pipeline(package).vocab, **self.fields)
+
+
+class _Parses:
+    """The parses of the last KEPT_WORDS words; used under `_one_at_a_time`."""
+
+    def __init__(self) -> None:
+        self._by_key = OrderedDict[Hashable, _Parse]()
+        self._n_words = 0
+
+    def get(self, key: Hashable) -> _Parse | None:
+        """The parse of a text, whatever ran for it."""
+        if key in self._by_key:
+            self._by_key.move_to_end(key)
+        return self._by_key.get(key)
+
+    def put(self, key: Hashable, parse: _Parse) -> None:
+        """Keep a parse in place of an earlier one of this text."""
+        if (before := self._by_key.pop(key, None)) is not None:
+            self._n_words -= len(before.fields["words"])
+        self._by_key[key] = parse
+        self._n_words += len(parse.fields["words"])
+        while self._n_words > KEPT_WORDS:
+            self._n_words -= len(self._by_key.popitem(last=False)[1].fields["words"])
+
+    def clear(self) -> None:
+        """Forget all parses."""
+        self._by_key.clear()
+        self._n_words = 0
+
+
+PARSES: Final = _Parses()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -360,7 +425,8 @@ class _Piece:
 def _parsed(package: str, texts: Sequence[Text], wanted: Wanted) -> Iterator[_Piece]:
     """Parse every segment in batches of a few words, or of one piece, which limits the parser's memory.
 
-    No spaCy object may outlive its batch, because its strings may be freed with the batch.
+    No spaCy object may outlive its batch, because its strings may be freed with the batch. Parses of the last texts are
+    kept as strings.
     """
     parts = set(_pipeline(package).pipe_names)
     taggers = {"tagger", "morphologizer"}  # a language has one of them
@@ -396,11 +462,25 @@ def _n_strings_at_first(package: str) -> int:
 
 def _parsed_batch(package: str, batch: list[tuple[Any, _Position]], wanted: Wanted) -> list[_Piece]:
     names = RELATION_NAMES.get(installed_parsers().get(package, ""), {})
-    parsed = list(_pipeline(package).pipe(batch, as_tuples=True, batch_size=len(batch), disable=wanted.left_out))
-    documents = [document for document, _ in parsed]
+    left_out, documents = frozenset(wanted.left_out), [document for document, _ in batch]
+    kept = [None if position.key is None else PARSES.get((package, position.key)) for _, position in batch]
+    missing = [place for place, parse in enumerate(kept) if parse is None or not parse.left_out <= left_out]
+    # What has run for a text runs again with what is new, so that roles by turns do not push out each other's parses.
+    left_out = left_out.intersection(*(parse.left_out for place in missing if (parse := kept[place]) is not None))
+    parsed = _pipeline(package).pipe(
+        [documents[place] for place in missing], batch_size=len(batch), disable=sorted(left_out)
+    )
+    for place, document in zip(missing, parsed, strict=True):
+        documents[place] = document
+        if (key := batch[place][1].key) is not None:
+            PARSES.put((package, key), _Parse.of(document, left_out))
+    for place, parse in enumerate(kept):
+        if parse is not None and place not in missing:
+            documents[place] = parse.document(package)
     by_pattern = [matched_words(pattern, documents) for pattern in wanted.of_words]
     matched = zip(*by_pattern) if by_pattern else repeat(())
-    return [_Piece.of(position, document, names, of_text) for (document, position), of_text in zip(parsed, matched)]
+    positions = [position for _, position in batch]
+    return [_Piece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
 
 
 @dataclass(frozen=True)
@@ -464,7 +544,9 @@ class _PendingSegments:
             i, side = self._segment
             document = _document(self._package, self._texts[i], side)
             if len(document) <= PIECE_WORDS:
-                return document, _Position(i, side, 0)
+                words = self._texts[i].words
+                key = (self._texts[i].segments[side] if words is None else None, words and words[side])
+                return document, _Position(i, side, 0, key)
             for start in range(0, len(document), PIECE_WORDS):
                 piece = document[start : start + PIECE_WORDS]
                 self._cut.append((_Words.of(piece), _Position(i, side, piece.start_char)))

@@ -201,8 +201,8 @@ def _evidence(fact: Fact) -> str:
         case RelationFact():
             chosen, judged = ("the corpus", VARIED) if fact.on_others else ("one half of the texts", "the other")
             return (
-                f"{fact.relation}: chosen on {chosen} and judged on {judged}, against the best distance "
-                f"({fact.offset:+d}); p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
+                f"{fact.relation}: chosen on {chosen} and judged on {judged}, where the best distance is "
+                f"{fact.offset:+d}; p {_p(fact.p_value)}, corrected for the number of heads{_control(fact.control)}"
             )
         case MentionFact():
             return (

@@ -86,13 +86,13 @@ def counts(
     """
     checkpoint_counts, control_counts = counts_of(tested.tests, "none"), [control.counts for control in controls]
     roles = [role for role in table_roles if tested.tests.texts[tested.tests.roles.index(role)].any()]
+    titles = {role: plain(role_title(role)) for role in roles}
     by_control = {
         control: [of_pass for of_pass in control_counts if of_pass.control == control] for control in wording.ANSWERS
     }
     rows = {role: tested.tests.roles.index(role) for role in roles}
-    table = pd.DataFrame(
-        {"role": roles, wording.CHECKPOINT: [str(checkpoint_counts.heads[row]) for row in rows.values()]}
-    )
+    own = [str(checkpoint_counts.heads[row]) for row in rows.values()]
+    table = pd.DataFrame({"role": list(map(role_title, roles)), wording.CHECKPOINT: own})
     for control, of_control in by_control.items():
         table[control] = [wording.count([int(of_pass.heads[row]) for of_pass in of_control]) for row in rows.values()]
     st.table(table, border="horizontal", hide_index=True)
@@ -100,8 +100,8 @@ def counts(
         "\n".join(
             wording.answer(
                 control,
-                {role: int(checkpoint_counts.heads[row]) for role, row in rows.items()},
-                {role: [int(of_pass.heads[row]) for of_pass in of_control] for role, row in rows.items()},
+                {titles[role]: int(checkpoint_counts.heads[row]) for role, row in rows.items()},
+                {titles[role]: [int(of_pass.heads[row]) for of_pass in of_control] for role, row in rows.items()},
                 checkpoint_counts.n_heads,
             )
             for control, of_control in by_control.items()

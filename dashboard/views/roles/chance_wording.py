@@ -103,7 +103,7 @@ def _under(name: str) -> str:
 
 def positional(role: str, n_held: int, heads: Sequence[Head]) -> str:
     """How many heads with a role do not beat pairs at the same distance."""
-    others = "on pairs at the same distance that it does not join"
+    others = "on pairs at the same distance that are not joined"
     if not heads:
         each = f"The {role} head" if n_held == 1 else f"Each of {n_held} {role} heads"
         return f"{each} scores higher on pairs that the role joins than {others}."

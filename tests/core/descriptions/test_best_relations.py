@@ -77,7 +77,7 @@ def test_a_head_is_judged_on_other_texts_against_every_distance_on_either():
     assert (fact.n_cases, fact.accuracy, fact.on_others) == (LEAST_CASES, 1.0, True)
     # On the others a verb is always two words on, where half of those of the first texts are.
     assert (fact.baseline, fact.offset, fact.least_gain) == (1.0, 2, 0.0)
-    assert fact.p_value == 1
+    assert fact.p_value < 1e-4, "against one word on, which was best where it was chosen"
     # Chosen where subjects stand one or two words before, by turns: what it finds in all texts but no distance does.
     assert best_relations(others[:LEAST_CASES], others=chosen)[FINDER].least_gain == 0
     assert best_relations(chosen, others=chosen)[FINDER].least_gain == 0.5

@@ -1,5 +1,7 @@
 """Syntactic roles against pairs of words at the same distance that no relation joins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from passing import SELF, pass_texts, whole_map
@@ -140,7 +142,9 @@ def token_by_token(checkpoint, prepared, role):
     attention, attentions = whole_map(checkpoint, prepared).astype(float), checkpoint.attentions["self"]
     n_tokens, segments = prepared.n_tokens, prepared.queries.segments
     pairs = [(pair.dependent.tolist(), pair.head.tolist()) for pair in role.sieve.of(prepared)]
-    joined = {(i, j) for queries, keys in pairs for i in queries for j in keys}
+    related = [] if prepared.notes is None else prepared.notes.pairs
+    every = [*pairs, *((pair.dependent.tolist(), pair.head.tolist()) for pair in related)]
+    joined = {(i, j) for queries, keys in every for i in queries for j in keys}
     found = np.full((2, *attention.shape[:2]), np.nan)
     for layer in range(attention.shape[0]):
         back = attentions.reach(layer).back
@@ -183,7 +187,8 @@ def test_pairs_of_a_written_role_are_compared_with_others_at_their_distance_in_t
         gold(("the", "cat", "saw", "the", "cat"), (2, 3, 0, 5, 3), ("det", "nsubj", "root", "det", "obj")),
     ]
     ((roles, question),) = matched_questions(("local", role.name)).items()
-    parsed = with_relations(pass_texts(checkpoint, texts), texts, role.wanted, noted=role.is_noted)
+    wanted = replace(role.wanted, relations=("any",) if role.wanted.relations else ())
+    parsed = with_relations(pass_texts(checkpoint, texts), texts, wanted, noted=role.is_noted)
     for found, prepared in zip(asked(checkpoint, texts, question), parsed, strict=True):
         related, unrelated = token_by_token(checkpoint, prepared, role)
         np.testing.assert_allclose(found.related[0], related, rtol=1e-4)

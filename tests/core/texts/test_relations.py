@@ -157,11 +157,11 @@ def test_a_head_that_is_a_blank_hands_on_to_its_own_head(monkeypatch):
     text = Text(("red  apples it  ran",))
 
     def hanging(batch, **_):
-        for doc, place in batch:
+        for doc in batch:
             words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
             assert [word.isspace() for word in words] == [False, True, False, False, True, False]
             relations = ["amod", "dep", "nsubj", "nsubj", "ROOT", "advcl"]
-            yield Doc(doc.vocab, words=words, spaces=spaces, heads=[1, 2, 4, 5, 4, 4], deps=relations), place
+            yield Doc(doc.vocab, words=words, spaces=spaces, heads=[1, 2, 4, 5, 4, 4], deps=relations)
 
     monkeypatch.setattr(pipeline, "pipe", hanging)
     assert tree(text) == [
@@ -242,6 +242,34 @@ def test_the_parser_keeps_the_words_of_few_texts_and_forgets_those_of_later_ones
     assert len(strings) == n_before
     assert "gloobs" not in strings
     assert "wugxaqs" not in strings
+
+
+def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
+    texts = [Text(("Ann's  dogs love Paris,", "and she ran.")), Text(("two dogs ran",), (("two", "dogs", "ran"),))]
+    pipeline, n_parsed, asked = parses._pipeline(english_parser()), [], []
+    real = pipeline.pipe
+
+    def counting(documents, **options):
+        n_parsed.append(len(documents))
+        asked.append(set(parses.OPTIONAL) - set(options["disable"]))
+        return real(documents, **options)
+
+    monkeypatch.setattr(pipeline, "pipe", counting)
+    named, words = parses.Wanted(entities=True), parses.Wanted(lemmas=True, tags=True, patterns=('[{"POS":"NOUN"}]',))
+    parses.PARSES.clear()
+    fresh = [[dict(vars(tree)) for _, tree in parses.parse_for(texts, wanted)] for wanted in (named, words)]
+    assert (n_parsed, asked) == ([3, 3], [{"ner"}, {"ner", "tagger", "morphologizer", "attribute_ruler", "lemmatizer"}])
+    for wanted, expected in zip((named, words), fresh):
+        for (_, tree), of_fresh in zip(parses.parse_for(texts, wanted), expected, strict=True):
+            for name in ("relations", "tags", "lemmas", "entities", "matches"):
+                assert getattr(tree, name) == of_fresh[name]
+            np.testing.assert_array_equal(tree.heads, of_fresh["heads"])
+            np.testing.assert_array_equal(tree.words.spans, of_fresh["words"].spans)
+    assert n_parsed[2:] == [0, 0]
+    monkeypatch.setattr(parses, "KEPT_WORDS", 8)
+    list(parses.parse_for([Text(("They sang.",))], parses.Wanted()))
+    assert parses.PARSES.get((english_parser(), ("and she ran.", None))) is None
+    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is not None
 
 
 def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():

@@ -12,6 +12,7 @@ from attention_sieve.core.roles.controls import SEEDS, control_passes
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from attention_sieve.core.roles.rules import PREFIX, read_role
 from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
@@ -100,8 +101,11 @@ def test_the_grid_flips_to_each_control_and_back_without_a_pass(app):
 
 
 def test_positional_heads_are_named_and_marked_in_grid_and_table(app):
-    at = switched_on(app, corpus="sample texts", tau=2.0)
-    (said,) = written(at, "same distance")
+    role = read_role('role = 1\nname = "a copy"\nletter = "G"\ncolour = "#AA3377"\n[to]\nrelative = "earlier copy"').id
+    at = switched_on(app, corpus="sample texts", tau=2.0, role=role.removeprefix(PREFIX))
+    assert "a copy" in table(at)["role"].tolist(), "a written role is called by its name"
+    assert not written(at, PREFIX)
+    said = written(at, "same distance")[0]
     n_held = int(re.match(r"(?:Of|Each of) (\d+) syntactic", said)[1])
     place = ROLES.index("syntactic")
     states = sent(at, GRID)

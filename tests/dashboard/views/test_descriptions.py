@@ -117,7 +117,7 @@ def test_a_sentence_tells_where_a_token_can_look(sight, fact, sentence):
 def test_the_evidence_says_how_a_relation_was_chosen_and_what_even_attention_would_give():
     text = evidence(HeadDescription(head=(2, 8), n_texts=128, facts=(SUBJECT, SOME)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
-        "nsubj: chosen on one half of the texts and judged on the other, against the best distance (+2); p < 0.001, "
+        "nsubj: chosen on one half of the texts and judged on the other, where the best distance is +2; p < 0.001, "
         "corrected for the number of heads; attention to the right word 27.0%, from other words 1.0%, p < 0.001, "
         "corrected likewise; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over the 128 texts of the corpus."
     )
@@ -132,9 +132,7 @@ def test_what_is_judged_on_other_texts_is_worded_for_those():
         "Chosen on the 128 texts of the corpus and judged on 64 varied sample texts:",
         f"In varied sample texts: mostly looks from a subject to its verb {says}.",
     ]
-    assert words[2].startswith(
-        "nsubj: chosen on the corpus and judged on varied sample texts, against the best distance"
-    )
+    assert words[2].startswith("nsubj: chosen on the corpus and judged on varied sample texts, where the best distance")
     assert tip(replace(found, n_others=0, facts=(SUBJECT,))).startswith("In these texts: mostly looks from a subject")
 
 
