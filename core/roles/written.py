@@ -164,8 +164,8 @@ def holds(tokens: Tokens, text: PassText) -> Bool[np.ndarray, " token"]:
     if tokens.pattern:
         result &= _notes(text).matches.get(tokens.pattern, np.zeros(n_tokens, bool))
     if tokens.tree:
-        at = [pair.head for pair in _notes(text).trees.get(tokens.tree, ())]
-        result &= np.isin(np.arange(n_tokens), np.concatenate(at) if at else [])
+        firsts = [pair.head for pair in _notes(text).trees.get(tokens.tree, ())]
+        result &= np.isin(np.arange(n_tokens), np.concatenate(firsts) if firsts else [])
     if tokens.entities:
         is_any = "any" in tokens.entities
         result &= np.array([bool(kind) and (is_any or kind in tokens.entities) for kind in _notes(text).entities])

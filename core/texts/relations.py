@@ -544,8 +544,8 @@ class _PendingSegments:
             i, side = self._segment
             document = _document(self._package, self._texts[i], side)
             if len(document) <= PIECE_WORDS:
-                words = self._texts[i].words
-                key = (self._texts[i].segments[side] if words is None else None, words and words[side])
+                text = self._texts[i]
+                key = (text.segments[side], None) if text.words is None else (None, text.words[side])
                 return document, _Position(i, side, 0, key)
             for start in range(0, len(document), PIECE_WORDS):
                 piece = document[start : start + PIECE_WORDS]

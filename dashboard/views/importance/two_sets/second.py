@@ -9,7 +9,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.labels import read_labels
 from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.dashboard import controls, public
-from attention_sieve.dashboard.samples import read_sample
+from attention_sieve.dashboard.samples import VARIED, read_sample
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.importance.material import Material, of_labels, of_texts
 from attention_sieve.dashboard.views.importance.two_sets import wording
@@ -57,7 +57,7 @@ def _texts(material: Material) -> tuple[Material, str] | None:
     """Sample texts, or texts from a file."""
     choice = material.visit.chosen
     options: dict[str, str] = {name: name for name in SINGLE_SAMPLES if name != choice.corpus}
-    start = next(reversed(options))  # the sample texts, unless they are on the page
+    start = [name for name in options if SINGLE_SAMPLES[name] != VARIED][-1]  # the sample texts, unless on the page
     name = from_list(wording.SECOND, {**options, wording.UPLOAD: wording.UPLOAD}, key=KEY, start=start, width=WIDTH)
     texts: tuple[Text, ...]
     if name == wording.UPLOAD:
