@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -19,7 +19,7 @@ from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.texts.parsers import NO_PARSER
-from attention_sieve.core.texts.text import SUFFIXES
+from attention_sieve.core.texts.text import SUFFIXES, Text
 from attention_sieve.core.texts.tokens import TooLong
 
 Settings = TypeVar("Settings")
@@ -130,22 +130,6 @@ def settings_of(arguments: argparse.Namespace, usual: Settings) -> Settings:
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     parts = {name: settings_of(arguments, part) for name, part in parts_of(usual).items()}
     return replace(of_any, **parts, **{name: value for name, value in values.items() if value is not None})
-
-
-def flags_of(settings: Any, usual: Any) -> list[str]:
-    """The options by which `settings_of` makes some settings of the usual ones, as words of a command."""
-    words: list[str] = []
-    for name, (hint, _) in options_of(settings).items():
-        value, flag = getattr(settings, name), f"--{name.replace('_', '-')}"
-        if value == getattr(usual, name):
-            continue
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{flag[2:]}")
-        elif hint == tuple[str, ...]:
-            words += [flag, "".join(value)]
-        else:
-            words += [flag, *map(str, value if isinstance(value, tuple) else (value,))]
-    return words + [word for name, part in parts_of(settings).items() for word in flags_of(part, getattr(usual, name))]
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -285,6 +269,12 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
         const=NO_PARSER,
         help="parse no text: only trees in the file of texts give relations",
     )
+
+
+def parser_option(texts: Iterable[Text]) -> list[str]:
+    """The option that names what parses some texts, if it is not the usual parser."""
+    parser = next((text.parser for text in texts if text.parser is not None), None)
+    return [] if parser is None else [f"--parser={parser}"] if parser != NO_PARSER else ["--no-parser"]
 
 
 def add_alpha_option(parser: argparse.ArgumentParser) -> None:

@@ -413,6 +413,7 @@ SAVE_PAGE_HELP: Final = (
     "It opens without a network, any head and word can be clicked in it, and `attention-sieve check` computes its "
     "numbers again."
 )
+COMMAND: Final = "The command that computes the numbers, from the texts and other files in *Download all*:"
 DOWNLOAD_ALL: Final = "Download all figures and tables"
 DOWNLOAD_ALL_HELP: Final = (
     "A ZIP file of what this page shows now, in all of its tabs: figures as SVG and PNG, and as PDF in the widths of "
@@ -423,7 +424,7 @@ REFERENCES: Final = "Works to cite, as BibTeX"
 ARCHIVE: Final = (
     "Figures (SVG, PNG, PDF) and tables (CSV, Parquet) of one page of Attention Sieve, as it was when this was "
     "downloaded.\nWhat each was computed from also stands in every file, in those for papers (PDF) as metadata. The "
-    "works to cite are in references.bib, and the texts that the commands in the files read beside it."
+    "works to cite are in references.bib, and the texts and other files that the commands read beside it."
 )
 
 

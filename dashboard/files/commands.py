@@ -1,31 +1,77 @@
-"""The commands that compute what a page shows, for the provenance of its files, and the texts that they read."""
+"""The commands that compute what a page shows, for the provenance of its files, and the files that they read."""
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.command_lines import command_line, given_options
+from attention_sieve.core.options import parser_option
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.state import Choice
 
 CORPUS: Final = "texts.jsonl"
 ONE_TEXT: Final = "text.jsonl"
-_read: Final[ContextVar[dict[str, Sequence[Text]] | None]] = ContextVar("read", default=None)
-"""Texts that the commands of the page being drawn read, by the name of their file; None outside of a run of a page."""
+THEN: Final = " && "
+"""Between two lines of which the second follows the first."""
+PARSES: Final = ("roles", "score", "relations", "word-links", "tree-probes", "claim")
+"""Commands that parse texts."""
+_read: Final[ContextVar[dict[str, Callable[[], bytes]] | None]] = ContextVar("read", default=None)
+"""What makes the files that the commands of the page being drawn read, by their names; None outside of a run of a
+page."""
 
 
 def begin_page() -> None:
-    """Forget the texts of another page or an earlier run."""
+    """Forget the files of another page or an earlier run."""
     _read.set({})
 
 
-def texts_read() -> dict[str, Sequence[Text]]:
-    """The texts that the commands of this page read, by the name of their file."""
+def files_read() -> dict[str, Callable[[], bytes]]:
+    """What makes each file that the commands of this page read, by its name."""
     return dict(_read.get() or {})
+
+
+def reads(name: str, content: Callable[[], bytes]) -> str:
+    """Keep a file that a command reads, for the archive of the page.
+
+    Args:
+        name: of the file.
+        content: makes it.
+
+    Returns: its name.
+    """
+    if (read := _read.get()) is not None:
+        read[name] = content
+    return name
+
+
+def reads_texts(texts: Sequence[Text], name: str = "") -> str:
+    """Keep texts that a command reads, as a file; returns its name, by default one for all texts of a page."""
+    return reads(name or (ONE_TEXT if len(texts) == 1 else CORPUS), partial(lines_of, texts))
+
+
+def call(name: str, choice: Choice, engine: Engine, *options: str, output: str = "") -> str:
+    """The line of a command about a checkpoint.
+
+    Args:
+        name: of the command.
+        choice: the settings that all pages share.
+        engine: the checkpoint.
+        options: further ones, from `given_options`.
+        output: file that it writes; by default a table with the name of the command.
+    """
+    settings = choice.pass_settings(engine)
+    of_checkpoint = [
+        "--checkpoint",
+        engine.files.name,
+        *([f"--dtype={engine.dtype}"] if engine.dtype != "float32" else []),
+        *([f"--attention={settings.kind}"] if settings.kind != engine.files.kinds[0] else []),
+        *([f"--off={','.join(f'{layer}-{head}' for layer, head in settings.off)}"] if settings.off else []),
+    ]
+    return command_line([name, *of_checkpoint, *options, "--output", output or f"{name}.parquet"])
 
 
 def command(
@@ -41,26 +87,14 @@ def command(
         options: further options, from `given_options`.
         too_long: what becomes of texts that are too long.
     """
-    file = ONE_TEXT if len(texts) == 1 else CORPUS
-    if texts and (read := _read.get()) is not None:
-        read[file] = texts
-    settings = choice.pass_settings(engine)
-    of_checkpoint = [
-        *([f"--dtype={engine.dtype}"] if engine.dtype != "float32" else []),
-        *([f"--attention={settings.kind}"] if settings.kind != engine.files.kinds[0] else []),
-        *([f"--off={','.join(f'{layer}-{head}' for layer, head in settings.off)}"] if settings.off else []),
-    ]
-    output = [f"--too-long={too_long}", "--output", f"{name}.{'npz' if name == 'maps' else 'parquet'}"]
-    named = ["--checkpoint", engine.files.name, *(["--texts", file] if texts else [])]
-    return {"command": command_line([name, *named, *of_checkpoint, *options, *output])}
+    read = ["--texts", reads_texts(texts), *(parser_option(texts) if name in PARSES else [])] if texts else []
+    output = f"{name}.npz" if name == "maps" else ""
+    return {"command": call(name, choice, engine, *read, *options, f"--too-long={too_long}", output=output)}
 
 
-def file_of(name: str, texts: Sequence[Text]) -> str:
-    """Name of the file of further texts that a command of this page reads."""
-    file = f"{re.sub(r'[^A-Za-z0-9 ,-]', '', name)}.jsonl"
-    if (read := _read.get()) is not None:
-        read[file] = texts
-    return file
+def without_command(facts: Mapping[str, str]) -> dict[str, str]:
+    """Provenance of numbers that no command computes, on a page with a command for the others."""
+    return {name: fact for name, fact in facts.items() if name != "command"}
 
 
 def role_options(choice: Choice, engine: Engine) -> list[str]:

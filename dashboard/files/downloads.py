@@ -13,7 +13,6 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording
 from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import Figure
@@ -156,7 +155,7 @@ def all_downloads() -> None:
     """Offer all files of the page in one archive, if there are any."""
     if not (offered := _offered.get()):
         return
-    downloads, (page, address), read = list(offered.values()), _page_and_address(), commands.texts_read()
+    downloads, (page, address), read = list(offered.values()), _page_and_address(), commands.files_read()
     icon = ":material/folder_zip:"
     with st.popover(wording.DOWNLOAD_ALL, icon=icon, key=ALL, on_change="rerun") as files:
         if not files.open:
@@ -176,10 +175,9 @@ def all_downloads() -> None:
             st.caption(f"{tab}: {plain(why)}")
 
 
-def _others(read: Mapping[str, Sequence[Text]]) -> dict[str, bytes]:
-    """The works to cite, and the texts that the commands in the files read."""
-    texts = {name: commands.lines_of(of_file) for name, of_file in read.items()}
-    return {REFERENCES.name: REFERENCES.read_bytes(), **texts}
+def _others(read: Mapping[str, Callable[[], bytes]]) -> dict[str, bytes]:
+    """The works to cite, and the files that the commands in the facts read."""
+    return {REFERENCES.name: REFERENCES.read_bytes(), **{name: content() for name, content in read.items()}}
 
 
 def references_download() -> None:
@@ -245,3 +243,6 @@ def _files(download: Download) -> None:
             on_click="ignore",
             type="primary",
         )
+        if "command" in download.facts:
+            st.caption(wording.COMMAND)
+            st.code(download.facts["command"], language=None, wrap_lines=True)

@@ -1,20 +1,19 @@
 """What a saved page asks: all that its numbers depend on, kept in the page, so that they can be computed again."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from attention_sieve.core.attention.settings import Head, Kind, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
-from attention_sieve.core.options import flags_of
+from attention_sieve.core.command_lines import command_line, given_options
+from attention_sieve.core.options import parser_option
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
 
-PROGRAM: Final = "attention-sieve"
 IN_MEMORY: Final = "none"
 """How the fingerprint of a model in memory begins."""
 
@@ -88,7 +87,7 @@ class Asked:
         first, *others = self.checkpoints
         usual_roles = known_roles((*ROLES, *(DECODER_ROLES if first.is_decoder else ())))
         scores, criterion = self.settings.scores, self.settings.criterion
-        words = [PROGRAM, "page", "--checkpoint", first.name]
+        words = ["page", "--checkpoint", first.name]
         words += [word for other in others for word in ("--compare", other.name)]
         words += ["--texts", TEXTS_FILE]
         words += [word for text in self.drawn for word in ("--text", PAIR_MARK.join(text.segments))]
@@ -96,17 +95,11 @@ class Asked:
         words += [] if self.attention in ("self", "encoder") else ["--attention", self.attention]
         words += [word for layer, head in self.off for word in ("--off", f"{layer}-{head}")]
         words += [word for layer, head in self.chosen for word in ("--heads", f"{layer}-{head}")]
-        words += self._parser_words
+        words += parser_option((*self.texts, *self.drawn))
         words += [] if scores.roles == usual_roles else ["--roles", ",".join(scores.roles)]
-        words += flags_of(scores, ScoreSettings()) + flags_of(criterion, Criterion.usual(scores.scale))
+        words += given_options(scores, ScoreSettings()) + given_options(criterion, Criterion.usual(scores.scale))
         words += ["--too-long", "truncate"] if self.truncated else []
-        return shlex.join([*words, "--output", "page.html"])
-
-    @property
-    def _parser_words(self) -> list[str]:
-        """The option for the parser, of texts that are not parsed by the usual one."""
-        parser = next((text.parser for text in (*self.texts, *self.drawn) if text.parser is not None), None)
-        return [] if parser is None else ["--parser", parser] if parser else ["--no-parser"]
+        return command_line([*words, "--output", "page.html"])
 
 
 TEXTS_FILE: Final = "texts.json"

@@ -1,6 +1,7 @@
 """What a page without a browser shows."""
 
 import json
+import shlex
 
 from attention_sieve.dashboard.plain import WORD_JOINER
 
@@ -38,6 +39,15 @@ def said(at):
 def button(at, label):
     """The button whose label begins so."""
     return next(each for each in at.button if each.label.startswith(label))
+
+
+def command_of(at, download):
+    """The command that the download of a figure or table shows, once it is opened; as words, without the program's."""
+    at.session_state[f"download {download}"] = True
+    at.run()
+    assert not at.exception
+    (line,) = (each.value for each in at.code if each.value.startswith("attention-sieve "))
+    return [shlex.split(part)[1:] for part in line.split(" && ")]
 
 
 def choose_heads(at, *heads):

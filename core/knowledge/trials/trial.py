@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -148,6 +148,11 @@ def values_of(trial: Trial) -> dict[str, Any]:
     """The values of a trial that differ from their defaults."""
     defaults = {field.name: field.default for field in fields(Trial)}
     return {name: value for name, value in asdict(trial).items() if value != defaults[name]}
+
+
+def lines_of(trials: Iterable[Trial]) -> list[str]:
+    """The lines of a table of trials, as files of JSON lines have them."""
+    return [json.dumps(values_of(trial)) for trial in trials]
 
 
 def _value(name: str, value: Any) -> Any:

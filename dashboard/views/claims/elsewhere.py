@@ -1,5 +1,6 @@
 """Where else a claim holds: on other texts, and in other checkpoints."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from attention_sieve.core.errors import AnalysisError, FetchNeeded
 from attention_sieve.core.texts.parsers import parsers_by_language
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls
-from attention_sieve.dashboard.files.commands import file_of
+from attention_sieve.dashboard.files.commands import reads_texts
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers.paths import for_visitors
 from attention_sieve.dashboard.plain import show_error
@@ -105,7 +106,8 @@ def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) ->
     if place.texts == PROBE_TEXTS:
         return PROBE_TEXTS
     texts = [each.text for each in inputs_of(visit, settings, place.texts)]
-    file, parser = file_of(place.texts, texts), texts[0].parser
+    file = reads_texts(texts, f"{re.sub(r'[^A-Za-z0-9 ,-]', '', place.texts)}.jsonl")
+    parser = texts[0].parser
     return f"{file}@{parser}" if parser else file
 
 

@@ -13,6 +13,7 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
 from attention_sieve.dashboard.figures.comparison.shifts import divergence_by_layer, shift_by_layer
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
@@ -100,7 +101,7 @@ def _divergence(focus: Focus) -> None:
     per_text = focus.pair.scored.divergence
     if per_text is not None and divergence_of_heads(focus.pair) is not None:
         with right:
-            chart("divergence by layer", divergence_by_layer(per_text), focus.facts)
+            chart("divergence by layer", divergence_by_layer(per_text), without_command(focus.facts))
 
 
 def _transitions(focus: Focus) -> None:

@@ -11,6 +11,7 @@ from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired
@@ -130,6 +131,7 @@ def _map(
 ) -> None:
     """A map of one number per head with its files; with `tests`, the difference of the role `name` and its tests."""
     index = focus.pair.roles.index(name) if tests is not None else 0
+    facts = without_command(focus.facts) if tests is None else focus.facts
     reference, compared = focus.names
     picture = HeadMap(
         title=title,
@@ -143,9 +145,7 @@ def _map(
         outline="" if tests is None else wording.OUTLINE,
         details=() if tests is None else _details(tests, index),
     )
-    show_head_map(
-        picture, head_selection(f"map {name}", focus.heads, focus.reset), file=f"map of {name}", facts=focus.facts
-    )
+    show_head_map(picture, head_selection(f"map {name}", focus.heads, focus.reset), file=f"map of {name}", facts=facts)
 
 
 def _details(tests: PairedTests, index: int) -> list[Detail]:

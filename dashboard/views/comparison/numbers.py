@@ -12,15 +12,18 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
+from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.finetuning.chance import AgainstChance
-from attention_sieve.core.roles.hypotheses import HeadTests, role_tests
+from attention_sieve.core.options import parser_option
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
+from attention_sieve.dashboard.files.commands import THEN, call, reads_texts, role_options
 from attention_sieve.dashboard.files.provenance import comparison_facts
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.state import Choice, chosen_heads
@@ -258,6 +261,8 @@ class Focus:
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
     training: Training
+    texts: tuple[Text, ...]
+    """Those that both were scored on."""
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
     """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
 
@@ -278,7 +283,22 @@ class Focus:
     @property
     def facts(self) -> dict[str, str]:
         """Provenance of the files of the page."""
-        return comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
+        facts = comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
+        return facts | {"command": self._commands}
+
+    @property
+    def _commands(self) -> str:
+        """Lines that score the texts under both, and compare the scores if each head of one is a head of the other."""
+        choice, criterion = replace(self.chosen, off=()), self.chosen.criterion
+        judging = given_options(criterion, Criterion.usual(choice.scale))
+        name, judged = ("score", []) if self.pair.same_shape else ("roles", judging)
+        read = ["--texts", reads_texts(self.texts), *parser_option(self.texts), f"--too-long={policy()}"]
+        lines = [
+            call(name, choice, engine, *read, *role_options(choice, engine), *judged, output=f"{letter}.parquet")
+            for letter, engine in zip("ab", self.pair.engines, strict=True)
+        ]
+        comparing = command_line(["compare", "a.parquet", "b.parquet", *judging, "--output", "compare.parquet"])
+        return THEN.join([*lines, comparing] if self.pair.same_shape else lines)
 
     @property
     def heads(self) -> list[Head]:

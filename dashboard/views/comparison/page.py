@@ -215,7 +215,15 @@ def _draw(
     coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests], pair.roles)
     same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
-    focus = Focus(chosen=choice, pair=pair, pairs=same_shape_pairs, coarse=coarse, fine=fine, training=training)
+    focus = Focus(
+        chosen=choice,
+        pair=pair,
+        pairs=same_shape_pairs,
+        coarse=coarse,
+        fine=fine,
+        training=training,
+        texts=tuple(texts[position] for position in pair.scored.positions),
+    )
     is_in_lesson = state.lesson_is_on("compare")
     if pair.same_shape:
         if not is_in_lesson:
@@ -237,7 +245,7 @@ def _draw(
         if pair.same_shape and shows("compare", "grids"):
             grids(focus)
     elif pair.same_shape:
-        save_comparison(inference, focus, texts, text)
+        save_comparison(inference, focus, text)
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
         changes(focus, steps_of_one_run([focus.names[0], *(other.name for other in same_shape_pairs)], runs))
     else:

@@ -52,6 +52,7 @@ def compare() -> None:
         return
     check_same_texts(a.results, other)
     b = replace(a, results=other, part=part_of(other, a.part.stratum))
+    a, b = (replace(side, facts=side.facts | {"command": choosing.commands_of(a, b)}) for side in (a, b))
     tests = decided(a, False), decided(b, False)
     if tests[0].mean.shape != tests[1].mean.shape:
         st.info(

@@ -1,6 +1,5 @@
 """*Save this page* on Compare."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from attention_sieve.cache.inference import Inference
@@ -12,18 +11,18 @@ from attention_sieve.dashboard.views.comparison.numbers import Focus, all_heads_
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 
 
-def save_comparison(inference: Inference, focus: Focus, texts: Sequence[Text], text: Text | None) -> None:
+def save_comparison(inference: Inference, focus: Focus, text: Text | None) -> None:
     """Offer two checkpoints of the same shape on the same texts.
 
     Args:
         inference: which looks at a text.
         focus: the two.
-        texts: of the corpus.
         text: whose attention is drawn; the first of the corpus that fits if there is none.
     """
     choice, pair = focus.chosen, focus.pair
-    read = tuple(texts[position] for position in pair.scored.positions)
-    scored = ScoredTexts(read, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate")
+    scored = ScoredTexts(
+        focus.texts, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate"
+    )
     drawn = text or first_that_fits(scored)
     of_pass, of_other = (all_heads_on(choice, engine) for engine in pair.engines)
     if drawn is None or of_pass != of_other:

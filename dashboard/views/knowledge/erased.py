@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -17,7 +19,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.knowledge import runs, wording
 from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
-from attention_sieve.dashboard.views.knowledge.numbers import Probing
+from attention_sieve.dashboard.views.knowledge.numbers import Probing, kept_task
 
 FORMAT: Final = 3
 """Version of the tables; those of other versions are computed again."""
@@ -45,7 +47,12 @@ def is_it_used(probing: Probing) -> None:
             name: st.column_config.NumberColumn(format="%.3g") for name in rows.select_dtypes("float").columns
         },
     )
-    table_downloads("erased heads", rows, probing.facts)
+    options = {**_options(probing), "data": kept_task(probing.task), "device": None, "output": "erased.parquet"}
+    table_downloads("erased heads", rows, probing.facts | {"command": command_line(["erase", *_written(options)])})
+
+
+def _written(options: Mapping[str, Any]) -> list[str]:
+    return [f"--{name}={value}" for name, value in options.items() if value is not None]
 
 
 def _options(probing: Probing) -> dict[str, Any]:
@@ -104,7 +111,7 @@ def _run(probing: Probing, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             options = {**_options(probing), "output": path}
-            runs.erase([f"--{name}={value}" for name, value in options.items() if value is not None])
+            runs.erase(_written(options))
         except OSError as error:
             st.error(f"{path.parent} cannot be written ({error.strerror}). Make room there.")
         except AnalysisError as error:

@@ -13,16 +13,19 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.knowledge.labels import MAJORITY
 from attention_sieve.core.knowledge.report import TaskReport, corrected
-from attention_sieve.core.knowledge.trials.result import TrialResult, fingerprint_of, read_result
-from attention_sieve.core.knowledge.trials.trial import Trial, row_path, trials_folder
+from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, fingerprint_of, read_result
+from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, row_path, trials_folder
 from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.knowledge.words import Scores
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import reads
+from attention_sieve.dashboard.views.finetune.folders import SHA_CHARACTERS
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge.task_files import TaskFile
 
@@ -118,7 +121,31 @@ class Probing:
             "seed": str(self.shown.trial.seed),
             "alpha": f"{choice.criterion.alpha:g}",
             "correction": choice.criterion.correction,
+            "command": self._command,
         }
+
+    @property
+    def _command(self) -> str:
+        """The line that computes all results so far; the archive has its table, and the files of the tasks."""
+        stages = {stage for result in self.results.values() for stage in result.stages}
+        lines = lines_of(
+            replace(trial_of(subject, task, self.settings, self.visit), data=kept_task(task))
+            for subject in self.subjects
+            for task in self.tasks
+            if self.of(subject, task) is not None
+        )
+        written = {
+            "table": reads("trials.jsonl", lambda: "\n".join([*lines, ""]).encode()),
+            "stages": None if stages == set(STAGES) else ",".join(stage for stage in STAGES if stage in stages),
+            "dtype": None if (dtype := self.visit.engine.dtype) == "float32" else dtype,
+            "output": "trials",
+        }
+        return command_line(["trials", *(f"--{name}={value}" for name, value in written.items() if value is not None)])
+
+
+def kept_task(task: TaskFile) -> str:
+    """Keep the file of a task, which a command reads, for the archive; returns its name there."""
+    return reads(f"{task.digest[:SHA_CHARACTERS]}-{task.path.name}", task.path.read_bytes)
 
 
 def subject_of(engine: Engine, label: str, random_weights: int | None = None) -> Subject:

@@ -1,7 +1,6 @@
 """Probing, erasing and making the sample tasks: each in a separate process, and one of each at a time."""
 
 import atexit
-import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from attention_sieve.core.knowledge.trials.progress import (
     stop_trials,
 )
 from attention_sieve.core.knowledge.trials.result import TrialStage
-from attention_sieve.core.knowledge.trials.trial import Trial, values_of
+from attention_sieve.core.knowledge.trials.trial import Trial, lines_of
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.programs import Program
 from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
@@ -52,7 +51,7 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / PROGRESS).unlink(missing_ok=True)
-            (folder / TABLE).write_text("".join(f"{_line(trial)}\n" for trial in trials), encoding="utf-8")
+            (folder / TABLE).write_text("\n".join([*lines_of(trials), ""]), encoding="utf-8")
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
         options = {"table": folder / TABLE, "stages": ",".join(stages), "device": device, "dtype": dtype}
@@ -95,11 +94,7 @@ def was_about(trials: Sequence[Trial]) -> bool:
         lines = (run_folder() / TABLE).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return False
-    return not {_line(trial) for trial in trials}.isdisjoint(lines)
-
-
-def _line(trial: Trial) -> str:
-    return json.dumps(values_of(trial))
+    return not set(lines_of(trials)).isdisjoint(lines)
 
 
 def is_on(progress: TrialsProgress | None) -> bool:

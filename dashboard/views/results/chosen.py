@@ -1,17 +1,19 @@
 """The chosen results folder, and the chosen part of its texts."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import streamlit as st
 
 from attention_sieve import __version__
 from attention_sieve.core.attention.settings import Head, highest_head
+from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.corpus.results import CorpusPart, Results
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
-from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.dashboard import controls, state
+from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.offers.results import open_offered
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.state import Choice
@@ -52,8 +54,11 @@ def is_chosen() -> bool:
     return st.session_state.get("corpus") == controls.RESULTS
 
 
-def opened() -> Opened | None:
+def opened(question: Literal["roles", "surface"] = "roles") -> Opened | None:
     """The part of the corpus that the page shows; None while no folder is named.
+
+    Args:
+        question: what the page shows of it.
 
     Raises: AnalysisError if the folder holds no results.
     """
@@ -66,9 +71,30 @@ def opened() -> Opened | None:
     if scale != choice.scale:  # tau of the test settings belongs to another scale
         choice = replace(choice, criterion=replace(choice.criterion, tau=USUAL_TAU[scale]))
     stratum = _stratum(results)
+    showing = _show(choice, results, stratum, f"--question={question}")
     return Opened(
-        chosen=choice, results=results, part=part_of(results, stratum), facts=_facts(choice, results, stratum)
+        chosen=choice,
+        results=results,
+        part=part_of(results, stratum),
+        facts=_facts(choice, results, stratum) | {"command": showing},
     )
+
+
+def commands_of(a: Opened, b: Opened) -> str:
+    """Lines that write the tests of two results, and where they are of all texts, test their differences."""
+    stratum, folders = a.part.stratum, [side.results.folder.name for side in (a, b)]
+    lines = [
+        _show(side.chosen, side.results, stratum, "--question=roles", output=f"{letter}.parquet")
+        for letter, side in zip("ab", (a, b), strict=True)
+    ]
+    return THEN.join([*([command_line(["corpus", "compare", *folders])] if stratum == EVERYTHING else []), *lines])
+
+
+def _show(choice: Choice, results: Results, stratum: Stratum, *options: str, output: str = "results.parquet") -> str:
+    """The line that writes what the statistics in a folder give."""
+    part = [] if stratum == EVERYTHING else [f"--part={stratum.kind}={stratum.name}"]
+    judging = given_options(choice.criterion, Criterion.usual(results.settings.scale))
+    return command_line(["corpus", "show", results.folder.name, *options, *part, *judging, "--output", output])
 
 
 def decided(opened: Opened, by_evidence: bool) -> HeadTests:

@@ -11,6 +11,7 @@ from attention_sieve.core.corpus.results import Results
 from attention_sieve.core.corpus.score_files import highest
 from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.dashboard import wording as shared_wording
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened
@@ -46,7 +47,7 @@ def highest_texts(opened: Opened, name: str, head: Head) -> None:
     if not is_whole:
         st.info(wording.STOPPED)
     st.dataframe(table, hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.3f")})
-    table_downloads("highest texts", table, {**opened.facts, "head": head_name(*head), "role": name})
+    table_downloads("highest texts", table, {**without_command(opened.facts), "head": head_name(*head), "role": name})
 
 
 def _request(request: object) -> None:

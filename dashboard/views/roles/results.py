@@ -26,6 +26,7 @@ from attention_sieve.dashboard.figures.roles.p_values import p_value_against_sco
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
@@ -161,7 +162,8 @@ def _parts(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head
         return
     tests_by_part = {part.stratum.title: part.tests(tests.settings) for part in parts}
     role = from_list("Role", {LOOKS[role_name].label: role_name for role_name in coarse}, key="part role")
-    chart("parts", scores_by_part(tests_by_part, role, head, opened.results.settings.scale), opened.facts)
+    figure = scores_by_part(tests_by_part, role, head, opened.results.settings.scale)
+    chart("parts", figure, without_command(opened.facts))
     rows = [
         {"texts of": title, "n": part.n_texts, **_n_by_label(part_tests, coarse)}
         for part, (title, part_tests) in zip(parts, tests_by_part.items(), strict=True)
@@ -170,7 +172,7 @@ def _parts(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head
     st.dataframe(table, hide_index=True, placeholder=shared_wording.NOT_TESTED)
     if few := {part.stratum.title: part.n_texts for part in parts if part.n_texts < FEW}:
         st.markdown(plain(wording.few_in_parts(few)))
-    table_downloads("parts", table, opened.facts)
+    table_downloads("parts", table, without_command(opened.facts))
 
 
 def _n_by_label(tests: HeadTests, coarse: tuple[str, ...]) -> Mapping[str, int | None]:

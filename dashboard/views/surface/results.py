@@ -13,6 +13,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
@@ -32,7 +33,7 @@ MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
 
 def surface() -> None:
     """Draw the body of the page Where heads look."""
-    opened = choosing.opened()
+    opened = choosing.opened("surface")
     if opened is None:
         return
     statistics = opened.part.surface(opened.chosen.criterion.alpha)
@@ -108,9 +109,8 @@ def _map(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
 def _layers(opened: Opened) -> None:
     attention, outputs = opened.part.layers(opened.chosen.criterion.alpha).mean[:2]
     st.markdown(surface_wording.AGREEMENT)
-    chart(
-        "agreement", agreement_lines({"attention": attention, "outputs": outputs}), opened.facts, surface_wording.MICHEL
-    )
+    figure = agreement_lines({"attention": attention, "outputs": outputs})
+    chart("agreement", figure, without_command(opened.facts), surface_wording.MICHEL)
 
 
 def _parts(opened: Opened, heads: list[Head]) -> None:
@@ -122,7 +122,7 @@ def _parts(opened: Opened, heads: list[Head]) -> None:
     table = pd.DataFrame([_row(part, heads[0], opened.chosen.criterion.alpha) for part in parts])
     number = {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]}
     st.dataframe(table, hide_index=True, column_config=number)
-    table_downloads("parts", table, opened.facts)
+    table_downloads("parts", table, without_command(opened.facts))
 
 
 def _row(part: CorpusPart, head: Head, alpha: float) -> dict[str, object]:

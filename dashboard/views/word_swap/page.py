@@ -24,6 +24,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
 from attention_sieve.dashboard.figures.text.sides import Side
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.arcs.attention import attention_of
@@ -127,7 +128,7 @@ def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: lis
 def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
     """How much of its attention each head moves."""
     facts = provenance.text_facts(visit.chosen, visit.engine, texts[0])
-    facts |= {"changed text": texts[1].segments[0]}
+    facts |= {"changed text": texts[1].segments[0], **command("maps", visit.chosen, visit.engine, texts)}
     picture = HeadMap(
         title=wording.MOVED,
         label=f"Attention that moves between two sentences, in {visit.engine.files.name}",

@@ -1,18 +1,29 @@
 """The command in a file's facts computes what the page shows, from the texts of the archive."""
 
+import base64
+import json
 import shlex
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from reading import command_of, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.checkpoints.find import find_checkpoint
+from attention_sieve.core.coreference.accuracy import GROUPS
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.texts.text import read_file, texts_sha256
 from attention_sieve.dashboard.files import commands
+from attention_sieve.dashboard.samples import MENTIONS
 from attention_sieve.dashboard.state import Choice
+from attention_sieve.dashboard.views.comparison import wording as compare_wording
+from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
+from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
+from attention_sieve.dashboard.views.word_swap.choice import SWAP
 
 FILES = {
     "a.txt": b"The old dog ran.\nWho sat? ||| A cat sat.\n",
@@ -41,10 +52,84 @@ def test_the_command_scores_as_the_page_does(folders, tmp_path, monkeypatch):
     fact = commands.command("score", choice, engine, texts, *commands.role_options(choice, engine))["command"]
     program, *arguments = shlex.split(fact)
     assert program == "attention-sieve"
-    ((name, read),) = commands.texts_read().items()
-    (tmp_path / name).write_bytes(commands.lines_of(read))
+    ((name, content),) = commands.files_read().items()
+    (tmp_path / name).write_bytes(content())
     assert main(arguments) == 0
     facts = pd.read_parquet("score.parquet").attrs
     assert facts["heads off"] == "L0 H1, L1 H2"
     assert (facts["direction"], facts["block entropy"]) == ("both", "no")
     assert facts["texts sha256"] == texts_sha256(texts)
+
+
+TEXTS = "\n".join(
+    ["The patient nurse gently washed it.", "A stray dog chased them.", "He sold his van.", "A bird sang."] * 2
+)
+WAIT = 60.0
+STEP = 1e-3
+"""Between two numbers of half precision, in which maps are written."""
+SWAPPED = ("The cat sat on the red mat.", "The cat sat on the black mat.")
+
+
+def mapped(at, label):
+    """The numbers of a map of heads, as parts of the largest."""
+    parts = np.frombuffer(base64.b64decode(sent(at, label)["parts"]), "<f4")
+    return parts / parts.max()
+
+
+def of_coreference(at):
+    table = pd.read_parquet("coreference.parquet")
+    found = table["accuracy"][table["group"] == GROUPS[0]]
+    return mapped(at, f"{GROUPS[0]} mentions"), found / found.max()
+
+
+def of_comparison(at):
+    return table(at, "mean_b")["p_adjusted"], pd.read_parquet("compare.parquet")["p_adjusted"]
+
+
+def of_probes(at):
+    files = [Path(f"{name}.summary.json") for name in ("tree-probes", "tree-probes-of-words")]
+    alone, of_words = (json.loads(file.read_text())["UAS"] for file in files)
+    kinds = ("probe", "random control")
+    return table(at, "uas")["uas"][:4], [summary[kind]["share"] for kind in kinds for summary in (alone, of_words)]
+
+
+def of_swap(at):
+    maps = np.load("maps.npz")
+    a, b = (maps[f"{row:05} attention"].astype(float) for row in range(2))
+    found = np.abs(b - a)[..., 1:-1, :].sum(axis=-1).mean(axis=-1).ravel()
+    return mapped(at, "Attention that moves"), found / found.max()
+
+
+def table(at, column):
+    return next(each.value for each in at.dataframe if column in each.value)
+
+
+COREFERENCE = {"grammar section": "Coreference", "minus": coreference_wording.NOTHING, "window tokens": "64"}
+COMPARE = {"compare details": compare_wording.TABLE, "tau": "1.5", "correction": "holm", "text": "A cat."}
+PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
+PAGES = {
+    "coreference": ("grammar", "map of antecedents", COREFERENCE, of_coreference),
+    "comparison": ("compare", "table of differences", COMPARE, of_comparison),
+    "tree probes": ("grammar", "table of probe scores", PROBES, of_probes),
+    "word swap": ("inspect", "map of moved attention", {"text": SWAPPED[0], SWAP: SWAPPED[1]}, of_swap),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(name, app, small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page, download, link, numbers = PAGES[name]
+    if name == "comparison":
+        link = link | {"with": small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)}
+    at = app(page, checkpoint=small("bert"), corpus_text=TEXTS, **link)
+    if name == "tree probes":
+        at.button("train").click().run()
+        next(iter(_runs().values())).wait(WAIT)
+    Path("mentions.jsonl").write_bytes(MENTIONS.read_bytes())
+    read = SWAPPED if name == "word swap" else TEXTS.split("\n")
+    Path("texts.jsonl").write_bytes(commands.lines_of(read_file("a.txt", "\n".join(read).encode())))
+    for words in command_of(at, download):
+        assert main(words) == 0, words
+    shown, found = numbers(at)
+    assert len(shown) > 1
+    np.testing.assert_allclose(shown, found, atol=STEP if name == "word swap" else 1e-5)

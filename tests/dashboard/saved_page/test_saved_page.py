@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import attention_sieve as sieve
 from attention_sieve.__main__ import main
@@ -18,10 +16,8 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.commands import read_texts
 from attention_sieve.core.comparison.differences import paired_tests
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.options import Parser, add_settings_options, flags_of, settings_of
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
-from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.dashboard.saved_page import content as saved_content
 from attention_sieve.dashboard.saved_page.asked import text_object
@@ -238,28 +234,9 @@ def test_the_command_that_a_page_names_makes_the_same_page(data, html, tmp_path,
     (tmp_path / data["texts"]["file"]).write_text(json.dumps(data["texts"]["objects"]))
     words = data["command"].split(" --text ")[0].split(" ")[1:]
     main([*words, "--text", HOSTILE, *["--tau", "2", "--heads", "1-8", "--device", "cpu", "--output", "page.html"]])
-    assert data["command"].endswith("--heads 1-8 --tau 2.0 --output page.html")
+    assert data["command"].endswith("--heads 1-8 --tau=2.0 --output page.html")
     assert check_page((tmp_path / "page.html").read_bytes(), "page.html", device="cpu").differences == ()
     assert (tmp_path / "page.html").read_text("utf-8").count("\n") == html.count("\n")
-
-
-@given(
-    scores=st.builds(
-        ScoreSettings, direction=st.sampled_from(["both", "head-to-dependent"]), block_entropy=st.booleans()
-    ),
-    criterion=st.builds(
-        Criterion,
-        tau=st.floats(0.1, 9),
-        correction=st.sampled_from(["bh", "holm", "none"]),
-        family=st.sampled_from(["role", "all"]),
-        ddof=st.sampled_from([0, 1]),
-    ),
-)
-def test_the_options_of_settings_make_the_same_settings(scores, criterion):
-    settings, usual = RoleSettings(scores, criterion), RoleSettings()
-    parser = Parser()
-    add_settings_options(parser, usual)
-    assert settings_of(parser.parse_args(flags_of(settings, usual)), usual) == settings
 
 
 @pytest.mark.parametrize(

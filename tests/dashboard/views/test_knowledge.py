@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reading import button, said, sent
+from reading import button, command_of, said, sent
 
 from attention_sieve.core.knowledge.erasure.command import erasure_table
 from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
@@ -170,6 +170,12 @@ def test_the_table_of_gains_is_that_of_the_trials(opened, probed):
         result = probed[row.task]
         assert row.together == result.accuracy_of(result.n_heads_of_layer)[0]
         assert row[table.columns.get_loc("gain in percent") + 1] == result.gain(result.n_heads_of_layer).percent
+
+
+def test_the_command_runs_the_trials_of_all_results(opened, bert):
+    assert command_of(opened(wording.TOGETHER), "table of heads together") == [
+        ["trials", "--table=trials.jsonl", "--output=trials"]
+    ]
 
 
 def test_random_weights_come_before_the_checkpoint_and_can_be_left_out(opened):

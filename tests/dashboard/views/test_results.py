@@ -6,11 +6,13 @@ import shutil
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from corpus_material import corpus, write_corpus
-from reading import button, sent
+from reading import button, command_of, sent
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.corpus.manifest import STATISTICS
 from attention_sieve.core.corpus.paired import DIFFERENCES
 from attention_sieve.core.corpus.recent import recent_results
@@ -84,6 +86,24 @@ def test_roles_are_those_of_the_statistics(opened, folders_of_results, tab):
     n_any = int(tests.holds[:4].any(axis=0).sum())
     assert f"**{n_any} of 6 heads** hold a role at tau 3" in told(at)
     assert f"{N_TEXTS} texts of" in told(at)
+
+
+OF_PAGES = {
+    "roles": ({"results details": "Table", "part": "data set web"}, "roles", "mean", "results.parquet"),
+    "surface": ({"results surface": surface_words.TABLE}, "surface", "mean", "results.parquet"),
+    "compare": ({"results compare": "Table", "other results": "second"}, "differences", "mean_b", "b.parquet"),
+}
+
+
+@pytest.mark.parametrize("page", OF_PAGES)
+def test_the_command_of_a_page_writes_the_numbers_that_it_shows(opened, folders_of_results, monkeypatch, page):
+    monkeypatch.chdir(folders_of_results[0].parent)
+    tab, name, column, file = OF_PAGES[page]
+    at = opened(page, **tab)
+    for line in command_of(at, f"table of {name}"):
+        assert main(line) == 0
+    shown = next(each.value for each in at.dataframe if column in each.value)
+    np.testing.assert_allclose(shown[column], pd.read_parquet(file)["mean"], rtol=1e-6)
 
 
 def test_a_part_and_evidence_are_chosen(opened, folders_of_results):

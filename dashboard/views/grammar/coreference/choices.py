@@ -32,6 +32,7 @@ class Gold:
     """Texts with gold mentions, as read from a file."""
 
     name: str
+    content: bytes
     sha256: str
     texts: tuple[MentionText, ...]
 
@@ -77,7 +78,7 @@ def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold | None:
                 yield tree
 
         file_bytes = content()
-        return Gold(name, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes, counted))
+        return Gold(name, file_bytes, hashlib.sha256(file_bytes).hexdigest(), read_mentions(file_bytes, counted))
 
     return memory().get_or_put(
         "mentions", file_id, lambda: with_progress(("mentions", file_id), read, shared_wording.PARSING)

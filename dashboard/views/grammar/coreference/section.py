@@ -1,6 +1,6 @@
 """Coreference: which heads attend from a mention to its antecedent, compared with two baselines."""
 
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import numpy as np
@@ -8,12 +8,13 @@ import streamlit as st
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import SMALLEST_WINDOW, WINDOW, Windows
 from attention_sieve.core.statistics.documents import documents_note
-from attention_sieve.dashboard import state
+from attention_sieve.dashboard import samples, state
 from attention_sieve.dashboard.figures.coreference.table import (
     DESIGN_EFFECT,
     FROM_EVERYWHERE,
@@ -22,6 +23,7 @@ from attention_sieve.dashboard.figures.coreference.table import (
 )
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import call, reads
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
@@ -86,6 +88,17 @@ def _coreference() -> None:
         "cases": str(scores.judgement.n_cases[0]),
         "window": str(window),
         **COREFERENCE_ANALYSIS.facts(finding, settings),
+        "command": call(
+            "coreference",
+            visit.chosen,
+            visit.engine,
+            *(
+                "--texts",
+                reads(f"mentions{PurePath(gold.name).suffix or samples.MENTIONS.suffix}", lambda: gold.content),
+            ),
+            *([f"--window={window}"] if window != WINDOW else []),
+            *given_options(settings, COREFERENCE_ANALYSIS.settings),
+        ),
     }
     _headline(finding)
     _warn_of_few_cases(gold, scores)

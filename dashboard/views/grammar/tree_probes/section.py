@@ -13,6 +13,7 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.run import Run
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.options import parser_option
 from attention_sieve.core.passes.prepare import queries_text
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
@@ -21,6 +22,7 @@ from attention_sieve.core.tree_probes.texts import attention_bytes, few_test_tex
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import THEN, call, reads_texts
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy, trees_of
@@ -35,6 +37,8 @@ REFRESH_SECONDS: Final = 1.0
 """Seconds between two updates of the progress bar."""
 RUNS: Final = 16
 """Number of latest runs that stay in memory with their results."""
+
+TEST_TEXTS: Final = "test-texts.jsonl"
 
 ProbeRun = Run[Stand, ProbeResults]
 
@@ -121,8 +125,24 @@ def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
     ask_about_long_texts(results.too_long)
     if sentence := left_out(results.n_left_out):
         st.caption(sentence)
-    facts = {**provenance.corpus_facts(visit.chosen, visit.engine, len(visit.texts)), **plan.facts}
+    facts = {
+        **provenance.corpus_facts(visit.chosen, visit.engine, len(visit.texts)),
+        **plan.facts,
+        "command": _commands(visit, plan),
+    }
     show_results(ProbeView(results=results, engine=visit.engine, facts=facts))
+
+
+def _commands(visit: Visit, plan: TrainingPlan) -> str:
+    """Lines that train the same probes, those without and those with words one after the other."""
+    tests = [f"--test-texts={reads_texts(plan.test_texts, TEST_TEXTS)}"] if plan.test_texts else plan.share_option
+    control = ["--random-control"] if any(kind.control for kind in plan.kinds) else []
+    read = ["--texts", reads_texts(visit.texts), *parser_option(visit.texts), f"--too-long={policy()}", *tests]
+    lines = (
+        call("tree-probes", visit.chosen, visit.engine, *read, *options, *control, output=f"{name}.parquet")
+        for name, options in plan.options.items()
+    )
+    return THEN.join(lines)
 
 
 def _watch(run: ProbeRun, max_epochs: int) -> None:

@@ -53,6 +53,26 @@ class TrainingPlan:
         }
 
     @property
+    def share_option(self) -> list[str]:
+        """The option of the command for the share to test on, if it is not the usual one."""
+        return [f"--test-share={self.test_share}"] if self.test_share != USUAL_TEST_SHARE else []
+
+    @property
+    def options(self) -> dict[str, list[str]]:
+        """The options of each command that trains them, by the name of its file: with and without words."""
+        usual = [
+            f"--{name.replace('_', '-')}={value}"
+            for name in wording.NUMBER_INPUTS
+            if (value := getattr(self.settings, name)) != getattr(DEFAULTS, name)
+        ]
+        with_words = [*usual, f"--words={self._words}", *(["--bias"] if self.settings.bias else [])]
+        return {
+            name: options
+            for words, name, options in ((False, "tree-probes", usual), (True, "tree-probes-of-words", with_words))
+            if any(kind.words == words for kind in self.kinds)
+        }
+
+    @property
     def _words(self) -> str:
         """The word vectors, as the command `probe` names them."""
         if not any(kind.words for kind in self.kinds):
