@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -19,7 +19,7 @@ from attention_sieve.core.commands import TABLES
 from attention_sieve.core.errors import quoted
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.texts.parsers import NO_PARSER
-from attention_sieve.core.texts.text import SUFFIXES, Text
+from attention_sieve.core.texts.text import SUFFIXES
 from attention_sieve.core.texts.tokens import TooLong
 
 Settings = TypeVar("Settings")
@@ -269,12 +269,6 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
         const=NO_PARSER,
         help="parse no text: only trees in the file of texts give relations",
     )
-
-
-def parser_option(texts: Iterable[Text]) -> list[str]:
-    """The option that names what parses some texts, if it is not the usual parser."""
-    parser = next((text.parser for text in texts if text.parser is not None), None)
-    return [] if parser is None else [f"--parser={parser}"] if parser != NO_PARSER else ["--no-parser"]
 
 
 def add_alpha_option(parser: argparse.ArgumentParser) -> None:

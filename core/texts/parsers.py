@@ -91,6 +91,12 @@ def find_parser(name: str) -> str:
     raise AnalysisError(f"The parser {quoted(name)} is not installed. {here} {how}")
 
 
+def parser_option(texts: Iterable[Text]) -> list[str]:
+    """The option of a command that names what parses some texts, if it is not the usual parser."""
+    parser = next((text.parser for text in texts if text.parser is not None), None)
+    return [] if parser is None else [f"--parser={parser}"] if parser != NO_PARSER else ["--no-parser"]
+
+
 def parser_name(package: str | None = None) -> str:
     """Name and version of an installed parser, by default the English one; results depend on it.
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.core.command_lines import command_line, given_options
-from attention_sieve.core.options import parser_option
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
+from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.state import Choice
 

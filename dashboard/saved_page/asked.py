@@ -7,11 +7,11 @@ from typing import Any, Final
 from attention_sieve.core.attention.settings import Head, Kind, head_names
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.command_lines import command_line, given_options
-from attention_sieve.core.options import parser_option
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
+from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
 
 IN_MEMORY: Final = "none"

@@ -17,10 +17,10 @@ from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, Pa
 from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.finetuning.chance import AgainstChance
-from attention_sieve.core.options import parser_option
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
+from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files.commands import THEN, call, reads_texts, role_options
