@@ -1,7 +1,7 @@
 """The data of a saved page: what its script draws, and what it was made of."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any, Final
@@ -14,12 +14,14 @@ from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
 from attention_sieve.core.comparison.tables import comparison_table
 from attention_sieve.core.comparison.transitions import changed_heads
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
 from attention_sieve.core.roles.hypotheses import n_holding, untested
 from attention_sieve.core.roles.roles import combinations, shown_roles_of_all
 from attention_sieve.core.roles.telling import telling_head
 from attention_sieve.core.roles.uncertainty.stability import few_texts
+from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.grid import grid_data
 from attention_sieve.dashboard.components.terms.sieve_pictures import sieves_in
@@ -29,7 +31,7 @@ from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.saved_page import wording
 from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE, Asked, text_object
 from attention_sieve.dashboard.saved_page.content import Content, Found
-from attention_sieve.dashboard.standalone.linked_text import text_data
+from attention_sieve.dashboard.standalone.linked_text import difference_data, text_data
 
 FORMAT: Final = 1
 """Of the data; raise it when a program that knows the earlier one would misread it."""
@@ -158,20 +160,27 @@ def _grid(content: Content, number: int, table: pd.DataFrame, coarse: tuple[str,
 
 
 def _drawn(content: Content, names: list[str]) -> list[dict[str, Any]]:
-    """Each text that is drawn, with its attention under each checkpoint."""
+    """Each text that is drawn, with its attention under each checkpoint, and how they differ."""
     scores = content.asked.settings.scores
     return [
         {
-            "label": " / ".join(text.segments),
             "sides": [
                 text_data(
                     looked := found.drawn[position], sieves_in(looked, text, scores.roles, scores.direction), name
                 )
                 for found, name in zip(content.found, names)
             ],
+            "difference": _difference(text, [found.drawn[position] for found in content.found]),
         }
         for position, text in enumerate(content.asked.drawn)
     ]
+
+
+def _difference(text: Text, looked: Sequence[TextAttention]) -> dict[str, Any] | None:
+    """How the attention under the second checkpoint differs; None for one, and for texts without common words."""
+    if len(looked) == 1 or (data := difference_data(text, (looked[0], looked[1]))) is None:
+        return None
+    return data | {"note": wording.ON_WORDS if data["sides"] else ""}
 
 
 def _paired(asked: Asked, found: tuple[Found, ...]) -> PairedTests:

@@ -77,6 +77,7 @@ function download(name, type, content) {
 // Grids and arcs: the same heads are chosen in all of them.
 
 const heads = { chosen: page.first, patterns: false, finer: false, text: 0, views: [], lit: null };
+const difference = { title: element("h3"), note: element("p", "note"), host: element("div"), arcs: null };
 
 function buildSides() {
   const isTwo = page.names.length > 1;
@@ -84,12 +85,18 @@ function buildSides() {
   page.names.forEach((name, number) => {
     const [grid, note, arcs] = [element("div", "grid-of-heads"), element("p", "note"), element("div")];
     const title = isTwo ? [element("h3", "", name)] : [];
-    find("sides").append(element("div", "side", ...title, grid, element("div", "arcs-of-heads", note, arcs)));
+    const below = isTwo ? [element("h3", "", name)] : [];
+    find("sides").append(element("div", "side", ...title, grid, element("div", "arcs-of-heads", ...below, note, arcs)));
     const view = new LinkedText({ grid, note, arcs }, (chosen) => choose(chosen, number), isTwo ? "both" : null);
     view.chosen = heads.chosen;
     heads.views.push(view);
   });
-  const texts = page.drawn.map(({ label }, at) => [label, at]);
+  if (isTwo) {
+    const { title, note, host } = difference;
+    find("sides").append(element("div", "arcs-of-heads", title, note, host));
+    difference.arcs = mounted(components.arcs, host);
+  }
+  const texts = page.asked.drawn.map(({ segments }, at) => [segments.join(" / "), at]);
   const controls = [
     texts.length > 1 && listOf("Text", texts, (at) => showHeads({ text: Number(at) })),
     switchOf("Grid", "grid", [["Roles", false], ["Patterns of the text", true]], false, (patterns) => showHeads({ patterns })),
@@ -105,15 +112,44 @@ function showHeads(change = {}) {
     const grid = { ...page.grids[number], shown, highlight: heads.lit };
     view.show(grid, page.drawn[heads.text].sides[number], heads);
   });
+  afterPaint(drawDifference); // once the views have unpacked their weights
 }
 
 /** Take the chosen heads: of one of the grids, or of a table, which is none of them. */
 function choose(chosen, from = null) {
   heads.chosen = chosen;
   heads.views.forEach((view, number) => number !== from && view.choose(chosen));
+  drawDifference();
   describeChosen();
   if (table.rows === "chosen") drawTable();
   else markChosen();
+}
+
+/** Where the head chosen last attends more in the second checkpoint, and where less: between tokens, or words. */
+function drawDifference() {
+  if (!difference.arcs || !heads.views[0].cells) return;
+  const { title, note, host, arcs } = difference;
+  const [last, data] = [heads.chosen.at(-1), page.drawn[heads.text].difference];
+  title.textContent = last ? `${headName(last)}: ${page.names[1]} minus ${page.names[0]}` : "";
+  note.textContent = data ? data.note : "The two share neither tokens nor words of this text.";
+  host.hidden = !last || !data;
+  if (host.hidden) return;
+  const size = data.queries * data.keys;
+  const start = (last[0] * page.grids[0].heads + last[1]) * size;
+  const [a, b] = data.sides ? data.sides.map(({ cells }) => bytesOf(cells)) : heads.views.map(({ cells }) => cells);
+  const steps = Int16Array.from({ length: size }, (_, at) => 32767 * ((b[start + at] / 255) ** 2 - (a[start + at] / 255) ** 2));
+  arcs.show({
+    ...data.arcs,
+    group: data.sides ? null : "both",
+    heads: [{ name: headName(last), color: page.grids[0].colors[0], dashed: false }],
+    label: `Difference of the attention of ${title.textContent}`,
+    attention: toBase64(new Uint8Array(steps.buffer)),
+    sieve: null,
+    inside: null,
+    look: {},
+    looks: 1,
+    tells: true,
+  });
 }
 
 /** Roles of the head chosen last, in words. */
@@ -290,7 +326,7 @@ afterPaint(() => {
   buildTexts();
   for (const colours of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(colours).addEventListener("change", () => {
-      heads.views.forEach((view) => view.redraw());
+      [...heads.views, difference.arcs].forEach((view) => view?.redraw());
       redrawOverlaps();
     });
   }

@@ -1,8 +1,14 @@
 """The sentences of a saved page that are made of numbers."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from attention_sieve.core.comparison.differences import PairedTests
+
+ON_WORDS: Final = (
+    "The two tokenizers split this text differently, so the difference is between words: to a word, the sum over its "
+    "pieces; from a word, their mean. All special tokens together are the word [special]."
+)
 
 
 def title(names: Sequence[str]) -> str:

@@ -9,19 +9,18 @@ import streamlit as st
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import predicted
 from attention_sieve.core.attention.settings import Head, head_name, head_names
-from attention_sieve.core.comparison.words import WordAttention, common_words, word_attention
 from attention_sieve.core.errors import AnalysisError, TextTooLong
-from attention_sieve.core.passes.texts import TextAttention, same_tokens
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TooLong
+from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS
 from attention_sieve.dashboard.components.arcs.values import ArcStyle, Controls, Group
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
+from attention_sieve.dashboard.figures.text.common import in_common
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
-from attention_sieve.dashboard.figures.text.sides import Side, sides
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
@@ -110,41 +109,25 @@ def _aligned(
     """Attention on common tokens if both tokenise the text alike, else on words; or a sentence why neither works."""
     a, b = attentions
     attention_a, attention_b = (attention_of(text_attention.attention, heads) for text_attention in attentions)
-    if same_tokens(a.text, b.text) and a.window == b.window:
-        queries, keys = sides(a)
-    elif "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
-        return wording.OTHER_KIND
-    elif a.overview is not None or b.overview is not None:
-        return wording.WINDOWS_DIFFER
-    else:
-        query_text = _query_text(text, a)
-        common = common_words(
-            word_attention(query_text, a.text.queries, attention_a),
-            word_attention(query_text, b.text.queries, attention_b),
+    common = in_common(text, attentions, (attention_a, attention_b))
+    if common is None:
+        return (
+            wording.OTHER_KIND
+            if "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind
+            else wording.WINDOWS_DIFFER
         )
+    if common.is_on_words:
         st.info(wording.ON_WORDS)
-        queries = keys = _side(common.a, common.n_left_out)
-        attention_a, attention_b = common.a.attention, common.b.attention
     label_a, label_b = (f"Attention of {head_names(heads)} in {name}" for name in focus.names)
-    in_a = AttentionMaps(queries=queries, keys=keys, attention=attention_a, heads=heads, causal=a.causal, label=label_a)
-    return in_a, replace(in_a, attention=attention_b, label=label_b)
-
-
-def _query_text(text: Text, text_attention: TextAttention) -> Text:
-    """The segments of the text that the queries belong to."""
-    if text_attention.text.kind == "self":
-        return text
-    segment = 0 if text_attention.text.kind == "encoder" else 1
-    words = None if text.words is None else (text.words[segment],)
-    return Text((text.segments[segment],), words, parser=text.parser)
-
-
-def _side(words: WordAttention, n_left_out: int) -> Side:
-    segments = np.array(words.segments)
-    special = segments == SPECIAL
-    numbers = np.where(special, SPECIAL, np.cumsum(~special) - 1)
-    n_whole = len(words.words) + n_left_out if n_left_out else None
-    return Side(tokens=words.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
+    in_a = AttentionMaps(
+        queries=common.queries,
+        keys=common.keys,
+        attention=common.a,
+        heads=heads,
+        causal=a.causal,
+        label=label_a,
+    )
+    return in_a, replace(in_a, attention=common.b, label=label_b)
 
 
 def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:

@@ -131,7 +131,14 @@ def set_mean(data):
 
 
 def set_weight(data):
-    patterns = data["drawn"][0]["sides"][0]["patterns"]
+    set_step(data["drawn"][0]["sides"][0]["patterns"])
+
+
+def set_difference(data):
+    set_step(data["drawn"][0]["difference"]["sides"][1])
+
+
+def set_step(patterns):
     steps = bytearray(base64.b64decode(patterns["cells"]))
     steps[7] ^= 64
     patterns["cells"] = base64.b64encode(steps).decode()
@@ -199,6 +206,24 @@ def test_two_checkpoints_are_compared_as_paired_tests_compare_them(other_folder)
     assert len(data["drawn"][0]["sides"]) == len(data["grids"]) == len(data["overlaps"]) == 2
     assert data["grids"][1]["compared"]
     assert "--compare twin" in data["command"]
+    assert data["drawn"][0]["difference"]["sides"] is None, "the weights of both sides give it"
+
+
+def test_the_difference_under_two_tokenizers_is_between_their_common_words_and_is_checked(folders, tmp_path, capsys):
+    names, text = [str(folders(family)) for family in ("bert", "roberta")], "The old dogs chased a cat."
+    path = sieve.save_page(tmp_path / "two.html", names[0], [text, "She sang."], compare=names[1], device="cpu")
+    data, html = read_page(path.read_bytes(), path.name)
+    difference = data["drawn"][0]["difference"]
+    assert difference["arcs"]["queries"]["tokens"] == ["[special]", "The", "old", "dogs", "chased", "a", "cat."]
+    for name, side in zip(names, difference["sides"], strict=True):
+        steps = np.frombuffer(base64.b64decode(side["cells"]), np.uint8).reshape(2, 3, 7, 7)
+        tokens = sieve.attention(name, text)
+        to_special = tokens.weights[..., [0, -1]][..., [0, -1], :].sum(axis=-1).mean(axis=-1)
+        np.testing.assert_allclose((steps[..., 0, 0] / 255) ** 2, to_special, atol=0.005)
+    assert main(["check", str(path), "--device", "cpu"]) == 0
+    path.write_text(changed(html, set_difference), encoding="utf-8")
+    assert main(["check", str(path), "--device", "cpu"]) == 1
+    assert "drawn, 0, difference, sides, 1, cells, number 8 of 294: " in capsys.readouterr().out
 
 
 def test_what_a_page_cannot_hold_is_refused(bundled, other_folder):
