@@ -18,6 +18,9 @@ from attention_sieve.dashboard.standalone import script, theme_style
 
 _HERE: Final = Path(__file__).parent
 BEFORE_DATA: Final = '<script type="application/json" id="page-data">'
+BEFORE_DRAWN: Final = '<script type="application/json" id="page-drawn">'
+"""Of the attention in texts, nearly all of a page: the script runs before that is read, and draws the grid at once."""
+DRAWN: Final = "drawn"
 AFTER_DATA: Final = "</script>"
 
 
@@ -27,7 +30,8 @@ def page_html(data: Mapping[str, Any]) -> str:
     Args:
         data: from `page_data`. Equal data give equal pages.
     """
-    code = "\n".join([script([grid.SOURCE, arcs.SOURCE, venn.SOURCE]), _read("page.js")])
+    parts = [script([grid.SOURCE, arcs.SOURCE, venn.SOURCE]), _read("page.js")]
+    code = "\n".join(["(() => {", '"use strict";', *parts, "})();"])
     style = theme_style() + _read("page.css")
     sentences = [f"<p>{escape(sentence)}</p>" for sentence in data["sentences"]]
     notes = [f'<p class="note">{escape(note)}</p>' for note in data["notes"]]
@@ -47,8 +51,8 @@ def page_html(data: Mapping[str, Any]) -> str:
         commands="\n".join(commands),
         style=style,
         style_hash=_hash(style),
-        # In JSON, < occurs in strings alone; escaped, no string can end the element, or begin another.
-        data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        data=_json({name: value for name, value in data.items() if name != DRAWN}),
+        drawn=_json(data[DRAWN]),
         script=code,
         script_hash=_hash(code),
     )
@@ -65,22 +69,31 @@ def read_page(content: bytes, name: str) -> tuple[dict[str, Any], str]:
     """
     name = shortened(name)
     html = content.decode("utf-8", "replace")
-    _, is_page, after = html.partition(BEFORE_DATA)
-    written, is_whole, _ = after.partition(AFTER_DATA)
-    if not is_page:
+    if BEFORE_DATA not in html:
         raise AnalysisError(f"{name} is no page of Attention Sieve. Give a file that attention-sieve page has written.")
-    try:
-        data = parse_json(written) if is_whole else None
-    except ValueError:
-        data = None
-    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+    data, drawn = (_read_json(html, before) for before in (BEFORE_DATA, BEFORE_DRAWN))
+    if not isinstance(data, dict) or not isinstance(data.get("format"), int) or drawn is None:
         raise AnalysisError(f"{name} is damaged: its data are not whole. Get the page again from where it was made.")
     if data["format"] > FORMAT:
         raise AnalysisError(
             f"{name} was written by Attention Sieve {shortened(str(data.get('program')))} in format {data['format']}, "
             f"and {__version__} reads formats up to {FORMAT}. Install a newer version."
         )
-    return data, html
+    return data | {DRAWN: drawn}, html
+
+
+def _json(value: Any) -> str:
+    """For an element: in JSON, < occurs in strings alone; escaped, no string can end the element, or begin another."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _read_json(html: str, before: str) -> Any:
+    """The value in an element; None if it is not whole."""
+    written, is_whole, _ = html.partition(before)[2].partition(AFTER_DATA)
+    try:
+        return parse_json(written) if is_whole else None
+    except ValueError:
+        return None
 
 
 def _read(name: str) -> str:

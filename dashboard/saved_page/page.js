@@ -1,4 +1,5 @@
-// Draws a saved page from its data. Whatever comes from texts, tokens and names is inserted as text.
+// Draws a saved page from its data. Whatever comes from texts, tokens and names is inserted as text. The attention of the
+// texts, nearly all of the page, is read after this script has drawn the grid: until then there is no page.drawn.
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const MOST_ROWS = 500; // of a table, beyond which they are in the file alone
@@ -110,7 +111,7 @@ function showHeads(change = {}) {
   const shown = page.shown[heads.finer ? "fine" : "coarse"];
   heads.views.forEach((view, number) => {
     const grid = { ...page.grids[number], shown, highlight: heads.lit };
-    view.show(grid, page.drawn[heads.text].sides[number], heads);
+    view.show(grid, page.drawn?.[heads.text].sides[number], heads);
   });
   afterPaint(drawDifference); // once the views have unpacked their weights
 }
@@ -319,15 +320,19 @@ function buildTexts() {
 buildSides();
 showHeads();
 describeChosen();
-afterPaint(() => {
-  buildTableControls();
-  drawTable();
-  const redrawOverlaps = buildOverlaps();
-  buildTexts();
-  for (const colours of ["(prefers-color-scheme: dark)", "print"]) {
-    matchMedia(colours).addEventListener("change", () => {
-      [...heads.views, difference.arcs].forEach((view) => view?.redraw());
-      redrawOverlaps();
-    });
-  }
+document.addEventListener("DOMContentLoaded", () => {
+  page.drawn = JSON.parse(find("page-drawn").textContent);
+  showHeads();
+  afterPaint(() => {
+    buildTableControls();
+    drawTable();
+    const redrawOverlaps = buildOverlaps();
+    buildTexts();
+    for (const colours of ["(prefers-color-scheme: dark)", "print"]) {
+      matchMedia(colours).addEventListener("change", () => {
+        [...heads.views, difference.arcs].forEach((view) => view?.redraw());
+        redrawOverlaps();
+      });
+    }
+  });
 });

@@ -29,12 +29,15 @@ class LinkedText {
     });
   }
 
-  /** Draw a text: `grid`, and what `text_data` in linked_text.py gives. Cells show roles, or the patterns of the text. */
+  /**
+   * Draw a text: `grid`, and what `text_data` in linked_text.py gives, if that is there yet. Cells show roles, or the
+   * patterns of the text.
+   */
   show(grid, text, { patterns }) {
     const cells = text === this.text ? this.cells : null;
     Object.assign(this, { shown: grid, text, patterns, cells });
     this.drawGrid();
-    if (cells) return;
+    if (cells || !text) return;
     afterPaint(() => {
       if (this.text !== text) return; // another text, or none, is shown by now
       this.cells = bytesOf(text.patterns.cells);
@@ -63,7 +66,7 @@ class LinkedText {
 
   drawGrid() {
     const { key, rev, chosen, text } = this;
-    const patterns = this.patterns ? text.patterns : null;
+    const patterns = (this.patterns && text?.patterns) || null;
     this.grid.show({ ...this.shown, frame: key, patterns, key, rev, chosen });
   }
 

@@ -7,6 +7,7 @@ import pytest
 from looks import violations
 from playwright.sync_api import expect
 
+import attention_sieve as sieve
 from attention_sieve.dashboard.saved_page.file import read_page
 
 
@@ -72,4 +73,22 @@ def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_pa
     assert violations(saved) == []
     saved.set_viewport_size({"width": 390, "height": 844})
     assert saved.evaluate("document.documentElement.scrollWidth") <= 390
+    assert wrong == []
+
+
+def test_a_saved_comparison_draws_where_a_head_attends_more_and_where_less(folders, offline, tmp_path):
+    text, names = "The old dog chased a cat.", [str(folders(family)) for family in ("bert", "electra")]
+    path = sieve.save_page(tmp_path / "two.html", names[0], [text, "She sang."], compare=names[1], device="cpu")
+    a, b = (sieve.attention(name, text).weights[1, 2] for name in names)
+    saved, wrong = offline(path)
+    saved.get_by_role("grid").nth(1).get_by_role("gridcell", name=re.compile("^Layer 1, head 2: ")).click()
+    expect(saved.get_by_role("heading", name="L1 H2: electra minus bert")).to_be_visible()
+    view = saved.locator(".arcs-of-heads").last
+    view.get_by_role("listbox").first.get_by_role("option").nth(3).click()
+    expect(view.locator(".summary")).to_contain_text("From “")
+    sign, size = re.search(r"([+−])(\d\.\d\d)", view.locator(".summary").inner_text()).groups()
+    largest = max((b - a)[3], key=abs)
+    assert (sign == "+") == (largest > 0)
+    assert abs(float(size) - abs(largest)) < 0.015, "weights are in 256 steps of their square roots"
+    assert violations(saved) == []
     assert wrong == []

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.saved_page.asked import text_object
 from attention_sieve.dashboard.saved_page.check import check_page
 from attention_sieve.dashboard.saved_page.content import Request, compute
 from attention_sieve.dashboard.saved_page.data import page_data
-from attention_sieve.dashboard.saved_page.file import AFTER_DATA, BEFORE_DATA, page_html, read_page
+from attention_sieve.dashboard.saved_page.file import AFTER_DATA, BEFORE_DATA, BEFORE_DRAWN, page_html, read_page
 
 HOSTILE = '</script><script>alert(1)</script><!-- & "quotes" \u2028'
 TEXTS = (
@@ -59,12 +59,15 @@ def other_folder(folders):
 
 def changed(html, change):
     """The page with other data."""
-    before, rest = html.split(BEFORE_DATA)
-    written, after = rest.split(AFTER_DATA, 1)
-    data = json.loads(written)
+    data, _ = read_page(html.encode(), "page.html")
     change(data)
-    written = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
-    return f"{before}{BEFORE_DATA}{written}{AFTER_DATA}{after}"
+    drawn = data.pop("drawn")
+    for begins, value in ((BEFORE_DATA, data), (BEFORE_DRAWN, drawn)):
+        before, rest = html.split(begins)
+        _, after = rest.split(AFTER_DATA, 1)
+        written = json.dumps(value, separators=(",", ":")).replace("<", r"\u003c")
+        html = f"{before}{begins}{written}{AFTER_DATA}{after}"
+    return html
 
 
 def test_the_tables_and_grid_hold_what_the_call_finds(data, bundled):
@@ -92,10 +95,10 @@ def test_every_weight_of_the_drawn_text_is_in_the_page(content, data):
 
 def test_texts_and_names_are_data_and_never_end_their_element(data, html):
     assert read_page(html.encode(), "page.html")[0] == json.loads(json.dumps(data))
-    assert html.count("<script") == html.count("</script>") == 2
+    assert html.count("<script") == html.count("</script>") == 3
     assert HOSTILE not in html
     named = page_html({**data, "title": HOSTILE, "command": HOSTILE, "sentences": [HOSTILE], "notes": [HOSTILE]})
-    assert named.count("<script") == 2
+    assert named.count("<script") == 3
     assert HOSTILE not in named
 
 
@@ -103,7 +106,7 @@ def test_only_the_script_and_style_that_the_policy_names_are_in_the_page_and_it_
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)[1]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    for name, element in (("script", r'<script type="module">(.*?)</script>'), ("style", r"<style>(.*?)</style>")):
+    for name, element in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
         (text,) = re.findall(element, html, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert rules[f"{name}-src"] == f"'sha256-{digest}'"
