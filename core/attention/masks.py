@@ -81,7 +81,8 @@ class TileMask:
         if self._padding is None and self.is_causal:
             # Only the keys that are visible to some but not all of these queries.
             first = min(max(0, self._start + queries.start), logits.shape[-1])
-        logits[..., first:] += self.addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
+        addend = self.addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
+        logits[..., first:] += addend.to(logits.device)  # a model may be spread over several devices
 
     def addend(
         self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype

@@ -123,7 +123,7 @@ def observed_attention(
     known = current.known_outputs(layer, len(query))
     # After it is counted: the calls of the layers behind keep their numbers.
     if known is not None:
-        return kept_of(known, kept, 2).to(query.dtype), None
+        return kept_of(known, kept, 2).to(query), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     is_plain = softcap is None and position_bias is None and s_aux is None
@@ -209,9 +209,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
 
 def _with_columns(values: Tensor, indicators: Float[Tensor, "text key indicator"]) -> Tensor:
     """The values with the indicators as further columns: one product reads the probabilities once for both."""
-    padded = nn.functional.pad(
-        indicators.to(values.dtype), (0, -(values.shape[-1] + indicators.shape[-1]) % EVEN_WIDTH)
-    )
+    padded = nn.functional.pad(indicators.to(values), (0, -(values.shape[-1] + indicators.shape[-1]) % EVEN_WIDTH))
     return torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
 
 
@@ -228,7 +226,7 @@ def _attend_unseen(
         query = attention.query[texts, :, queries]
         keys = slice(0, attention.n_visible_keys(queries))
         if isinstance(attention.mask, TileMask):
-            addend = attention.mask.addend(texts, queries, keys, query.dtype)
+            addend = attention.mask.addend(texts, queries, keys, query.dtype).to(query.device)
         elif attention.mask is not None:
             addend = query.new_zeros((len(query), n_maps, query.shape[2], keys.stop))
             add_tensor(addend, attention.mask, texts, queries)

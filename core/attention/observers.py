@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -37,6 +37,11 @@ class Tile:
     """The mask of this layer, if it was built by transformers."""
     kept: tuple[int, ...] | None = None
     """Remaining heads if some were removed, whose entries are NaN; None if none was."""
+
+    def on(self, device: torch.device) -> "Tile":
+        """The same on another device."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(self, **{name: value.to(device) for name, value in values.items() if isinstance(value, Tensor)})
 
 
 @runtime_checkable
@@ -101,7 +106,9 @@ class Pass:
     n_calls: int = 0
     _layers: Mapping[int, int] | None = field(init=False)
     """Layer of each observed call: of an encoder-decoder, those of one stack or one kind of attention."""
-    _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
+    _buffers: dict[tuple[str, torch.dtype, torch.device], Tensor] = field(default_factory=dict)
+    _home: torch.device | None = None
+    """Device of the first layer that is shown."""
 
     def __post_init__(self) -> None:
         if self.stops and self.calls is None:
@@ -150,12 +157,13 @@ class Pass:
             return outputs
         replacement = None if self.replacements is None else self.replacements[layer]
         if heads is not None:
+            heads = heads.to(gate.device)
             gate = gate.index_select(1, heads)
             replacement = None if replacement is None else replacement.index_select(0, heads)
-        gate = gate.to(outputs.dtype)
+        gate = gate.to(outputs)
         if replacement is None:
             return outputs * gate
-        return outputs * gate + replacement[:, None].to(outputs.dtype) * (1 - gate)
+        return outputs * gate + replacement[:, None].to(outputs) * (1 - gate)
 
     def known_outputs(self, layer: int | None, n_texts: int) -> Float[Tensor, "text query head channel"] | None:
         """Gated outputs of a layer that are already known; None if they must be computed."""
@@ -186,13 +194,21 @@ class Pass:
         if torch.is_grad_enabled():
             return None
         n = torch.Size(shape).numel()
-        scratch = self._buffers.get((name, like.dtype))
+        key = (name, like.dtype, like.device)
+        scratch = self._buffers.get(key)
         if scratch is None or scratch.numel() < n:
-            scratch = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
+            scratch = self._buffers[key] = torch.empty(n, dtype=like.dtype, device=like.device)
         return scratch[:n].view(shape)
 
     def show(self, tile: Tile) -> None:
-        """Pass a tile to every observer."""
+        """Pass a tile to every observer.
+
+        Of a model that is spread over several devices, tiles of all layers come to that of the first one, where
+        observers have their sums.
+        """
+        self._home = self._home or tile.probabilities.device
+        if tile.probabilities.device != self._home:
+            tile = tile.on(self._home)
         for observer in self.observers:
             observer.observe(tile)
 

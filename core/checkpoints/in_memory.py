@@ -17,6 +17,7 @@ from attention_sieve.core.checkpoints.checks.self_check import is_eager
 from attention_sieve.core.checkpoints.checks.soundness import check_weights
 from attention_sieve.core.checkpoints.find import DEVICES, described
 from attention_sieve.core.checkpoints.load import checkpoint_of
+from attention_sieve.core.checkpoints.spread import input_device
 from attention_sieve.core.errors import CheckpointError, panics_caught
 
 NO_FINGERPRINT: Final = "none: a model in memory"
@@ -35,7 +36,8 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
     numbers are then what they were. Hooks on the model stay and act, since they are part of what it computes.
 
     Args:
-        model: a model of transformers, also wrapped by PEFT or compiled, on one device or spread over several.
+        model: a model of transformers, also wrapped by PEFT or compiled, on one device, spread over
+            several, or with weights that accelerate keeps on a disk.
         tokenizer: the fast tokenizer that belongs to it; a copy is used.
 
     Raises: CheckpointError for something else, a tokenizer that does not belong to the model, and a failed self-check.
@@ -53,7 +55,7 @@ def observed_in_place(model: Any, tokenizer: Any) -> Iterator[Checkpoint]:
                 _described(inner, name),
                 inner,
                 deepcopy(tokenizer),
-                device=inner.device.type,
+                device=input_device(inner).type,
                 dtype=str(inner.dtype).removeprefix("torch."),
             )
         yield checkpoint
@@ -108,9 +110,10 @@ def _check(model: Any, tokenizer: Any, name: str) -> None:
             "tokenizer=AutoTokenizer.from_pretrained(...)"
         )
     dtype = str(model.dtype).removeprefix("torch.")
-    if model.device.type not in DEVICES or dtype not in DTYPES:
+    device = input_device(model).type
+    if device not in DEVICES or dtype not in DTYPES:
         raise CheckpointError(
-            f"{name} has weights of {dtype} on {model.device.type}. Move it to one of "
+            f"{name} has weights of {dtype} on {device}. Move it to one of "
             f"{', '.join(DEVICES)}, in one of {', '.join(DTYPES)}."
         )
     if not model._can_set_attn_implementation() and not is_eager(model):
@@ -128,11 +131,11 @@ def _left_as_it_was(model: PreTrainedModel) -> Iterator[None]:
     kept = [
         (config, name, config.__dict__[name]) for config in configs.values() for name in KEPT if name in vars(config)
     ]
-    on_gpu = model.device.type == "cuda"
+    device = input_device(model)
     states, numpy_state = random.getstate(), np.random.get_state()
     gpus = sorted({weights.device.index for weights in model.parameters() if weights.device.type == "cuda"})
     # Inputs go to "cuda", which is the current one of several.
-    with torch.random.fork_rng(gpus), torch.cuda.device(model.device) if on_gpu else nullcontext():
+    with torch.random.fork_rng(gpus), torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         try:
             yield
         finally:

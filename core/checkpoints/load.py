@@ -35,6 +35,7 @@ from attention_sieve.core.checkpoints.gguf import MISMATCH
 from attention_sieve.core.checkpoints.merging import merge_adapter, sharing_weights
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.checkpoints.slicing import class_without_heads, remove_heads
+from attention_sieve.core.checkpoints.spread import placed
 from attention_sieve.core.errors import CheckpointError, first_line, panics_caught
 
 HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
@@ -68,7 +69,7 @@ def load(files: CheckpointFiles, device: str, dtype: str, base: Checkpoint | Non
     if base is not None and _head_and_classes(config) == _head_and_classes(base.full_model.config):
         full_model = sharing_weights(base.full_model)
     else:
-        full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
+        full_model = placed(_load_model(files, config, getattr(torch, dtype)).eval(), device)
         own_memory(full_model)
     if files.base is not None and files.seed is None:
         merge_adapter(files.name, files.folder, full_model)
@@ -93,7 +94,8 @@ def checkpoint_of(
     keep_names_as_text(tokenizer)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
     model = _without_head(full_model)
-    layers_by_kind = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
+    n_ids, is_double = min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1
+    layers_by_kind = self_check(model, files.name, n_ids, is_double, torch.device(device))
     attentions = {
         kind: replace(layers, removed=(*dict(files.removed).get(kind, ()), *layers.removed))
         for kind, layers in layers_by_kind.items()

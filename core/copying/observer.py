@@ -12,6 +12,7 @@ from attention_sieve.core.attention.observed import check_heads_are_seen, observ
 from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.copying.published import DETECTORS, detector_scores, detector_weights
 from attention_sieve.core.copying.writes import WAYS, TextWrites, sample_of
 from attention_sieve.core.importance.passes.direct_path import DirectPath, direct_path
@@ -155,7 +156,7 @@ def _writes(
     """Shares in one text, from the outputs and values of each layer, and the key of most attention of each query."""
     attention, device = checkpoint.attentions[text.kind], checkpoint.device
     sample, first, number = sample_of(text)
-    unembedding = path.model.get_output_embeddings().weight[to_device(torch.from_numpy(sample), device)].double()
+    unembedding = weight_in(path.model.get_output_embeddings())[to_device(torch.from_numpy(sample), device)].double()
     directions, numbers = unembedding - unembedding.mean(0), torch.from_numpy(number)
     queries = torch.from_numpy(np.flatnonzero(text.queries.segments != SPECIAL))
     shares = np.full((len(WAYS), attention.n_layers, attention.n_heads), np.nan)

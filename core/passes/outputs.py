@@ -267,7 +267,7 @@ def _logits(
     if checkpoint.head == "masked token":
         inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
     if token is not None and "logits_to_keep" in inspect.signature(model.forward).parameters:
-        inputs["logits_to_keep"], token = torch.tensor([token], device=model.device), 0
+        inputs["logits_to_keep"], token = torch.tensor([token], device=inputs["input_ids"].device), 0
     logits = _output(checkpoint, model, inputs, settings).logits[0]
     # A copy of one row: those of all tokens together may be larger than the model.
     return (logits if token is None else logits[token].clone()).cpu().double()

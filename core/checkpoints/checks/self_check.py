@@ -70,7 +70,9 @@ class ProbeObserver:
             self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
 
 
-def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool) -> dict[Kind, AttentionLayers]:
+def self_check(
+    model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool, device: torch.device
+) -> dict[Kind, AttentionLayers]:
     """Switch a model to the registered attention function and verify it.
 
     Attention rows must sum to 1, the output must be unchanged, and gates must affect the output.
@@ -80,11 +82,12 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
         name: name of the checkpoint, for error messages.
         vocabulary: number of ids known to the model.
         two_stacks: whether it is an encoder-decoder.
+        device: on which it takes its inputs.
 
     Returns: the layers of each kind of attention.
     Raises: CheckpointError with the measured errors.
     """
-    inputs = probe_inputs(vocabulary, model.device, two_stacks)
+    inputs = probe_inputs(vocabulary, device, two_stacks)
     expected = _plain_output(model, name, inputs)
     allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
     probe = _probe(model, name, inputs, two_stacks)
@@ -99,7 +102,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
         )
     attentions = _attentions(probe, model, name, two_stacks)
     for kind, attention in attentions.items():
-        zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
+        zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=device)
         output_without = real_rows(observe(model, inputs, Pass(calls=attention.calls, gates=zero_gates))[0], two_stacks)
         if torch.equal(output_without, output):
             raise CheckpointError(

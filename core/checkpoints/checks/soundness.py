@@ -31,10 +31,15 @@ def check_weights(name: str, model: PreTrainedModel) -> None:
 
     Raises: CheckpointError with the first such weight and the number of affected values.
     """
-    weights = {key: values for key, values in model.named_parameters() if values.is_floating_point() and values.numel()}
+    weights = {
+        key: values
+        for key, values in model.named_parameters()
+        if values.is_floating_point() and values.numel() and not values.is_meta  # as where accelerate offloads them
+    }
     # Minimum and maximum propagate NaN and infinity, without a mask as large as the weights.
     ends = [torch.stack(torch.aminmax(values.detach())) for values in weights.values()]
-    finite = torch.stack([torch.isfinite(pair).all() for pair in ends]).tolist()
+    # Moved, as a model may be spread over several devices.
+    finite = torch.stack([torch.isfinite(pair).all().to(ends[0].device) for pair in ends]).tolist() if ends else []
     broken = [key for key, is_finite in zip(weights, finite) if not is_finite]
     if not broken:
         return

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.importance.passes.direct_path import direct_path
 from attention_sieve.core.importance.passes.projections import remaining_heads, weight_of
 from attention_sieve.core.passes.texts import PassText
@@ -33,7 +34,7 @@ def logit_attribution(
     """
     attention = checkpoint.attentions[text.kind]
     path = direct_path(checkpoint, text, settings, position)
-    unembedding = path.model.get_output_embeddings().weight
+    unembedding = weight_in(path.model.get_output_embeddings())
     direction = (unembedding[token] - unembedding.mean(0)).double()
     added = np.full((attention.n_layers, attention.n_heads), np.nan)
     for layer, module in path.projections.items():

@@ -13,6 +13,7 @@ from attention_sieve.core.attention.observed import observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.direct_path import ELSEWHERE, Row, direct_path, is_norm, pulled_back
 from attention_sieve.core.importance.passes.projections import is_linear, remaining_heads, weight_of
@@ -63,7 +64,7 @@ def ov_signs(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarray, "layer
 
 def _embedding_to_logits(model: Any) -> Float[Tensor, "embedded unembedded"]:
     """W_E^T W_U: the sum over all tokens of the products of both."""
-    embedding, unembedding = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    embedding, unembedding = weight_in(model.get_input_embeddings()), weight_in(model.get_output_embeddings())
     pairs = zip(embedding.split(ROWS_AT_ONCE), unembedding.split(ROWS_AT_ONCE))
     total = sum(rows.double().T @ columns[: len(rows)].double() for rows, columns in pairs)
     if not isinstance(total, Tensor) or embedding.shape[1] != unembedding.shape[1]:

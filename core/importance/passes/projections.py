@@ -11,6 +11,7 @@ from transformers import PreTrainedModel
 from attention_sieve.core.attention.observed import check_heads_are_seen, observe
 from attention_sieve.core.attention.observers import Pass
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.head_outputs import BY_ZERO
 from attention_sieve.core.importance.passes.reuse import copy_sharing_weights
@@ -81,7 +82,7 @@ def is_linear(module: nn.Module) -> bool:
 
 def weight_of(module: Any) -> Float[Tensor, "channel_out channel_in"]:
     """The weights of an output projection, whichever way round its layer keeps them."""
-    return module.weight if isinstance(module, nn.Linear) else module.weight.T
+    return weight_in(module) if isinstance(module, nn.Linear) else weight_in(module).T
 
 
 def remaining_heads(layer: int, attention: AttentionLayers) -> list[int]:
