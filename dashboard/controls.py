@@ -15,9 +15,16 @@ from attention_sieve.cache.serving.shares import Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import ONE_STACK, head_name
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
-from attention_sieve.core.checkpoints.find import BUNDLED, asked_of_hub, choose_device, find_checkpoint
+from attention_sieve.core.checkpoints.find import (
+    BUNDLED,
+    asked_of_hub,
+    base_on_hub,
+    choose_device,
+    find_checkpoint,
+)
 from attention_sieve.core.checkpoints.folders import made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
+from attention_sieve.core.checkpoints.hub import fetch
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
@@ -395,7 +402,7 @@ def _files(name: str) -> CheckpointFiles:
         return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:
         hub.check_confirmed(hub_id)
-        return _from_hub(name)
+        return _from_hub(name, hub_id)
     except HubOutOfReach:
         hub.note_silence()
         raise
@@ -421,8 +428,15 @@ def heads_off(choice: Choice) -> None:
 
 
 @st.cache_resource(ttl=600, max_entries=64, show_spinner=False)
-def _from_hub(name: str) -> CheckpointFiles:
-    """Ask the hub at most every ten minutes, not on every click; a first download may take minutes."""
+def _from_hub(name: str, hub_id: str) -> CheckpointFiles:
+    """Ask the hub at most every ten minutes, not on every click; a first download may take minutes.
+
+    The base of an adapter is known once this is fetched, and asked for on its own.
+    """
+    if hub_id == name:
+        folder, _ = let_leave(lambda: fetch(name))
+        if (base := base_on_hub(name, folder)) is not None:
+            hub.check_confirmed(base)
     return let_leave(lambda: find_checkpoint(name))
 
 

@@ -17,7 +17,14 @@ from typing import Any, Final
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS
 from attention_sieve.core.checkpoints.adapters import checked_adapter, n_classes
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from attention_sieve.core.checkpoints.checks.files import ADAPTER_CONFIG, CHECKPOINT_FILES, checked_config, saved_format
+from attention_sieve.core.checkpoints.checks.files import (
+    ADAPTER_CONFIG,
+    CHECKPOINT_FILES,
+    WEIGHT_FILES,
+    WHOLE_FILES,
+    checked_config,
+    saved_format,
+)
 from attention_sieve.core.checkpoints.fingerprints import file_states, fingerprint, held_still
 from attention_sieve.core.checkpoints.folders import checkpoints_folder, holds_checkpoint, made_checkpoints
 from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
@@ -50,7 +57,7 @@ def find_checkpoint(name: str) -> CheckpointFiles:
 
     Args:
         name: `bundled`, a folder, a GGUF file (dequantised once), or a hub id (downloaded once, then read from the
-            local hub cache).
+            local hub cache); of a whole checkpoint, or of an adapter.
 
     Raises: CheckpointError.
     """
@@ -58,10 +65,10 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     folder, revision = local_folder(name), ""
     if folder is None:
         folder, revision = fetch(name)
-    if (folder / ADAPTER_CONFIG).is_file():
-        return _adapted(name, folder)
+    if _is_adapter(folder, is_of_hub=bool(revision)):
+        return _adapted(name, folder, revision)
     config = checked_config(name, folder)
-    states = file_states(name, folder, CHECKPOINT_FILES)
+    states = file_states(name, folder, WHOLE_FILES if revision else CHECKPOINT_FILES)
     files = described(
         config,
         CheckpointFiles(
@@ -86,7 +93,13 @@ def _saved_in(folder: Path, _fingerprint: str) -> str:
     return saved_format(folder)
 
 
-def _adapted(name: str, folder: Path) -> CheckpointFiles:
+def _is_adapter(folder: Path, *, is_of_hub: bool) -> bool:
+    """Whether a folder holds an adapter. One of the hub that also holds a whole model is that model, since a reader
+    cannot take either out of it, as `checked_adapter` asks of other folders."""
+    return (folder / ADAPTER_CONFIG).is_file() and not (is_of_hub and any(folder.glob(WEIGHT_FILES)))
+
+
+def _adapted(name: str, folder: Path, revision: str) -> CheckpointFiles:
     """An adapter with its base."""
     kind, named = checked_adapter(name, folder)
     base_name = base_of(folder, named)
@@ -108,7 +121,7 @@ def _adapted(name: str, folder: Path) -> CheckpointFiles:
         base,
         name=name,
         folder=folder,
-        revision="",
+        revision=revision,
         fingerprint=digest,
         states=states,
         is_decoder=base.is_decoder and n_classes(folder) is None,
@@ -139,13 +152,27 @@ def base_of(folder: Path, named: str) -> str:
 
 
 def asked_of_hub(name: str) -> str | None:
-    """The id of the hub whose files are needed to find a checkpoint, or the base of an adapter; None for none.
+    """The id of the hub whose files are needed to find a checkpoint, or the base of a folder's adapter; None for none.
+    Which base an adapter of the hub has, `base_on_hub` says once its files are fetched.
 
     Raises: CheckpointError as `local_folder` and `checked_adapter`.
     """
     folder = local_folder(name)
-    if folder is None or not (folder / ADAPTER_CONFIG).is_file():
-        return name if folder is None else None
+    return name if folder is None else base_on_hub(name, folder, is_of_hub=False)
+
+
+def base_on_hub(name: str, folder: Path, *, is_of_hub: bool = True) -> str | None:
+    """The id of the hub of an adapter's base; None for another base, and for a whole checkpoint.
+
+    Args:
+        name: of the adapter, for error messages.
+        folder: its folder.
+        is_of_hub: whether that was fetched from the hub.
+
+    Raises: CheckpointError as `local_folder` and `checked_adapter`.
+    """
+    if not _is_adapter(folder, is_of_hub=is_of_hub):
+        return None
     base = base_of(folder, checked_adapter(name, folder)[1])
     return None if _looks_like_path(base) or local_folder(base) is not None else base
 

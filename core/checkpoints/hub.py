@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from attention_sieve.core.checkpoints.checks.files import HUB_FILES, WRITING_FILES
+from attention_sieve.core.checkpoints.checks.files import CHECKPOINT_FILES, WRITING_FILES
 from attention_sieve.core.checkpoints.saved_runs import may_be_a_run
 from attention_sieve.core.errors import CheckpointError, HubOutOfReach
 
+PATTERNS: Final = [*CHECKPOINT_FILES, *WRITING_FILES]
+"""Names of the files that are fetched."""
 WAIT_SECONDS: Final = 10
 """Timeout for the hub's answer about one file."""
 GONE: Final = "If it is a fine-tuning run, it was deleted here or made on another machine"
@@ -24,7 +26,7 @@ def fetch(name: str) -> tuple[Path, str]:
     from huggingface_hub import snapshot_download
 
     with _errors_explained(name):
-        folder = Path(snapshot_download(name, allow_patterns=[*HUB_FILES, *WRITING_FILES], etag_timeout=WAIT_SECONDS))
+        folder = Path(snapshot_download(name, allow_patterns=PATTERNS, etag_timeout=WAIT_SECONDS))
     return folder, folder.name
 
 
@@ -40,9 +42,7 @@ def bytes_to_fetch(name: str) -> int:
 
     try:
         with _errors_explained(name):
-            files = snapshot_download(
-                name, allow_patterns=[*HUB_FILES, *WRITING_FILES], etag_timeout=WAIT_SECONDS, dry_run=True
-            )
+            files = snapshot_download(name, allow_patterns=PATTERNS, etag_timeout=WAIT_SECONDS, dry_run=True)
     except DryRunError:
         return 0
     return sum(file.file_size or 0 for file in files if file.will_download)

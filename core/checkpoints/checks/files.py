@@ -22,12 +22,12 @@ TOKENIZER_FILES: Final = (
 VOCABULARIES: Final = tuple(name for name in TOKENIZER_FILES if name.startswith(("vocab", "spiece", "sentence")))
 WEIGHT_FILES: Final = "model*.safetensors"
 INDEX: Final = "model.safetensors.index.json"
-HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZER_FILES)
-"""Files from which a checkpoint is loaded; all are part of its fingerprint."""
+WHOLE_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZER_FILES)
+"""Files from which a whole checkpoint is loaded; all are part of its fingerprint."""
 ADAPTER_CONFIG: Final = "adapter_config.json"
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
-CHECKPOINT_FILES: Final = (*HUB_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
-"""Those, and of an adapter. Its base is fetched from the hub, if need be, and not the adapter itself."""
+CHECKPOINT_FILES: Final = (*WHOLE_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
+"""Those, and of an adapter."""
 WRITING_FILES: Final = ("chat_template.jinja", "generation_config.json")
 """Files that say how turns of a chat are written for a model, and with which tokens it ends a text. No result that is
 kept depends on them, so they are no part of its fingerprint; no others are read."""

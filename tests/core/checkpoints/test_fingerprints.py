@@ -4,7 +4,7 @@ import shutil
 import pytest
 import torch
 
-from attention_sieve.core.checkpoints.checks.files import HUB_FILES
+from attention_sieve.core.checkpoints.checks.files import WHOLE_FILES
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
 from attention_sieve.core.errors import CheckpointError
@@ -15,7 +15,7 @@ CHANGED = (
 
 
 def states_of(folder):
-    return file_states("small", folder, HUB_FILES)
+    return file_states("small", folder, WHOLE_FILES)
 
 
 def rewrite(path, content=None):
@@ -55,7 +55,7 @@ def test_a_digest_is_taken_again_when_a_file_of_equal_size_and_time_takes_the_pl
 
 
 def hold_while(folder, work):
-    with held_still("small", folder, HUB_FILES, states_of(folder)):
+    with held_still("small", folder, WHOLE_FILES, states_of(folder)):
         work()
 
 

@@ -2,24 +2,33 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 from local_hub import COMMIT, local_hub
+from peft import LoraConfig
+from small_adapters import LORA, save_adapter
+from transformers import AutoModel
 
 from attention_sieve.core.checkpoints.find import find_checkpoint
 
 ASK = """
 import json, sys
-from attention_sieve.core.checkpoints.find import find_checkpoint
-from attention_sieve.core.checkpoints.hub import bytes_to_fetch
+from attention_sieve.core.checkpoints.find import base_on_hub, find_checkpoint
+from attention_sieve.core.checkpoints.hub import bytes_to_fetch, fetch
 from attention_sieve.core.errors import CheckpointError
 answers = []
 for step in sys.argv[2:]:
     try:
-        answer = bytes_to_fetch(sys.argv[1]) if step == "size" else find_checkpoint(sys.argv[1])
-        answers.append(answer if step == "size" else [answer.revision, answer.fingerprint])
+        if step == "size":
+            answers.append(bytes_to_fetch(sys.argv[1]))
+        elif step == "base":
+            answers.append(base_on_hub(sys.argv[1], fetch(sys.argv[1])[0]))
+        else:
+            answer = find_checkpoint(sys.argv[1])
+            answers.append([answer.revision, answer.fingerprint])
     except CheckpointError as error:
         answers.append(str(error))
 print(json.dumps(answers))
@@ -48,6 +57,20 @@ def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(ask, folders
         assert sorted(hub.fetched) == sorted(files)
     assert (size, then) == (sum(files.values()), 0)
     assert found == [COMMIT, find_checkpoint(str(folder)).fingerprint]
+
+
+def test_an_adapter_of_the_hub_is_found_with_its_base_which_it_names_once_it_is_fetched(ask, folders, tmp_path):
+    base, folder = folders("bert"), tmp_path / "lora"
+    save_adapter(AutoModel.from_pretrained(base), LoraConfig(**LORA), folder, "organisation/small")
+    names = sorted(path.name for path in folder.glob("adapter_*"))
+    with local_hub("organisation/lora", folder, {"organisation/small": base}) as hub:
+        size, named = ask(hub.address, hub.name, "size", "base")
+        assert (size, named) == (sum((folder / name).stat().st_size for name in names), "organisation/small")
+        assert sorted(hub.fetched) == names, "nothing of the base is fetched before it is asked for"
+        ((commit, fingerprint),) = ask(hub.address, hub.name, "find")
+    assert "config.json" in hub.fetched
+    shutil.copytree(base, tmp_path / "small")  # where an adapter in a folder finds it
+    assert (commit, fingerprint) == (COMMIT, find_checkpoint(str(folder)).fingerprint)
 
 
 def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(ask, folders):
