@@ -1,7 +1,7 @@
 """Time of every surface statistic, over the time of the model's output alone (SDPA) on the same batches."""
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.batches import collect
 from attention_sieve.core.surface.observer import surface_collector
 from benchmarks.shared import material
 

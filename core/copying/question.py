@@ -29,7 +29,7 @@ def looks_question(role: str) -> Question[Text, Float[np.ndarray, "detector laye
         checkpoint: Checkpoint, _: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, Float[np.ndarray, "detector layer head"]]]]:
         from attention_sieve.core.copying.observer import PublishedLooks
-        from attention_sieve.core.passes.collect import collect
+        from attention_sieve.core.passes.batches import collect
 
         return collect(checkpoint, prepared, settings, partial(PublishedLooks, checkpoint, role=BY_NAME[role]))
 

@@ -133,7 +133,7 @@ def _maps(
     checkpoint: Checkpoint, prepared: Mapping[int, PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, Maps]]]:
     """The index and the maps of every text, batch by batch."""
-    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.whole_maps import MapCollector
 
     indices = list(prepared)

@@ -1,24 +1,36 @@
-"""Texts in batches of similar length, as arguments of the model."""
+"""Texts in batches of similar length, run through the model with one result per text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_sieve.core.attention.observed import observe
+from attention_sieve.core.attention.observers import Observer, Pass
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.tokens import TokenizedText
 
+Result_co = TypeVar("Result_co", covariant=True)
+Result = TypeVar("Result")
+
 BATCH_TOKENS: Final = {"cpu": 1024, "mps": 4096, "cuda": 16384}
 """Tokens per batch, padding included, by device: small batches fit into a CPU's cache."""
 MOST_ENTRIES: Final = 1 << 30
 """Attention entries of one text, over all layers and heads, that a pass may keep for its backward pass: 4 GB."""
+
+
+class Collector(Observer, Protocol[Result_co]):
+    """An observer of one batch with a result for each text."""
+
+    def results(self) -> Sequence[Result_co]:
+        """One result per text of the batch, in order, on the CPU; called once, after the pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +54,38 @@ def plan_batches(lengths: Sequence[int], budget: int) -> list[Batch]:
             current = []
         current.append(position)
     return [*batches, Batch(tuple(current), lengths[current[-1]])] if current else batches
+
+
+def collect(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    collector: Callable[[Sequence[PassText]], Collector[Result]],
+    *,
+    batch_tokens: int | None = None,
+) -> Iterator[list[tuple[int, Result]]]:
+    """Run texts through the model, yielding the results of each batch.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared for the kind of attention in the settings.
+        settings: which attention, and which heads are off.
+        collector: creates the observer of a batch from its texts.
+        batch_tokens: tokens per batch, padding included; None for the default of the device.
+
+    Yields: index of the text and its result; not in input order.
+    """
+    attention = checkpoint.attentions[settings.kind]
+    budget = batch_tokens or BATCH_TOKENS[checkpoint.device]
+    for batch in plan_batches([text.n_tokens for text in texts], budget):
+        batch_texts = [texts[position] for position in batch.positions]
+        observer = collector(batch_texts)
+        observe(
+            checkpoint.model,
+            model_inputs(checkpoint, batch_texts),
+            Pass(observers=[observer], calls=attention.calls, gates=gates(checkpoint, settings), stops=True),
+        )
+        yield list(zip(batch.positions, observer.results(), strict=True))
 
 
 def check_length(attention: AttentionLayers, n_tokens: int) -> None:

@@ -12,9 +12,8 @@ from torch import Tensor
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.arrays import REMOVED
-from attention_sieve.core.passes.batches import to_device
+from attention_sieve.core.passes.batches import collect, to_device
 from attention_sieve.core.passes.between_words import FromWord, WordCollector
-from attention_sieve.core.passes.collect import collect
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.accuracy import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
@@ -43,7 +42,7 @@ def predictions(
         trees: of each text's queries (`attention_sieve.core.passes.prepare.queries_text`).
         settings: which attention, and which heads are off.
         from_word: how attention from several tokens of a word is aggregated.
-        batch_tokens: as in `attention_sieve.core.passes.collect.collect`.
+        batch_tokens: as in `attention_sieve.core.passes.batches.collect`.
 
     Yields: index of the text and its predictions; not in input order.
     Source: Clark et al. 2019, section 4.2; attention from a word is the mean over its tokens, as in the paper; their

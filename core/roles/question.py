@@ -190,7 +190,7 @@ def _compared(
     checkpoint: Checkpoint, prepared: Sequence[PassText], settings: PassSettings, sieves_of: SievesOfBatch
 ) -> Iterator[list[tuple[int, TextMatches]]]:
     """The scores of pairs and of others at the same distance, by the sieves of a batch."""
-    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.roles.observer import MatchedObserver
 
     attention = checkpoint.attentions[settings.kind]

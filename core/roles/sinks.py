@@ -80,7 +80,7 @@ def _question(n_tokens: int) -> Question[Text, Float[np.ndarray, "layer head"]]:
     def compute(
         checkpoint: Checkpoint, _: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, Float[np.ndarray, "layer head"]]]]:
-        from attention_sieve.core.passes.collect import collect
+        from attention_sieve.core.passes.batches import collect
         from attention_sieve.core.roles.observer import FirstToken
 
         return collect(checkpoint, prepared, settings, partial(FirstToken, checkpoint, n_tokens=n_tokens))

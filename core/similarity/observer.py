@@ -16,8 +16,7 @@ from torch import Tensor
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpoint
-from attention_sieve.core.passes.batches import BATCH_TOKENS, to_device
-from attention_sieve.core.passes.collect import collect
+from attention_sieve.core.passes.batches import BATCH_TOKENS, collect, to_device
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.similarity.distances import (

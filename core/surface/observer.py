@@ -39,7 +39,7 @@ def surface_collector(
     checkpoint: Checkpoint,
     settings: RowSettings = USUAL_ROWS,
 ) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
-    """Factory of observers, for attention_sieve.core.passes.collect.collect.
+    """Factory of observers, for attention_sieve.core.passes.batches.collect.
 
     Args:
         checkpoint: loaded.

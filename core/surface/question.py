@@ -28,7 +28,7 @@ def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSurface]]]:
-        from attention_sieve.core.passes.collect import collect
+        from attention_sieve.core.passes.batches import collect
         from attention_sieve.core.surface.observer import surface_collector
 
         return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))

@@ -42,8 +42,8 @@ def word_attention_maps(
         words: of each.
         settings: which attention, and which heads are off.
     """
+    from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.between_words import WordCollector
-    from attention_sieve.core.passes.collect import collect
 
     # Without truncated words, as the cost grows with the square of the number of words.
     maps = {

@@ -62,7 +62,7 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
 def _distances(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextDistances]]]:
-    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.whole_maps import MapCollector
 
     layers = checkpoint.attentions[settings.kind]

@@ -9,8 +9,8 @@ from eager_words import between_words, eager
 from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.passes.batches import collect
 from attention_sieve.core.passes.between_words import WordCollector
-from attention_sieve.core.passes.collect import collect
 from attention_sieve.core.passes.prepare import prepare, queries_text
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
