@@ -13,6 +13,7 @@ from attention_sieve.cache.answers import (
     Answers,
     CorpusFinding,
     FindingRequest,
+    Record,
     collected,
     joined,
 )
@@ -32,7 +33,6 @@ from attention_sieve.cache.serving.requests import Report, Sender, Status, is_sh
 from attention_sieve.cache.serving.shares import STOPPED_BYTES, Quotas
 from attention_sieve.cache.serving.urgent import UrgentWork
 from attention_sieve.cache.serving.worker import Worker
-from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import NotKept, Trees
 from attention_sieve.core.answering import Finding

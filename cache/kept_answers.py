@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attention_sieve.cache.answers import Record
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.item_requests import item_requests, read, write
-from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint

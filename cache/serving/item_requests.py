@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from attention_sieve.cache.answers import LENGTHS, Record
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.store.keys import answer_key, attention_key, divergence_key
-from attention_sieve.cache.store.record import LENGTHS, Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.comparison.question import SIDES

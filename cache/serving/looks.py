@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from attention_sieve.cache.answers import Record
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.item_requests import ItemRequest, read
 from attention_sieve.cache.store.arrays import unpacked_attention
-from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.texts import TextAttention

@@ -11,6 +11,7 @@ from functools import partial
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
+from attention_sieve.cache.answers import Record
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.batch import next_batch, passed, prepared
 from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
@@ -21,7 +22,6 @@ from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Sender, Status, WaitingText
 from attention_sieve.cache.serving.urgent import UrgentWork
-from attention_sieve.cache.store.record import Record
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
