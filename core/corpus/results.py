@@ -23,8 +23,8 @@ from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.offsets import OFFSETS
 from attention_sieve.core.relations.reduction import OFFSET_RIGHT, RELATION_CASES, RELATION_REDUCTION, RELATION_RIGHT
+from attention_sieve.core.relations.settings import OFFSETS
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
 from attention_sieve.core.roles.measures import SYNTACTIC

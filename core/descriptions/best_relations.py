@@ -2,43 +2,24 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
-from attention_sieve.core.relations.accuracy import TextPredictions, joined_of
-from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, cases_of
-from attention_sieve.core.relations.offsets import best_offset, is_at_offset
+from attention_sieve.core.relations.accuracy import best_offset, is_at_offset
+from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, TextPredictions, cases_of
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.statistics.cases import N_HALVES, judge
-from attention_sieve.core.statistics.documents import document_numbers
-from attention_sieve.core.statistics.key_matched import Joined, key_matched
-from attention_sieve.core.texts.relations import ROOT
+from attention_sieve.core.statistics.key_matched import key_matched
 
+Halves = tuple[Int[np.ndarray, " _"], Int[np.ndarray, " _"]]
+"""Indices of the cases on which a relation is selected, and of those on which it is evaluated."""
 LEAST_CASES: Final = 20
 """Minimum number of cases of a relation in each half of the texts for heads to be evaluated on it."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Judged:
-    """Cases, and which heads predict them correctly."""
-
-    cases: RelationCases
-    joined: Joined
-    """Its units are texts, or documents where known."""
-    by_document: bool
-    """Whether documents are known, so that they are the units of intervals and tests."""
-    half: Int[np.ndarray, " case"]
-    """0 for the cases on which a relation is selected, 1 for those on which it is evaluated."""
-    right: Bool[np.ndarray, "direction layer head case"]
-
-    def of_half(self, mask: Bool[np.ndarray, " case"], half: int) -> Int[np.ndarray, " case_of_half"]:
-        """Indices of the cases of a mask that belong to one half."""
-        return np.flatnonzero(mask & (self.half == half))
 
 
 def best_relations(
@@ -59,54 +40,38 @@ def best_relations(
 
     Returns: facts by head, without removed heads; empty if every relation has too few cases in one half.
     """
-    every = (*texts, *others)
-    cases = cases_of(
-        [text.dependencies for text in every],
-        [text.predicted for text in every],
-        [text.has_tokens for text in every],
-    )
-    documents = document_numbers([text.document for text in every])
-    joined = joined_of(every, cases, documents)
-    evaluated = _Judged(
-        cases=cases,
-        joined=joined,
-        half=(cases.text >= len(texts)).astype(int) if others else joined.unit % N_HALVES,
-        by_document=documents is not None,
-        right=(cases.predicted == cases.heads) & (cases.heads != ROOT),
-    )
-    relations = _relations(evaluated)
+    cases = cases_of((*texts, *others))
+    half = (cases.text >= len(texts)).astype(int) if others else cases.joined.unit % N_HALVES
+    relations = _relations(cases, half)
     facts: dict[Head, RelationFact] = {}
-    for (index, direction), heads in _heads_by_relation(evaluated, relations, alpha).items():
-        facts |= _facts(evaluated, *relations[index], direction, heads, alpha)
+    for (index, direction), heads in _heads_by_relation(cases, relations, alpha).items():
+        facts |= _facts(cases, *relations[index], direction, heads, alpha)
     return {head: replace(fact, on_others=bool(others)) for head, fact in facts.items()}
 
 
-def _relations(evaluated: _Judged) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+def _relations(cases: RelationCases, half: Int[np.ndarray, " case"]) -> list[tuple[str, Halves]]:
     """Names and cases of the relations with enough cases in each half."""
-    names, codes = evaluated.cases.names, evaluated.cases.codes
     named = [
-        (name, (codes == code) & evaluated.cases.is_known) for code, name in enumerate(names) if name not in NO_RELATION
+        (name, (cases.codes == code) & cases.is_known)
+        for code, name in enumerate(cases.names)
+        if name not in NO_RELATION
     ]
-    return [
-        (name, mask)
-        for name, mask in named
-        if min(len(evaluated.of_half(mask, half)) for half in range(N_HALVES)) >= LEAST_CASES
-    ]
+    split = [(name, (np.flatnonzero(mask & (half == 0)), np.flatnonzero(mask & (half == 1)))) for name, mask in named]
+    return [(name, halves) for name, halves in split if min(map(len, halves)) >= LEAST_CASES]
 
 
 def _heads_by_relation(
-    evaluated: _Judged, relations: Sequence[tuple[str, Bool[np.ndarray, " case"]]], alpha: float
+    cases: RelationCases, relations: Sequence[tuple[str, Halves]], alpha: float
 ) -> dict[tuple[int, int], list[Head]]:
     """Heads by the indices of the relation and direction in which they are furthest above the best offset, among those
     that beat the key-matched control if any does."""
-    is_there = ~evaluated.cases.absent
+    is_there = ~cases.absent
     heads_by_relation: defaultdict[tuple[int, int], list[Head]] = defaultdict(list)
     gains = []
-    for _, mask in relations:
-        first_half = evaluated.of_half(mask, 0)
-        baseline = best_offset(evaluated.cases.distances[first_half], evaluated.cases.rooms[:, first_half])
-        gain = evaluated.right[..., first_half].mean(axis=-1) - baseline.share
-        control = key_matched(evaluated.joined.of(first_half), alpha, int(is_there.sum()))
+    for _, (first_half, _) in relations:
+        baseline = best_offset(cases.distances[first_half], cases.rooms[:, first_half])
+        gain = cases.right[..., first_half].mean(axis=-1) - baseline.share
+        control = key_matched(cases.joined.of(first_half), alpha, int(is_there.sum()))
         gains.append(gain - 2 * ~control.beats)  # a gain is above -1 and at most 1
     if gains:
         all_gains = np.concatenate(gains)
@@ -117,23 +82,22 @@ def _heads_by_relation(
 
 
 def _facts(
-    evaluated: _Judged,
+    cases: RelationCases,
     relation: str,
-    mask: Bool[np.ndarray, " case"],
+    halves: Halves,
     direction: int,
     heads: Sequence[Head],
     alpha: float,
 ) -> dict[Head, RelationFact]:
     """Accuracies of heads at one relation on the second half."""
-    distances, rooms = evaluated.cases.distances, evaluated.cases.rooms
-    halves = [evaluated.of_half(mask, half) for half in range(N_HALVES)]
+    distances, rooms = cases.distances, cases.rooms
     on_first, on_second = (best_offset(distances[half], rooms[:, half]) for half in halves)
     first_half, second_half = halves
     at_offset = is_at_offset(distances[second_half], rooms[:, second_half], on_first.offset)
-    right = np.stack([evaluated.right[direction, layer, head] for layer, head in heads])
-    joined = evaluated.joined.of(second_half)
-    judgement = judge(right[:, second_half], at_offset[None], joined.unit, alpha, by_document=evaluated.by_document)
-    n_heads = int((~evaluated.cases.absent[direction]).sum())
+    right = np.stack([cases.right[direction, layer, head] for layer, head in heads])
+    joined = cases.joined.of(second_half)
+    judgement = judge(right[:, second_half], at_offset[None], joined.unit, alpha, by_document=cases.by_document)
+    n_heads = int((~cases.absent[direction]).sum())
     control = key_matched(joined, alpha, n_heads)
     correction = n_heads / len(heads)  # the p-values are already corrected for these heads
     gains = right[:, first_half].mean(axis=1) - on_first.share

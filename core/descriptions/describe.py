@@ -22,7 +22,7 @@ from attention_sieve.core.descriptions.facts import (
     Target,
 )
 from attention_sieve.core.descriptions.mentions import ReadMentions, followed_mentions
-from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.record import Keys
 from attention_sieve.core.roles.roles import role_named
 from attention_sieve.core.statistics.means import half_interval, moments

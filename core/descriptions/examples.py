@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.descriptions.facts import Fact, HeadDescription, MentionFact, RelationFact, ShareFact, Target
 from attention_sieve.core.descriptions.mentions import ReadMentions
-from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
 from attention_sieve.core.texts.text import Text

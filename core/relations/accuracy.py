@@ -4,73 +4,42 @@ Compares predictions with relations, parsed or gold; does not import torch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, cases_of
-from attention_sieve.core.relations.offsets import Baseline, among_right_words, best_offset, is_at_offset
+from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, TextPredictions, cases_of
 from attention_sieve.core.relations.settings import (
     AS_IN_PAPER,
     DIRECTIONS,
+    OFFSETS,
     VOITA_MARGIN,
     Direction,
     Margin,
-    Reading,
     RelationSettings,
 )
 from attention_sieve.core.statistics.cases import judge
-from attention_sieve.core.statistics.documents import document_numbers
-from attention_sieve.core.statistics.key_matched import Joined, KeyMatched
-from attention_sieve.core.texts.relations import ROOT, Dependencies
+from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.texts.relations import ROOT
 
 NAN: Final = float("nan")
 ALL: Final = "all"
 """All relations together, by default without punct and root."""
+NOWHERE: Final = -2
+"""Stands for a word that no word's head is."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WordPredictions:
-    """Predictions of every head for the words of one text."""
+class Baseline:
+    """The best fixed offset of a relation: head = dependent + offset, in words."""
 
-    predicted: Int[np.ndarray, "direction layer head word"]
-    """Index of the predicted head of each word, never the word itself. -1 for a word without tokens, or without
-    attention to, or from, another word, such as the first word in a causal model or a single word. REMOVED for a head
-    that was removed from the checkpoint."""
-    has_tokens: Bool[np.ndarray, " word"]
-    """As in attention_sieve.core.texts.words.WordMap: False for truncated words, and for words of characters unknown to
-    the tokenizer."""
-    to_head: Float[np.ndarray, "layer head word"]
-    """Attention from each word to its syntactic head, 0 to 1; NaN for a root, where one of the two has no tokens, where
-    the word cannot see its head, and for a head that was removed."""
-    from_head: Float[np.ndarray, "layer head word"]
-    """Attention to each word from its syntactic head; NaN as for `to_head`."""
-    from_others: Float[np.ndarray, "layer head word"]
-    """Mean attention to each word from the other words that can see it, punctuation included, except those that a
-    relation joins to it (its dependents and its syntactic head); NaN where there are none. Special tokens are not
-    words."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TextPredictions(WordPredictions):
-    """Predictions together with the text's relations."""
-
-    dependencies: Dependencies
-    document: str | None = None
-    """As in attention_sieve.core.texts.text.Text."""
-
-    @classmethod
-    def of(
-        cls, dependencies: Dependencies, predictions: WordPredictions, document: str | None = None
-    ) -> "TextPredictions":
-        """Combine predictions with the tree of a text, and its document."""
-        return cls(
-            dependencies=dependencies,
-            document=document,
-            **{field.name: getattr(predictions, field.name) for field in fields(WordPredictions)},
-        )
+    offset: int
+    share: float
+    """Accuracy, 0 to 1."""
+    shares: dict[int, float]
+    """Accuracy of each offset."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,60 +127,9 @@ def relation_accuracies(
     """
     if not texts:
         return []
-    cases = cases_of(
-        [text.dependencies for text in texts],
-        [text.predicted for text in texts],
-        [text.has_tokens for text in texts],
-        settings.at_clitic,
-    )
-    documents = document_numbers([text.document for text in texts])
-    evaluated = _Evaluated(
-        cases=cases,
-        right=_right(cases, settings.reading),
-        joined=joined_of(texts, cases, documents),
-        by_document=documents is not None,
-    )
-    accuracies = [_accuracy(name, mask, evaluated, settings) for name, mask in _relations(cases, settings.every_word)]
+    cases = cases_of(texts, at_clitic=settings.at_clitic, reading=settings.reading)
+    accuracies = [_accuracy(name, mask, cases, settings) for name, mask in _relations(cases, settings.every_word)]
     return sorted(accuracies, key=lambda accuracy: (accuracy.relation != ALL, -accuracy.n_cases))
-
-
-def joined_of(
-    texts: Sequence[TextPredictions], cases: RelationCases, documents: Int[np.ndarray, " text"] | None
-) -> Joined:
-    """Attention to the right word of every case, in both directions, and what other words give to the same word.
-
-    Args:
-        texts: predictions and trees.
-        cases: result of `cases_of` for them.
-        documents: number of each text's document; None where texts are the units.
-    """
-    to_right = np.concatenate([np.stack([text.to_head, text.from_head]) for text in texts], axis=-1)
-    to_word = np.concatenate([text.from_others for text in texts], axis=-1)
-    # A root has no right word (`to_right` is NaN), and its index, ROOT, reads any other word.
-    return Joined(
-        to_right=np.where(cases.is_at_clitic, NAN, to_right),
-        from_others=np.stack([to_word[..., cases.heads], to_word]),
-        unit=cases.text if documents is None else documents[cases.text],
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Evaluated:
-    """Cases, and how heads do on them."""
-
-    cases: RelationCases
-    right: Bool[np.ndarray, "direction layer head case"]
-    joined: Joined
-    """Its units are also those of halves."""
-    by_document: bool
-    """Whether documents are known, so that they are the units of all tests and of intervals."""
-
-
-def _right(cases: RelationCases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
-    right = (cases.predicted == cases.heads) & (cases.heads != ROOT)
-    if reading == "column":
-        return right
-    return np.stack([right[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
 
 
 def _relations(cases: RelationCases, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
@@ -225,22 +143,21 @@ def _relations(cases: RelationCases, every_word: bool) -> list[tuple[str, Bool[n
 def _accuracy(
     relation: str,
     mask: Bool[np.ndarray, " case"],
-    evaluated: _Evaluated,
+    cases: RelationCases,
     settings: RelationSettings,
 ) -> RelationAccuracy:
-    cases = evaluated.cases
     known = np.flatnonzero(mask & cases.is_known)
     distances, rooms = cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, settings.candidates)
     baseline_right = is_at_offset(distances, rooms, baseline.offset)
     nearest, random_choice = among_right_words(known, cases.heads, cases.text)
-    joined = evaluated.joined.of(known)
+    joined = cases.joined.of(known)
     judgement = judge(
-        evaluated.right[..., known],
+        cases.right[..., known],
         baseline_right[None],
         joined.unit,
         settings.alpha,
-        by_document=evaluated.by_document,
+        by_document=cases.by_document,
         absent=cases.absent,
         joined=joined,
     )
@@ -269,6 +186,55 @@ def _accuracy(
         p_value=float(judgement.p_values[0, 0][judgement.best]),
         best_key_matched=judgement.best_key_matched,
     )
+
+
+def best_offset(
+    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, "2 case"], offsets: Sequence[int] = OFFSETS
+) -> Baseline:
+    """The offset with the highest accuracy; ties are resolved in favour of the smaller, then the positive offset.
+
+    Args:
+        distances: from each dependent to its head, in words; the head of a root counts as before the first word.
+        rooms: number of words before and after each dependent in its segment.
+        offsets: the candidates.
+
+    Source: Clark et al. 2019, section 4.2; their code clips predictions to the sentence, and chooses from -3 to 2.
+    """
+    candidates = (*offsets, 0) if (distances == 0).any() else offsets  # in pairs that join two segments
+    shares = {offset: float(is_at_offset(distances, rooms, offset).mean()) for offset in candidates}
+    best = max(shares, key=lambda offset: (shares[offset], -abs(offset), offset))
+    return Baseline(offset=best, share=shares[best], shares=shares)
+
+
+def is_at_offset(
+    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, "2 case"], offset: int
+) -> Bool[np.ndarray, " case"]:
+    """Cases that a fixed offset predicts correctly; it is clipped to the last word, and means root before the first."""
+    before, after = rooms
+    return np.clip(offset, -before - 1, after) == distances
+
+
+def among_right_words(
+    words: Int[np.ndarray, " case"], heads: Int[np.ndarray, " word"], text: Int[np.ndarray, " word"]
+) -> tuple[float, float]:
+    """Accuracies of two baselines that know which words of a text are the head of one of these words.
+
+    Args:
+        words: one or more cases of a relation, in their order.
+        heads: head of every word, numbered through all texts; ROOT for none, where no baseline is right.
+        text: number of the text of every word, in order.
+
+    Returns: the share in which the nearest of these heads before the word is right, or the nearest after it, whichever
+        is greater; and the expected share of a random one, the word itself excepted.
+    """
+    right, of_text = heads[words], text[words]
+    known = np.unique(right[right != ROOT])
+    before, after = np.searchsorted(known, words), np.searchsorted(known, words, side="right")
+    padded = np.concatenate([[NOWHERE], known, [NOWHERE]])
+    nearest = max(float((padded[before] == right).mean()), float((padded[after + 1] == right).mean()))
+    texts = text[known]
+    n_choices = np.searchsorted(texts, of_text, side="right") - np.searchsorted(texts, of_text) - (after - before)
+    return nearest, float(np.where(right == ROOT, 0, 1 / np.maximum(n_choices, 1)).mean())
 
 
 def _direction_and_head(index: tuple[int, ...]) -> tuple[Direction, int, int]:

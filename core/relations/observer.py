@@ -15,7 +15,7 @@ from attention_sieve.core.passes.arrays import REMOVED
 from attention_sieve.core.passes.batches import collect, to_device
 from attention_sieve.core.passes.between_words import FromWord, WordCollector
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.relations.accuracy import WordPredictions
+from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.words import FIRST_WORD, word_map
 

@@ -12,7 +12,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.question import Question
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.relations.accuracy import WordPredictions
+from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text, text_fields
 from attention_sieve.core.texts.words import FromWord, Words

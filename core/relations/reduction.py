@@ -7,10 +7,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from attention_sieve.core.answering import Reduction
-from attention_sieve.core.relations.accuracy import WordPredictions
-from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.relations.question import ParsedText
-from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
+from attention_sieve.core.relations.settings import DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.offsets import OFFSETS
 from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.texts.words import FromWord
 
@@ -21,6 +20,9 @@ VOITA_MARGIN: Final = 0.1
 """Margin by which a head must beat the baseline in Voita's rule, as a share."""
 USUAL_CASES: Final = 100
 """Minimum cases of a relation in the table of Clark et al."""
+OFFSETS: Final = (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
+"""Offsets in words from a dependent to its predicted head. A wider range than the authors', so the baseline is at least
+as strong."""
 FARTHEST: Final = 100
 """Largest offset of the baseline, in words."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.offsets import OFFSETS
+from attention_sieve.core.relations.settings import OFFSETS
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 
 ROOT_CANDIDATE: Final = 0

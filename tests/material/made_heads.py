@@ -3,7 +3,7 @@
 import numpy as np
 from made_attention import along_no_tree
 
-from attention_sieve.core.relations.accuracy import TextPredictions
+from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.words import Words

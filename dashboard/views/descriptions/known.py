@@ -16,8 +16,8 @@ from attention_sieve.core.descriptions.describe import Known, describe_heads, wi
 from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.descriptions.mentions import ReadMentions
 from attention_sieve.core.passes.prepare import queries_text
-from attention_sieve.core.relations.accuracy import TextPredictions
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES

@@ -20,14 +20,14 @@ from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_init
 from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.relations.accuracy import (
     ALL,
-    TextPredictions,
+    among_right_words,
     beats_baseline,
+    best_offset,
     relation_accuracies,
 )
-from attention_sieve.core.relations.cases import NO_RELATION, NONE, cases_of
+from attention_sieve.core.relations.cases import NO_RELATION, NONE, TextPredictions, cases_of
 from attention_sieve.core.relations.observer import predictions
-from attention_sieve.core.relations.offsets import OFFSETS, among_right_words, best_offset
-from attention_sieve.core.relations.settings import AS_IN_CODE, DIRECTIONS, RelationSettings
+from attention_sieve.core.relations.settings import AS_IN_CODE, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import read_file
 from attention_sieve.core.texts.words import Words
@@ -171,7 +171,7 @@ def test_an_offset_beyond_the_segment_predicts_its_last_word():
         offset: float(offset == -1) for offset in OFFSETS
     }
     two = tree([1, ROOT, 3, ROOT, 3], "abcde", [0, 0, 1, 1, 1])
-    ends = cases_of([two], [np.zeros((*SHAPE, 5), int)], [np.ones(5, bool)])
+    ends = cases_of([predicting(two, np.zeros((*SHAPE, 5), int))])
     assert ends.rooms.tolist() == [[0, 1, 0, 1, 2], [1, 0, 2, 1, 0]]
     assert ends.distances.tolist() == [1, -2, 1, -2, -1]
 
@@ -546,8 +546,8 @@ def trees_of(path):
 
 
 def without_predictions(trees):
-    """The trees as a pass without one right guess takes them: guesses, and that every word has tokens."""
-    return [np.zeros((2, 1, 1, len(one.heads)), int) for one in trees], [np.ones(len(one.heads), bool) for one in trees]
+    """The trees as a pass without one right guess takes them; every word has tokens."""
+    return [predicting(one, np.zeros((2, 1, 1, len(one.heads)), int)) for one in trees]
 
 
 @pytest.mark.parametrize(
@@ -561,7 +561,7 @@ def without_predictions(trees):
 )
 def test_offset_baselines_equal_those_of_the_treebanks(folder, file, key, shared):
     _, trees = trees_of(shared / "data" / folder / file)
-    cases = cases_of(trees, *without_predictions(trees))
+    cases = cases_of(without_predictions(trees))
     expected = json.loads((shared / "data" / folder / "offset_baselines.json").read_text())[key]
     of_all = {"all": cases.names, "all_no_punct_root": [name for name in cases.names if name not in NO_RELATION]}
     assert set(cases.names) == {*expected} - {*of_all}
@@ -578,8 +578,7 @@ def test_offset_baselines_equal_those_of_the_treebanks(folder, file, key, shared
 def test_the_baselines_of_the_accuracies_are_those_of_the_treebank(shared):
     _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
     expected = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]
-    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees)[0])]
-    found = relation_accuracies(texts)
+    found = relation_accuracies(without_predictions(trees))
     assert found[0].n_cases == expected["all_no_punct_root"]["n"] == 20_085
     assert {one.relation for one in found[1:]} == {*expected} - {"all", "all_no_punct_root", "punct", "root"}
     for one in found[1:]:
@@ -591,7 +590,7 @@ def test_the_baselines_of_the_accuracies_are_those_of_the_treebank(shared):
 def test_as_in_code_all_is_the_row_of_the_treebank_that_counts_every_word(shared):
     _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
     row = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]["all"]
-    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees)[0])]
+    texts = without_predictions(trees)
     found = relation_accuracies(texts, replace(AS_IN_CODE, at_clitic=False))[0]
     assert (found.relation, found.n_cases, found.n_left_out) == (ALL, row["n"], 0)
     assert {str(offset): 100 * share for offset, share in found.baseline.shares.items()} == pytest.approx(
@@ -615,7 +614,7 @@ def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
                 n_cases += 1
                 follows = place + 1 < len(words) and words[place + 1] in ("'s", "’s", "'", "’", "s")
                 n_right += min(place + follows + 1, len(words) - 1) == one.heads[place]
-    cases = cases_of(trees, *without_predictions(trees), at_clitic=True)
+    cases = cases_of(without_predictions(trees), at_clitic=True)
     chosen = cases.codes == cases.names.index("poss")
     assert chosen.sum() == n_cases
     shares = best_offset(cases.distances[chosen], cases.rooms[:, chosen]).shares
@@ -660,7 +659,7 @@ def test_the_nearest_and_a_random_one_of_the_right_words_by_hand():
 def test_pairs_of_two_segments_are_counted_from_the_same_place_in_the_other_one():
     # Segments of 3 and 2 words: 0 -> 3 (same place), 2 -> 4 (one before), 4 -> 1 (same place), 3 -> 4 within.
     across = tree([3, ROOT, 4, 4, 1], ["x"] * 5, segments=[0, 0, 0, 1, 1])
-    cases = cases_of([across], [np.zeros((*SHAPE, 5), int)], [np.ones(5, bool)])
+    cases = cases_of([predicting(across, np.zeros((*SHAPE, 5), int))])
     assert cases.distances.tolist() == [0, -2, -1, 1, 0]
     assert cases.rooms.tolist() == [[0, 1, 2, 0, 1], [1, 1, -1, 1, 1]]
     pairs = [0, 2, 4]

@@ -8,10 +8,10 @@ import pytest
 from made_attention import along_no_tree
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.accuracy import ALL, RelationAccuracy, TextPredictions
+from attention_sieve.core.relations.accuracy import ALL, Baseline, RelationAccuracy
 from attention_sieve.core.relations.analysis import COLUMNS, RELATION_ANALYSIS
+from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.finding import BestRelation, Evaluation, RelationFinding
-from attention_sieve.core.relations.offsets import Baseline
 from attention_sieve.core.relations.settings import AS_IN_PAPER, RelationSettings
 from attention_sieve.core.statistics.key_matched import Joined, key_matched
 from attention_sieve.core.texts.relations import ROOT, Dependencies
