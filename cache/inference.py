@@ -132,18 +132,7 @@ class Inference:
         Raises: AnalysisError for a kind of attention that the question does not support, for more texts than may be
             computed at once or by this session, and of any stage; EveryTextTooLong if no text remains.
         """
-        if question.parts:
-            asked = (
-                self.ask(engine, part, items, settings, too_long=too_long, report=report) for part in question.parts
-            )
-            return joined(question, list(asked))
-        engines, pass_settings = _checked(engine, question, settings)
-        key = (question, engines, tuple(items), pass_settings, too_long)
-        if (cached := self.memory.get("answers", key)) is not None:
-            return cached
-        requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
-        records = self._records(engines, pass_settings, requests, too_long, report)
-        return self._remember(key, question, [records[request] for request in requests], too_long)
+        return self._answers(engine, question, items, settings, too_long, partial(self._records, report=report))
 
     def kept(
         self,
@@ -159,19 +148,10 @@ class Inference:
         Raises: AnalysisError for a kind of attention that the question does not support; EveryTextTooLong if no text
             remains.
         """
-        if question.parts:
-            parts = [self.kept(engine, part, items, settings, too_long=too_long) for part in question.parts]
-            found = [part for part in parts if part is not None]
-            return joined(question, found) if len(found) == len(parts) else None
-        engines, pass_settings = _checked(engine, question, settings)
-        key = (question, engines, tuple(items), pass_settings, too_long)
-        if (cached := self.memory.get("answers", key)) is not None:
-            return cached
-        requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
-        stored = self._stored(requests, too_long)
-        if any(request not in stored for request in requests):
+        try:
+            return self._answers(engine, question, items, settings, too_long, partial(self._records, computes=False))
+        except NotKept:
             return None
-        return self._remember(key, question, [stored[request] for request in requests], too_long)
 
     def find(
         self, request: FindingRequest[Any, Item, Result, Any, Finding], report: Report | None = None
@@ -185,7 +165,7 @@ class Inference:
         Raises: as `ask`.
         """
         items = request.items(lambda texts: self.trees.of(texts, report))
-        return self._judged(request, items, partial(self.ask, report=report))
+        return self._judged(request, items, partial(self._records, report=report))
 
     def kept_finding(self, request: FindingRequest[Any, Item, Result, Any, Finding]) -> CorpusFinding[Finding] | None:
         """The result of `find` if neither a text has to be parsed nor passed for it, else None.
@@ -195,7 +175,7 @@ class Inference:
         if (found := self.memory.get("finding", request)) is not None:
             return found
         try:
-            return self._judged(request, request.items(self.trees.kept), self.kept)
+            return self._judged(request, request.items(self.trees.kept), partial(self._records, computes=False))
         except NotKept:
             return None
 
@@ -312,19 +292,48 @@ class Inference:
         session = self._session()
         return get_ident() if session is None else session
 
+    def _answers(
+        self,
+        engine: Engine | tuple[Engine, Engine],
+        question: Question[Item, Result],
+        items: Sequence[Item],
+        settings: PassSettings | tuple[PassSettings, PassSettings] | None,
+        too_long: TooLong,
+        records: Callable[..., Mapping[ItemRequest, Record]],
+    ) -> Answers[Result]:
+        """Results for items, whose records `_records` gives; all else as for `ask`."""
+        if question.parts:
+            parts = [self._answers(engine, part, items, settings, too_long, records) for part in question.parts]
+            return joined(question, parts)
+        engines, pass_settings = _checked(engine, question, settings)
+        key = (question, engines, tuple(items), pass_settings, too_long)
+        if (cached := self.memory.get("answers", key)) is not None:
+            return cached
+        requests = item_requests(engines, question, items, pass_settings, too_long == "truncate")
+        by_request = records(engines, pass_settings, requests, too_long)
+        of_items = [by_request[request] for request in requests]
+        return self.memory.put("answers", key, collected(question, of_items, too_long))
+
     def _records(
         self,
         engines: tuple[Engine, ...],
         settings: tuple[PassSettings, ...],
         requests: Sequence[ItemRequest],
         too_long: TooLong,
-        report: Report | None,
+        report: Report | None = None,
+        *,
+        computes: bool = True,
     ) -> dict[ItemRequest, Record]:
-        """Results of passes for each item, stored or computed."""
+        """Results of passes for each item, stored or computed.
+
+        Raises: NotKept where one is not stored and nothing is to be computed; as `ask`.
+        """
         stored = self._stored(requests, too_long)
         missing = {request: index for index, request in reversed(list(enumerate(requests))) if request not in stored}
         if not missing:
             return stored
+        if not computes:
+            raise NotKept
         if self._most_at_once is not None and len(missing) > self._most_at_once:
             raise AnalysisError(
                 f"This server computes at most {self._most_at_once:,} texts at once, and {len(missing):,} of these "
@@ -373,18 +382,13 @@ class Inference:
         self,
         request: FindingRequest[Any, Item, Result, Any, Finding],
         items: Mapping[int, Item],
-        answers_to: Callable[..., Answers[Any] | None],
+        records: Callable[..., Mapping[ItemRequest, Record]],
     ) -> CorpusFinding[Finding]:
-        """The finding of the items that were not left out; `answers_to` is `ask` or `kept`.
-
-        Raises: NotKept.
-        """
+        """The finding of the items that were not left out; `records` as for `_answers`."""
         answered: list[Answers[Any]] = []
 
         def ask(question: Question[Any, Any], about: Sequence[Any], _: str | None = None) -> tuple[Any, ...]:
-            answers = answers_to(request.engine, question, about, request.of_pass, too_long=request.too_long)
-            if answers is None:
-                raise NotKept
+            answers = self._answers(request.engine, question, about, request.of_pass, request.too_long, records)
             answered.append(answers)
             return answers.results
 
@@ -398,11 +402,6 @@ class Inference:
             read.n_tokens,
         )
         return self.memory.put("finding", request, found)
-
-    def _remember(
-        self, key: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong
-    ) -> Answers[Result]:
-        return self.memory.put("answers", key, collected(question, records, too_long))
 
 
 def _checked(
