@@ -19,7 +19,6 @@ from attention_sieve.cache.answers import (
 )
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.serving.background_loading import LoadsBehind
 from attention_sieve.cache.serving.item_requests import (
     ItemRequest,
     item_requests,
@@ -87,7 +86,6 @@ class Inference:
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """Workers by their checkpoint, or by the two that are compared."""
         self._looks = Looks(store, self.memory.session)
-        self._loads_behind = LoadsBehind(self._models)
         self._lock = Lock()
         self.close = weakref.finalize(self, _close, self._workers)
 
@@ -279,7 +277,7 @@ class Inference:
 
     def load_behind(self, engine: Engine) -> None:
         """Load a checkpoint in the background; an error is raised again by the next request that needs it."""
-        self._loads_behind.load(engine)
+        self._models.load_behind(engine)
 
     def _worker(self, *engines: Engine) -> Worker:
         with self._lock:

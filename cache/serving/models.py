@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from threading import Lock
+from threading import Lock, Thread
 from typing import Final
 
 from safetensors import SafetensorError
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.limits import limit_from
+from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from attention_sieve.cache.serving.trust import check_by_trial
@@ -60,6 +61,8 @@ class Models:
         self._held: OrderedDict[Engine, _Held] = OrderedDict()
         """The least recently used first."""
         self._loads: dict[Engine, Future] = {}
+        self._behind: set[Engine] = set()
+        """Those that are being loaded in the background, or could not be."""
         self._lock = Lock()
 
     def is_loaded(self, engine: Engine) -> bool:
@@ -85,6 +88,24 @@ class Models:
             with self._lock:
                 held.n_users -= 1
                 self._held.move_to_end(engine)
+
+    def load_behind(self, engine: Engine) -> None:
+        """Load a checkpoint in the background; an error is raised again by the next request that needs it."""
+        with self._lock:
+            if self.is_loaded(engine) or self.is_loading(engine) or engine in self._behind:
+                return
+            self._behind.add(engine)
+        Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
+
+    def _load_quietly(self, engine: Engine) -> None:
+        try:
+            with self.use(engine):
+                pass
+            warm_parser()
+            self._behind.discard(engine)
+        except AnalysisError:  # it stays there, and is tried again only where it is needed
+            pass
+        self.trim()
 
     def trim(self) -> None:
         """Evict unused checkpoints beyond the budget; the latest one stays even if it exceeds the budget alone."""
