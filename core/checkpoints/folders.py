@@ -1,4 +1,4 @@
-"""Folders for the program's data: results, downloads, and fine-tuned checkpoints."""
+"""Folders for the program's data: results, downloads, trials, and fine-tuned checkpoints."""
 
 import os
 from pathlib import Path
@@ -20,6 +20,11 @@ def program_folder() -> Path:
 def checkpoints_folder() -> Path:
     """Folder of the checkpoints made with this program: a folder per fine-tuning run, or per removal of heads."""
     return program_folder() / "checkpoints"
+
+
+def trials_folder() -> Path:
+    """Folder of the rows of trials; it may not exist yet."""
+    return program_folder() / "trials"
 
 
 def holds_checkpoint(folder: Path) -> bool:

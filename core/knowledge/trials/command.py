@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.core.checkpoints.find import choose_device
+from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.commands import read_bytes
 from attention_sieve.core.engines.options import add_engine_options, check_engine, counted, engine_of
 from attention_sieve.core.errors import AnalysisError
@@ -17,7 +18,7 @@ from attention_sieve.core.knowledge.trials.on_engine import run_on, trial_runner
 from attention_sieve.core.knowledge.trials.progress import Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
-from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of, trials_folder
+from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of
 from attention_sieve.core.options import add_device_option, add_dtype_option
 from attention_sieve.core.texts.tables import read_table
 from attention_sieve.core.texts.text import decoded

@@ -12,7 +12,6 @@ from typing import Any, Final, get_args
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import LARGEST_SEED, find_checkpoint, randomly_initialised
-from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.files.folders import read_tasks, task_name
 from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, TaskColumns
@@ -97,11 +96,6 @@ def n_texts_of(table: Sequence[Trial]) -> list[int]:
             except AnalysisError:
                 counts[task] = 0
     return [counts[task] for task in tasks]
-
-
-def trials_folder() -> Path:
-    """Folder of the rows of trials; it may not exist yet."""
-    return program_folder() / "trials"
 
 
 def row_path(folder: Path, trial: Trial, files: CheckpointFiles, digest: str, dtype: str) -> Path:

@@ -13,11 +13,12 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.core.attention.settings import Head, Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised
+from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.knowledge.labels import MAJORITY
 from attention_sieve.core.knowledge.report import TaskReport, corrected
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, fingerprint_of, read_result
-from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, row_path, trials_folder
+from attention_sieve.core.knowledge.trials.trial import Trial, lines_of, row_path
 from attention_sieve.core.knowledge.vectors import Pooling
 from attention_sieve.core.statistics.means import Correction
 from attention_sieve.core.texts.tokens import TooLong

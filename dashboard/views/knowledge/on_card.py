@@ -3,11 +3,9 @@
 from typing import Final
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, written
+from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.knowledge import wording
-from attention_sieve.dashboard.views.knowledge.numbers import beat_all, kept_results, majority
 
 SHOWN: Final = 3
 """Maximum number of tasks on a card."""
@@ -15,6 +13,12 @@ SHOWN: Final = 3
 
 def what_it_knows(visit: Visit, head: Head) -> str:
     """The probed tasks that a head's output alone predicts best; empty if none was probed."""
+    if not any(trials_folder().glob("*.parquet")):  # most readers probe nothing, and need none of these modules
+        return ""
+    from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, written
+    from attention_sieve.dashboard.views.knowledge import wording
+    from attention_sieve.dashboard.views.knowledge.numbers import beat_all, kept_results, majority
+
     results = [result for result in kept_results(visit.engine, visit.settings.kind) if not result.report.is_regression]
     if not results:
         return ""

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from reading import button, command_of, said, sent
 
+from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.knowledge.erasure.command import erasure_table
 from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
 from attention_sieve.core.knowledge.report import corrected
 from attention_sieve.core.knowledge.trials.progress import Failed, Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import read_result
 from attention_sieve.core.knowledge.trials.run import Trials, run_table
-from attention_sieve.core.knowledge.trials.trial import trials_folder
 from attention_sieve.dashboard.figures.head_map import round_bound
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.state import HEADS, WITH
-from attention_sieve.dashboard.views.knowledge import on_card, runs, task_files, wording
+from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.numbers import beat_all
 from attention_sieve.dashboard.views.knowledge.task_files import (
     Columns,
@@ -338,7 +338,7 @@ def test_no_head_beats_baselines_that_are_as_good(probed):
 def test_the_card_of_a_head_says_what_it_knows(app, probed, bert, monkeypatch):
     kept = [result for result in probed.values() if not result.report.is_regression]
     monkeypatch.setattr(
-        on_card, "beat_all", lambda reports, *_: [np.arange(len(report.layer)) == 1 for report in reports]
+        numbers, "beat_all", lambda reports, *_: [np.arange(len(report.layer)) == 1 for report in reports]
     )
     at = app("inspect", checkpoint=bert, text="The cat sat.", **{HEADS: "0-1"})
     line = next(each.value for each in at.markdown if "probed tasks" in each.value).replace(WORD_JOINER, "")
