@@ -1,4 +1,4 @@
-"""One head's distances to all others, and the views of all distances: tree, matrices, table."""
+"""One head's distances to all others, and the views of all distances: points, tree, matrices, table."""
 
 from typing import Any, Final
 
@@ -13,12 +13,14 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
 from attention_sieve.dashboard.figures.similarity.matrix import Side, distance_matrix
+from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer, outermost
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
+from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import MEAN_UNIT, Similar
 
@@ -87,6 +89,23 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
 
 def _heads_of_layer(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
     return [(layer, head) for head in range(values.shape[1])]
+
+
+def points(similar: Similar) -> None:
+    """Heads as points on a plane, by kind and by layer, and how much of the distances this shows."""
+    plane = similar.arranged.plane
+    st.markdown(wording.distances_shown(plane.shown))
+    outside = outermost(plane)
+    if names := [head_name(int(layer), int(head)) for layer, head in np.argwhere(outside)]:
+        views = {wording.MOST_HEADS: outside, wording.ALL_HEADS: np.zeros_like(outside)}
+        outside = one_of(wording.VIEW, views, key="similarity view", help=wording.view_help(names))
+    left, right = halves()
+    with left:
+        figure = heads_by_kind(plane, similar.kinds, similar.heads, outside)
+        chart(f"heads by {similar.kinds.title}", figure, similar.facts, wording.CLARK_6, selects=True)
+    with right:
+        figure = heads_by_layer(plane, similar.heads, outside)
+        chart("heads by layer", figure, similar.facts, wording.CLARK_6, selects=True)
 
 
 def tree(similar: Similar) -> None:

@@ -27,7 +27,7 @@ from attention_sieve.dashboard.views.descriptions.sentences import kept_sentence
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.pickers import one_of
 from attention_sieve.dashboard.views.similarity import wording
-from attention_sieve.dashboard.views.similarity.details import layers, nearest, pairs, table, tree
+from attention_sieve.dashboard.views.similarity.details import layers, nearest, pairs, points, table, tree
 from attention_sieve.dashboard.views.similarity.numbers import (
     HOW_FAR_KEY,
     MEAN_UNIT,
@@ -41,7 +41,6 @@ from attention_sieve.dashboard.views.similarity.numbers import (
     compared_texts,
     how,
 )
-from attention_sieve.dashboard.views.similarity.points import points
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 COLOUR_KEY: Final = "similarity colour"
