@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attention_sieve.core.engines.work import Executor
-from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
+from attention_sieve.core.knowledge.trials.progress import Reporter
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.core.knowledge.trials.run import Trials
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of
@@ -36,7 +36,7 @@ def run_on(
     results: dict[Trial, TrialResult] = {}
     n_texts = dict(zip(table, n_texts_of(table)))
     reporter.expect(sum(n_texts.values()) * n_stages)
-    try:
+    with reporter.to_the_end():
         for is_last in (False, True):
             missing = [trial for trial in table if trial not in results]
             for outcome in engine(begin, missing):
@@ -51,16 +51,6 @@ def run_on(
                     _count(reporter, n_stages, was_kept=True)
             if len(results) == len(table):
                 break
-    except Stopped:
-        reporter.end("stopped")
-    except KeyboardInterrupt:
-        reporter.end("stopped")
-        raise
-    except BaseException as error:
-        reporter.end("failed", f"{type(error).__name__}: {error}")
-        raise
-    else:
-        reporter.end("finished")
     return [results[trial] for trial in table if trial in results]
 
 

@@ -3,6 +3,8 @@
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -127,6 +129,22 @@ class Reporter:
         """Report a trial that could not be run."""
         if all(failure.trial != trial for failure in self.progress.failed):
             self.progress = replace(self.progress, failed=(*self.progress.failed, Failed(trial=trial, why=why)))
+
+    @contextmanager
+    def to_the_end(self) -> Iterator[None]:
+        """Context of the run, which reports how it ends; a stop that was requested ends it without an error."""
+        try:
+            yield
+        except Stopped:
+            self.end("stopped")
+        except KeyboardInterrupt:
+            self.end("stopped")
+            raise
+        except BaseException as error:
+            self.end("failed", f"{type(error).__name__}: {error}")
+            raise
+        else:
+            self.end("finished")
 
     def end(self, state: State, message: str = "") -> None:
         """Report the end."""

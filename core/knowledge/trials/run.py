@@ -15,7 +15,7 @@ from attention_sieve.core.knowledge.read_task import Batch, TaskReading, read_ta
 from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, code_lengths, selectivity, task_report, texts_of
 from attention_sieve.core.knowledge.task import Task, check_task
-from attention_sieve.core.knowledge.trials.progress import Reporter, Stopped
+from attention_sieve.core.knowledge.trials.progress import Reporter
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from attention_sieve.core.knowledge.vectors import usual_pooling
@@ -181,7 +181,7 @@ def run_table(
     failed: set[Trial] = set()
     n_texts = n_texts_of(table)
     reporter.expect(sum(n_texts) * len(stages))
-    try:
+    with reporter.to_the_end():
         for stage in [name for name in STAGES if name in stages]:
             for trial, n_of_trial in zip(table, n_texts):
                 reporter.begin(name_of(trial), n_of_trial)
@@ -194,14 +194,4 @@ def run_table(
                     else:
                         results[trial] = result
                 reporter.done(was_kept=trial in failed or was_kept)
-    except Stopped:
-        reporter.end("stopped")
-    except KeyboardInterrupt:
-        reporter.end("stopped")
-        raise
-    except BaseException as error:
-        reporter.end("failed", f"{type(error).__name__}: {error}")
-        raise
-    else:
-        reporter.end("finished")
     return [results[trial] for trial in table if trial in results]
