@@ -1,9 +1,10 @@
 """Widgets for the settings of one page, which are kept in the link and while the reader is on other pages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
+from streamlit.elements.lib.grid_container import GridContainer
 
 from attention_sieve.dashboard import state
 
@@ -76,6 +77,41 @@ def some_of(label: str, names: Sequence[str], *, key: str, every: str) -> list[s
     return picked or list(names)
 
 
-def toggle(label: str, *, key: str, help: str | None = None, disabled: bool = False) -> bool:
-    """A switch, off at first."""
-    return st.toggle(label, key=key, help=help, disabled=disabled, bind="query-params", persist_state="session")
+def toggle(label: str, *, key: str, start: bool = False, help: str | None = None, disabled: bool = False) -> bool:
+    """A switch, off at first or as `start` says."""
+    return st.toggle(label, start, key=key, help=help, disabled=disabled, bind="query-params", persist_state="session")
+
+
+def numbers(
+    grid: GridContainer,
+    fields: Mapping[str, tuple[str, str, float]],
+    usual: object,
+    *,
+    prefix: str = "",
+    empty: str | None = None,
+) -> dict[str, Any]:
+    """Values of the fields of settings that are numbers, by name, each from a cell of a grid.
+
+    Args:
+        grid: of `st.grid`.
+        fields: label, explanation and step of each; a value is whole where its step is.
+        usual: the settings at first; if they change, a value that the reader has not changed follows.
+        prefix: of the name of each in the session and in the link.
+        empty: shown where a number that may be missing is None.
+    """
+    values = {}
+    for name, (label, explanation, step) in fields.items():
+        start = getattr(usual, name)
+        state.follow(f"{prefix}{name}", start)
+        values[name] = grid.cell().number_input(
+            label,
+            value=start,
+            step=step,
+            format="%d" if isinstance(step, int) else "%g",
+            key=f"{prefix}{name}",
+            help=explanation,
+            placeholder=empty,
+            bind="query-params",
+            persist_state="session",
+        )
+    return values

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import streamlit as st
@@ -33,6 +33,7 @@ from attention_sieve.dashboard.views.finetune.folders import (
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
 from attention_sieve.dashboard.views.finetune.runs import FineTuning
 from attention_sieve.dashboard.views.layout import halves
+from attention_sieve.dashboard.views.pickers import numbers
 
 LOOK_AGAIN: Final = 1.0
 """Seconds between two checks of an active run."""
@@ -247,30 +248,12 @@ def _settings(container: DeltaGenerator, defaults: TrainingSettings) -> Training
     """Training settings, in a popover in a container; None if a number is out of range, which is reported below."""
     with container, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
         grid = st.grid(2, min_column_width=NARROWEST)
-        values = {
-            key: _number(grid.cell(), key, getattr(defaults, key), *texts) for key, texts in wording.SETTINGS.items()
-        }
+        values = numbers(grid, wording.SETTINGS, defaults, empty=wording.OFF)
     try:
         return TrainingSettings(**values)
     except AnalysisError as error:
         show_error(error)
         return None
-
-
-def _number(container: DeltaGenerator, key: str, default: float | None, label: str, help_text: str, step: float) -> Any:
-    """Input of one setting, an integer if its step is one; None if an optional one is left empty."""
-    state.follow(key, default)
-    return container.number_input(
-        label,
-        value=default,
-        step=step,
-        format="%d" if isinstance(step, int) else "%g",
-        key=key,
-        help=help_text,
-        placeholder=wording.OFF,
-        bind="query-params",
-        persist_state="session",
-    )
 
 
 def _all_runs() -> None:

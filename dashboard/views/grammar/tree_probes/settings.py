@@ -14,7 +14,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
-from attention_sieve.dashboard.views.pickers import one_of
+from attention_sieve.dashboard.views.pickers import numbers, one_of, toggle
 
 NARROWEST: Final = 140
 """Minimum width of a setting, in pixels."""
@@ -93,7 +93,9 @@ def training_plan() -> TrainingPlan | None:
             bind="query-params",
             persist_state="session",
         )
-        control = _toggle(shared_wording.RANDOM_WEIGHTS, "probe control", wording.RANDOM_WEIGHTS_HELP, value=True)
+        control = toggle(
+            shared_wording.RANDOM_WEIGHTS, key="probe control", start=True, help=wording.RANDOM_WEIGHTS_HELP
+        )
     with_words = [words for name, words in ((wording.ALONE, False), (wording.AND_WORDS, True)) if name in names]
     with st.expander(wording.SETTINGS):
         settings, test_share = _numbers()
@@ -118,19 +120,7 @@ def training_plan() -> TrainingPlan | None:
 def _numbers() -> tuple[ProbeSettings | None, float]:
     """Settings of the training and the test share; None where a number is out of range, which the page says."""
     grid = st.grid(3, min_column_width=NARROWEST)
-    numbers = {
-        name: grid.cell().number_input(
-            label,
-            value=getattr(DEFAULTS, name),
-            step=step,
-            format="%d" if isinstance(step, int) else "%g",
-            key=f"probe {name}",
-            help=about,
-            bind="query-params",
-            persist_state="session",
-        )
-        for name, (label, about, step) in wording.NUMBER_INPUTS.items()
-    }
+    values = numbers(grid, wording.NUMBER_INPUTS, DEFAULTS, prefix="probe ")
     test_share = grid.cell().number_input(
         wording.TEST_SHARE,
         min_value=0.05,
@@ -142,9 +132,9 @@ def _numbers() -> tuple[ProbeSettings | None, float]:
         bind="query-params",
         persist_state="session",
     )
-    bias = _toggle(wording.BIAS, "probe bias", wording.BIAS_HELP, value=False)
+    bias = toggle(wording.BIAS, key="probe bias", help=wording.BIAS_HELP)
     try:
-        return ProbeSettings(bias=bias, **numbers), test_share
+        return ProbeSettings(bias=bias, **values), test_share
     except AnalysisError as error:
         show_error(error)
         return None, test_share
@@ -177,7 +167,3 @@ def _test_texts() -> tuple[Text, ...]:
     if uploaded is None:
         return ()
     return memory().get_or_put("test texts", uploaded.file_id, lambda: read_file(uploaded.name, uploaded.getvalue()))
-
-
-def _toggle(label: str, key: str, about: str, *, value: bool) -> bool:
-    return st.toggle(label, value, key=key, help=about, bind="query-params", persist_state="session")

@@ -1,10 +1,9 @@
 """The form for training gates: penalties and settings."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.gates.settings import GateSettings
@@ -15,7 +14,7 @@ from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep
 from attention_sieve.dashboard.views.importance.material import Material
-from attention_sieve.dashboard.views.pickers import toggle
+from attention_sieve.dashboard.views.pickers import numbers, toggle
 
 NARROWEST: Final = 150
 """Minimum width of a setting, in pixels."""
@@ -78,23 +77,9 @@ def penalties_of(text: str) -> tuple[float, ...]:
 
 def _settings(material: Material, with_weights: bool) -> GateSettings:
     grid = st.grid(3, min_column_width=NARROWEST)
-    names = [name for name in wording.SETTINGS if with_weights or name != "learning_rate"]
-    values = {name: _number(grid.cell(), name) for name in names}
+    fields = {name: texts for name, texts in wording.SETTINGS.items() if with_weights or name != "learning_rate"}
+    values = numbers(grid, fields, wording.DEFAULTS, prefix="gates ")
     return GateSettings(**values, with_weights=with_weights, kind=material.visit.settings.kind)
-
-
-def _number(cell: DeltaGenerator, name: str) -> Any:
-    label, explanation, step = wording.SETTINGS[name]
-    return cell.number_input(
-        label,
-        value=getattr(wording.DEFAULTS, name),
-        step=step,
-        format="%d" if isinstance(step, int) else "%g",
-        key=f"gates {name}",
-        help=explanation,
-        bind="query-params",
-        persist_state="session",
-    )
 
 
 def _new_sweep(
