@@ -81,6 +81,21 @@ def with_progress(question: object, work: Callable[[Report], Done], doing: str =
         placeholder.empty()
 
 
+def stop_button(key: str, stop: Callable[[], None], help: str, stopping: str = "") -> None:
+    """A button that stops a run, or in its place the sentence that it is stopping.
+
+    Args:
+        key: of the button.
+        stop: called by a click.
+        help: what becomes of the run.
+        stopping: the sentence; empty where it is not stopping.
+    """
+    if stopping:
+        st.markdown(stopping)
+    else:
+        st.button(wording.STOP_RUN, key=key, icon=":material/stop_circle:", help=help, on_click=stop)
+
+
 def _remember_stopped(question: int | None) -> None:
     st.session_state["stopped"] = question
 

@@ -344,6 +344,7 @@ def roles_change(n_heads: int, n_later: int, tau: float, scale: Scale) -> str:
 
 
 STOP: Final = "Stop scoring"
+STOP_RUN: Final = "Stop"
 STOPPED: Final = "Stopped. Finished texts are kept; Continue goes on from there."
 GO_ON: Final = "Continue"
 BEGUN: Final = "Preparing to score texts ..."

@@ -84,6 +84,11 @@ class Progress:
     validation: Validation | None = None
     """None until it is known, and for a run of an earlier version."""
 
+    @property
+    def share(self) -> float:
+        """Of the steps that are done, 0 to 1; 0 while their number is unknown."""
+        return min(self.step / self.steps, 1.0) if self.steps else 0.0
+
 
 @dataclass(frozen=True)
 class SavedRun:

@@ -47,6 +47,11 @@ class TrialsProgress:
     """Why the whole run failed."""
     failed: tuple[Failed, ...] = ()
 
+    @property
+    def share(self) -> float:
+        """Of the units that are done, 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total else 0.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Process:

@@ -19,6 +19,7 @@ from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune.training import training_curve
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune import wording
@@ -87,14 +88,13 @@ def _panel(run: FineTuning, progress: Progress) -> None:
     summary = None
     st.markdown(wording.head(plain(run.name), plain(progress.checkpoint)))
     if progress.state == "running":
-        st.progress(
-            min(progress.step / progress.steps, 1.0) if progress.steps else 0.0, plain(wording.running(progress))
-        )
+        st.progress(progress.share, plain(wording.running(progress)))
     else:
         _say_end(run, progress)
     with st.container(horizontal=True, vertical_alignment="center"):
         if progress.state == "running":
-            _stop_button(run)
+            stopping = wording.STOPPING if training_runs.is_stopping(run) else ""
+            stop_button("stop run", run.stop, wording.STOP_HELP, stopping)
         else:
             summary = next((item for item in made_here() if item.name == run.name), None)
             _ended(summary)
@@ -124,19 +124,6 @@ def _say_end(run: FineTuning, progress: Progress) -> None:
     else:
         sentence = wording.stopped(progress) if progress.state == "stopped" else wording.left(progress)
         st.info(plain(sentence), icon=":material/pause_circle:")
-
-
-def _stop_button(run: FineTuning) -> None:
-    if training_runs.is_stopping(run):
-        st.markdown(wording.STOPPING)
-        return
-    st.button(
-        wording.STOP,
-        key="stop run",
-        icon=":material/stop_circle:",
-        help=wording.STOP_HELP,
-        on_click=run.stop,
-    )
 
 
 def _wrong_texts(summary: RunSummary, area: str) -> None:

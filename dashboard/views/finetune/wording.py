@@ -103,7 +103,6 @@ SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
 """Label, help and step of each number of TrainingSettings."""
 OFF: Final = "off"
 
-STOP: Final = "Stop"
 STOP_HELP: Final = "Ends after the current step and saves it."
 STOPPING: Final = "Stopping after the current step, which is saved ..."
 CLOSE: Final = "Close"

@@ -8,6 +8,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import runs, wording
@@ -73,18 +74,8 @@ def _watch(initial: TrialsProgress) -> None:
         if progress is None or progress.state != "running" or progress.done != initial.done:
             st.rerun()
             return
-        share = min(progress.done / progress.total, 1.0) if progress.total else 0.0
-        st.progress(share, plain(wording.running(progress)))
-        if runs.is_stopping():
-            st.markdown(wording.STOPPING)
-        else:
-            st.button(
-                wording.STOP,
-                key="stop probing",
-                icon=":material/stop_circle:",
-                help=wording.STOP_HELP,
-                on_click=runs.stop,
-            )
+        st.progress(progress.share, plain(wording.running(progress)))
+        stop_button("stop probing", runs.stop, wording.STOP_HELP, wording.STOPPING if runs.is_stopping() else "")
 
     with st.container(border=True, key="probing run"):
         panel()

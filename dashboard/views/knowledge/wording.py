@@ -107,7 +107,6 @@ USE_COLUMNS: Final = "Use these columns"
 DELETE: Final = "Delete …"
 DELETE_NOW: Final = "Delete"
 ONE_AT_A_TIME: Final = "Probes are already being trained. Wait until they are finished, or stop them."
-STOP: Final = "Stop"
 STOP_HELP: Final = "The current step is lost. Earlier results are kept, and the run can be continued."
 STOPPING: Final = "Stopping …"
 

@@ -10,6 +10,7 @@ from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune import wording as training_wording
@@ -82,18 +83,9 @@ def _progress(active: FineTuning) -> None:
         if progress.state != "running" or progress.saved != drawn:
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center"):
-            share = min(progress.step / progress.steps, 1.0) if progress.steps else 0.0
-            st.progress(share, plain(f"{active.name}: {training_wording.running(progress)}"))
-            if training_runs.is_stopping(active):
-                st.markdown(training_wording.STOPPING)
-            else:
-                st.button(
-                    training_wording.STOP,
-                    key="stop laboratory",
-                    icon=":material/stop_circle:",
-                    help=training_wording.STOP_HELP,
-                    on_click=active.stop,
-                )
+            st.progress(progress.share, plain(f"{active.name}: {training_wording.running(progress)}"))
+            stopping = training_wording.STOPPING if training_runs.is_stopping(active) else ""
+            stop_button("stop laboratory", active.stop, training_wording.STOP_HELP, stopping)
 
     panel()
 

@@ -414,7 +414,7 @@ def test_a_run_is_begun_seen_by_all_stopped_resumed_found_by_another_program_and
     for each in (at, other):
         assert "animals is being trained now" in shown(each)
         assert button(each, "Start from").disabled
-        assert any(shown_button.label == wording.STOP for shown_button in each.button)
+        assert any(shown_button.label == "Stop" for shown_button in each.button)
     until(run, lambda now: now.step >= 6)
     run.stop()
     assert training_runs.is_stopping(run)

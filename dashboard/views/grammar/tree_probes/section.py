@@ -23,6 +23,7 @@ from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVe
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import THEN, call, reads_texts
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy, trees_of
@@ -155,9 +156,7 @@ def _watch(run: ProbeRun, max_epochs: int) -> None:
         if not run.is_on or _n_trained(run) > n_trained:
             st.rerun()  # there are new results to draw below
         st.progress(stand.share, wording.progress(stand, max_epochs))
-        st.button(
-            wording.STOP, key="stop probes", icon=":material/stop_circle:", help=wording.STOP_HELP, on_click=run.stop
-        )
+        stop_button("stop probes", run.stop, wording.STOP_HELP)
 
     with st.container(border=True, key="probe run"):
         watch()

@@ -1,6 +1,7 @@
 """The tab on gates: the form, the progress of the runs, and the trained gates."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
 from attention_sieve.dashboard.views.importance import wording as page_wording
@@ -80,20 +82,11 @@ def _running_panel(importance: Importance, sweep: PenaltySweep) -> None:
             st.rerun()  # the rest of the tab is out of date
         st.markdown(wording.head(plain(sweep.checkpoint), plain(sweep.data.name)))
         progress = status.progress
-        share = min(progress.step / progress.steps, 1.0) if progress is not None and progress.steps else 0.0
+        share = 0.0 if progress is None else progress.share
         st.progress(share, plain(wording.running(status.penalty, status.number, len(sweep.penalties), progress)))
         with st.container(horizontal=True, vertical_alignment="center"):
-            if runs.is_stopping(sweep):
-                st.markdown(wording.STOPPING)
-            else:
-                st.button(
-                    wording.STOP,
-                    key="stop gates",
-                    icon=":material/stop_circle:",
-                    help=wording.STOP_HELP,
-                    on_click=runs.stop,
-                    args=(sweep,),
-                )
+            stopping = wording.STOPPING if runs.is_stopping(sweep) else ""
+            stop_button("stop gates", partial(runs.stop, sweep), wording.STOP_HELP, stopping)
             if progress is not None and (measured := training_wording.measured(progress)):
                 st.markdown(measured)
         _live_map(importance, sweep, status)

@@ -49,7 +49,6 @@ SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
 """Label, help and step of each number."""
 DEFAULTS: Final = GateSettings(epochs=10.0, held_out=0.5)
 
-STOP: Final = "Stop"
 STOP_HELP: Final = (
     "Ends after the current step and saves it; Resume continues from there and leads to exactly the same gates."
 )

@@ -209,7 +209,7 @@ def test_a_run_begun_on_the_page_is_watched_stopped_and_resumed(app, classifier)
     assert button(other, wording.start(2)).disabled
     assert wording.ONE_AT_A_TIME in shown(other)
     assert sent(other, "Gates of the heads of")["title"] == wording.P_OPEN
-    button(other, wording.STOP).click().run()
+    button(other, "Stop").click().run()
     until(lambda: runs.look(sweep).state != "running")
     at.run()
     stopped = runs.look(sweep)
