@@ -6,6 +6,8 @@ from attention_sieve.core.statistics.key_matched import KeyMatched
 from attention_sieve.core.texts.words import FromWord
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
+SECTIONS: Final = {"Relations": "relations", "Coreference": "coreference", "Probes": "tree_probes"}
+"""Package of each section by its title."""
 SEE: Final = (
     'Do attention heads know grammar? Some look from a verb to its subject, or from "she" to the person meant, though '
     "no head was trained for it. Three tabs count how often they are right."

@@ -11,7 +11,6 @@ from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 NUMBERS: Final = {"times": f"{LEAST_TIMES:g}"}
 """Numbers in `method.md`."""
 
-TITLE: Final = "Coreference"
 SEE: Final = (
     "Words such as *she* or *the bakery* mention someone or something. Does an attention head find the earlier "
     "mention of the same thing (the antecedent)? A head's guess is the earlier mention that it looks at most."

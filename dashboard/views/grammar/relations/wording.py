@@ -28,7 +28,6 @@ NUMBERS: Final = {
 }
 """Numbers in `method.md`."""
 
-TITLE: Final = "Relations"
 SEE: Final = (
     "A head's guess for a word is the word that it looks at most: from a subject, is that its verb? The map counts how "
     "often every head is right, compared with always guessing the word at a fixed distance."

@@ -15,7 +15,6 @@ NUMBERS: Final = {
 }
 """Numbers in `method.md`."""
 
-TITLE: Final = "Probes"
 SEE: Final = (
     "How much grammar is in the attention of **all heads together**? A probe is a simple classifier that learns to "
     "name, for each word, the word it depends on (its syntactic head), and is then tested on texts that it has not "
