@@ -10,7 +10,7 @@ from attention_sieve.core.checkpoints.find import BUNDLED
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER
 from attention_sieve.core.claims.judge import DRAWS, FEWEST_RANKED, ClaimFinding
 from attention_sieve.core.claims.places import Place
-from attention_sieve.core.claims.probe import OF_COPIES, PROBES
+from attention_sieve.core.claims.probe import OF_COPIES, PROBES, ClaimSettings
 from attention_sieve.core.claims.tables import control_name, counts, of_all_heads
 from attention_sieve.core.roles.measures import USUAL_TAU
 from attention_sieve.core.roles.roles import role_title
@@ -23,6 +23,7 @@ NUMBERS: Final = {
     "draws": f"{DRAWS:,}",
     "fewest": str(FEWEST_RANKED),
     "probed": ", ".join(PROBES),
+    "number": str(ClaimSettings.number),
 }
 """Numbers in `method.md`."""
 SEE: Final = (
