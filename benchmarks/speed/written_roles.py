@@ -15,7 +15,7 @@ from attention_sieve.core import analysis
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.rules import read_role
-from attention_sieve.core.texts.relations import PARSES
+from attention_sieve.core.texts.relations import forget_parses
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
 
@@ -73,7 +73,7 @@ def rounds(parts: dict[str, Callable[[], object]], keeps: bool) -> list[dict[str
         times.append({})
         for form, part in parts.items():
             if not keeps:
-                PARSES.clear()
+                forget_parses(float("inf"))
             start = time.process_time()
             part()
             times[-1][form] = time.process_time() - start

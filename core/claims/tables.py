@@ -32,10 +32,11 @@ COLUMNS: Final = {
     "permuted": "mean score with the keys of every row of attention in random order",
     "p_permuted": "p-value of mean being above permuted, paired by text, after the same correction",
     "positional": "what a look at fixed distances would explain: for induction and duplicate the mean score on texts "
-    "whose copies have a fixed period, for syntactic roles the attention between unrelated words at the same distance "
-    "as a multiple of uniform attention; empty for other roles, and for induction and duplicate on texts of your own",
-    "p_positional": "for induction and duplicate p_adjusted on the texts with a fixed period; for syntactic roles the "
-    "corrected p-value of related words scoring higher",
+    "whose copies have a fixed period, for syntactic roles, and written ones that join tokens, the attention between "
+    "unrelated words at the same distance as a multiple of uniform attention; empty for other roles, and for induction "
+    "and duplicate on texts of your own",
+    "p_positional": "for induction and duplicate p_adjusted on the texts with a fixed period; for syntactic and "
+    "written roles the corrected p-value of related words scoring higher",
     "evidence": "betting evidence (e-value) for the mean being above tau, where a share below 0 counts as 0: what a "
     "stake of 1 has grown to; 20 is 20 : 1; it stays valid when texts are added, and is not corrected over heads",
 }

@@ -1,6 +1,7 @@
 """Dependency relations of a Text, parsed by spaCy or given in its file, and the tokens of their words."""
 
 import sys
+import time
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -334,6 +335,8 @@ class _Parse:
     """Parts of the pipeline that did not run."""
     fields: Mapping[str, list[Any]]
     """Arguments of spaCy's `Doc`."""
+    since: float
+    """When it was parsed, in seconds since 1970."""
 
     @classmethod
     def of(cls, document: Any, left_out: frozenset[str]) -> "_Parse":
@@ -346,7 +349,8 @@ class _Parse:
         }
         words, spaces = [word.text for word in document], [bool(word.whitespace_) for word in document]
         lemmas, heads = [word.lemma_ for word in document], [word.head.i for word in document]
-        return cls(left_out, {"words": words, "spaces": spaces, "lemmas": lemmas, "heads": heads, **named})
+        fields = {"words": words, "spaces": spaces, "lemmas": lemmas, "heads": heads, **named}
+        return cls(left_out, fields, time.time())
 
     def document(self, package: str) -> Any:
         """The document again, in a hundredth of the time of parsing it."""
@@ -370,20 +374,29 @@ class _Parses:
 
     def put(self, key: Hashable, parse: _Parse) -> None:
         """Keep a parse in place of an earlier one of this text."""
-        if (before := self._by_key.pop(key, None)) is not None:
-            self._n_words -= len(before.fields["words"])
+        self._drop([key])
         self._by_key[key] = parse
         self._n_words += len(parse.fields["words"])
         while self._n_words > KEPT_WORDS:
-            self._n_words -= len(self._by_key.popitem(last=False)[1].fields["words"])
+            self._drop([next(iter(self._by_key))])
 
-    def clear(self) -> None:
-        """Forget all parses."""
-        self._by_key.clear()
-        self._n_words = 0
+    def forget(self, before: float) -> None:
+        """Drop what was parsed before a time."""
+        self._drop([key for key, parse in self._by_key.items() if parse.since < before])
+
+    def _drop(self, keys: Sequence[Hashable]) -> None:
+        for key in keys:
+            if (parse := self._by_key.pop(key, None)) is not None:
+                self._n_words -= len(parse.fields["words"])
 
 
 PARSES: Final = _Parses()
+
+
+def forget_parses(before: float) -> None:
+    """Forget the texts that were parsed before a time, in seconds since 1970."""
+    with _one_at_a_time:
+        PARSES.forget(before)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

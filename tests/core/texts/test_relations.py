@@ -256,7 +256,7 @@ def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
 
     monkeypatch.setattr(pipeline, "pipe", counting)
     named, words = parses.Wanted(entities=True), parses.Wanted(lemmas=True, tags=True, patterns=('[{"POS":"NOUN"}]',))
-    parses.PARSES.clear()
+    parses.forget_parses(float("inf"))
     fresh = [[dict(vars(tree)) for _, tree in parses.parse_for(texts, wanted)] for wanted in (named, words)]
     assert (n_parsed, asked) == ([3, 3], [{"ner"}, {"ner", "tagger", "morphologizer", "attribute_ruler", "lemmatizer"}])
     for wanted, expected in zip((named, words), fresh):
@@ -269,7 +269,11 @@ def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
     monkeypatch.setattr(parses, "KEPT_WORDS", 8)
     list(parses.parse_for([Text(("They sang.",))], parses.Wanted()))
     assert parses.PARSES.get((english_parser(), ("and she ran.", None))) is None
-    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is not None
+    kept = parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran"))))
+    parses.forget_parses(kept.since)
+    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is kept
+    parses.forget_parses(kept.since + 1)
+    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is None
 
 
 def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
