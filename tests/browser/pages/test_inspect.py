@@ -291,19 +291,19 @@ def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     expect(typed).to_have_value(stories.SENTENCE)
     expect(arcs(page, said.locator("strong").text_content())).to_be_visible()
     cell(page, 0, 2).hover()
-    expect(page.locator(".tip .sentence")).to_contain_text("In these texts: mostly looks at the previous token")
+    expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
     page.get_by_role("button", name="Back to my text").click()
     expect(typed).to_have_value("A text of my own.")
     expect(said).to_have_count(0)
 
 
 def test_an_example_of_what_a_head_does_is_a_click_away(visit):
-    page = visit("/?head=2-3")
-    example = page.get_by_role("list", name="Texts in which L2 H3 does so").get_by_role("button").first
+    page = visit("/?head=2-8")
+    example = page.get_by_role("list", name="Texts in which L2 H8 does so").get_by_role("button").first
     words = example.text_content()
     example.click()
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(words.replace(" / ", " ||| "))
-    expect(arcs(page, "L2 H3")).to_be_visible()
+    expect(arcs(page, "L2 H8")).to_be_visible()
 
 
 def test_enter_pins_the_most_surprising_link_in_the_arcs_and_next_another(visit):
