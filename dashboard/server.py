@@ -7,6 +7,7 @@ without a name; `/inspect` leads there too. What is added to Streamlit, and why,
 
 import gc
 import inspect
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -27,6 +28,7 @@ if not __package__ and (root := str(Path(__file__).resolve().parents[1])) not in
     sys.path.insert(0, root)
 
 from attention_sieve.cache.serving.memory import few_arenas
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.configuration import check_configuration
 from attention_sieve.dashboard.pages import offered_pages
 from attention_sieve.dashboard.public import MAX_UPLOADS, is_public
@@ -53,7 +55,6 @@ def warm_up() -> None:
     Done before that visit, it would delay the start of the server.
     """
     from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
-    from attention_sieve.core.errors import AnalysisError
 
     import_module("attention_sieve.dashboard.views.inspect.page")
     with suppress(AnalysisError):  # the page says what is wrong
@@ -63,7 +64,11 @@ def warm_up() -> None:
 
 @asynccontextmanager
 async def _with_its_settings(_: st.App) -> AsyncIterator[None]:
-    check_configuration()
+    try:
+        check_configuration()
+    except AnalysisError as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)  # of whatever is raised here, the server would print the whole traceback
     yield
 
 

@@ -10,7 +10,7 @@ from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
-from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
+from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles, role_title
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
 
@@ -70,7 +70,7 @@ class Asked:
             "texts": f"{len(self.texts):,}",
             "texts sha256": texts_sha256(self.texts),
             "parser": self.parser,
-            "roles": ", ".join(scores.roles),
+            "roles": ", ".join(map(role_title, scores.roles)),
             **self.settings.facts,
         }
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -265,6 +266,19 @@ def test_the_command_that_a_page_names_makes_the_same_page(data, html, tmp_path,
     assert data["command"].endswith("--heads 1-8 --tau=2.0 --output page.html")
     assert check_page((tmp_path / "page.html").read_bytes(), "page.html", device="cpu").differences == ()
     assert (tmp_path / "page.html").read_text("utf-8").count("\n") == html.count("\n")
+
+
+def test_a_page_with_a_written_role_is_made_again_by_its_command(bundled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    role = 'role = 1\nname = "just before"\nletter = "X"\ncolour = "#123456"\n[to]\noffset = -1\n'
+    (tmp_path / "mine.toml").write_text(role)
+    path = sieve.save_page("mine.html", bundled, ["The old dog ran.", "She sang."], role="mine.toml", parser=False)
+    data, html = read_page(path.read_bytes(), path.name)
+    assert data["facts"]["roles"].endswith(", just before")
+    (tmp_path / "mine.toml").unlink()
+    (tmp_path / data["texts"]["file"]).write_text(json.dumps(data["texts"]["objects"]))
+    assert main([*shlex.split(data["command"])[1:], "--device", "cpu"]) == 0
+    assert (tmp_path / "page.html").read_text("utf-8") == html
 
 
 @pytest.mark.parametrize(
