@@ -48,8 +48,8 @@ NUMBERS: Final = {
 }
 """Numbers in `method.md`."""
 SEE: Final = (
-    "Each square is an attention head; letters name its roles over all texts: it looks at nearby words (local), "
-    "along grammatical relations (syntactic), at special tokens (delimiter), or within its own segment (block)."
+    "Each square is an attention head; its letters name its roles over all texts: what it looks at, such as nearby "
+    "words, words joined by grammar, or special tokens. Point at the name of a role for what it means."
 )
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. If a role's count jumps "
