@@ -9,7 +9,7 @@ import attention_sieve as sieve
 from attention_sieve.dashboard.views.claims import wording
 
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
-CLAIMED = "L0 H2 and L1 H3 are previous-token heads"
+CLAIMED = "L0 H2 and L1 H1 are previous-token heads"
 
 
 def opened(app, claim, **more):
@@ -21,7 +21,7 @@ def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, fold
     at = opened(app, CLAIMED, **{"claim on corpus": "true", "with": other})
     assert not at.exception
     assert not at.error
-    assert any("**holds** for 1 (L0 H2); **does not hold** for 1 (L1 H3)" in each.value for each in at.markdown)
+    assert any("**holds** for 1 (L0 H2); **does not hold** for 1 (L1 H1)" in each.value for each in at.markdown)
     called = sieve.claim(bundled, CLAIMED, TEXTS.splitlines()).table
     shown = at.dataframe[0].value
     assert shown["verdict"].tolist() == called["verdict"].tolist() == ["holds", "does not hold"]
@@ -29,10 +29,13 @@ def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, fold
     assert shown["rank"].tolist() == [f"{rank} of 72" for rank in called["rank"]]
     places = at.table[0].value
     assert places["where"].tolist()[0] == "type texts"
-    assert "has no head" in places["holds for"].tolist()[-1].replace("\\", ""), "of the smaller checkpoint"
-    untested = [each.label for each in at.button if each.key and each.key.startswith("test in")]
-    assert "probe texts" in untested
-    claimed = json.dumps({"0-2": 0.9, "1-3": 0.2, "2-2": 0.1})
+    assert len(places) == 1
+    untested = {each.key: each.label for each in at.button if each.key and each.key.startswith("test in")}
+    assert "probe texts" in untested.values()
+    at.button(key=f"test in {other} on type texts").click().run()
+    there = sieve.claim(other, CLAIMED, TEXTS.splitlines(), device="cpu").result.places[0]
+    assert at.table[0].value["holds for"].tolist()[1].startswith(f"{len(there.held)} of 2")
+    claimed = json.dumps({"0-2": 0.9, "1-1": 0.2, "2-2": 0.1})
     at.text_area(key="claim").set_value(claimed).run()
     assert said(at) == ["Scores by head do not say of which role they are. Name the role, too."]
     at.selectbox(key="claim role").set_value("previous").run()
@@ -40,6 +43,7 @@ def test_a_claim_is_tested_as_the_call_tests_it_and_elsewhere(app, bundled, fold
     assert any("Spearman's" in each.value for each in at.caption)
     assert at.dataframe[0].value["claimed"].tolist() == [0.9, 0.2, 0.1]
     assert "ranking" in at.table[0].value.columns
+    assert "has no head L2 H2" in at.table[0].value["holds for"].tolist()[-1], "the other checkpoint has two layers"
 
 
 def test_what_is_no_claim_gets_a_sentence_and_stays_in_its_field(app):
