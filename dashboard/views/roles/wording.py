@@ -163,17 +163,17 @@ POSITIONS: Final = "at a position"
 IN_TREE: Final = "a word of a tree"
 OF_SPEECH: Final = "Parts of speech"
 BESIDE: Final = {
-    "that has a dependent": ">",
-    "that has a head": "<",
-    "with a word anywhere below": ">>",
-    "with a word anywhere above": "<<",
-    "with a sibling after it": "$++",
-    "with a sibling before it": "$--",
-    "before the word": ".",
-    "after the word": ";",
+    "dependent": ">",
+    "head": "<",
+    "word below": ">>",
+    "word above": "<<",
+    "sibling after": "$++",
+    "sibling before": "$--",
+    "next word": ".",
+    "previous word": ";",
 }
 """Operators of spaCy's DependencyMatcher, in words."""
-WITH: Final = "Which word"
+WITH: Final = "that have a"
 OTHER_OF_SPEECH: Final = "Its parts of speech"
 OTHER_RELATIONS: Final = "Its relation to its head"
 THAT_LOOKS: Final = "which looks"

@@ -176,9 +176,7 @@ def _tree(key: str, *, may_look: bool) -> list[dict[str, Any]]:
     """A pattern of two words of a tree, of which the second may be the one that looks."""
     parts = st.multiselect(wording.OF_SPEECH, PARTS_OF_SPEECH, ["VERB"], key=key, persist_state="session")
     operator = wording.BESIDE[st.selectbox(wording.WITH, wording.BESIDE, key=f"{key} with", persist_state="session")]
-    others = st.multiselect(
-        wording.OTHER_OF_SPEECH, PARTS_OF_SPEECH, ["NOUN", "PROPN", "PRON"], key=f"{key} other", persist_state="session"
-    )
+    others = st.multiselect(wording.OTHER_OF_SPEECH, PARTS_OF_SPEECH, key=f"{key} other", persist_state="session")
     relations = _parts(st.text_input(wording.OTHER_RELATIONS, "nsubj", key=f"{key} dep", persist_state="session"))
     looks = may_look and st.checkbox(wording.THAT_LOOKS, value=True, key=f"{key} looks", persist_state="session")
     second = {name: {"IN": values} for name, values in (("POS", others), ("DEP", relations)) if values}
