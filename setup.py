@@ -11,6 +11,7 @@ setup(
     package_dir={f"attention_sieve.{room}": room for room in ROOMS},
     packages=[
         "attention_sieve",
+        "attention_sieve.calls",
         *(f"attention_sieve.{name}" for room in ROOMS for name in find_packages(include=[room, f"{room}.*"])),
     ],
 )

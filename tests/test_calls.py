@@ -15,6 +15,7 @@ from small_checkpoints import TOKENIZERS, config
 import attention_sieve as sieve
 from attention_sieve import calls
 from attention_sieve.__main__ import main
+from attention_sieve.calls.given import SHARED
 from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
 from attention_sieve.core.texts.text import read_file, read_typed
@@ -187,9 +188,7 @@ def test_a_call_has_the_options_of_its_settings_in_its_signature_and_its_docstri
     keywords = inspect.signature(call).parameters
     assert list(keywords)[:3] == ["model", "texts", "tokenizer"]
     described = call.__doc__
-    assert all(
-        f"    {each}:" in described or each in ("device", "dtype") for each in keywords if each not in calls.SHARED
-    )
+    assert all(f"    {each}:" in described or each in ("device", "dtype") for each in keywords if each not in SHARED)
     assert call is getattr(sieve, name)
 
 

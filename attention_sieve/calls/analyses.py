@@ -1,0 +1,325 @@
+"""One call for each analysis, made from it: its settings are keywords, with the sentences of their options."""
+
+import csv
+import io
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
+from pathlib import PurePath
+from typing import Any, Final
+
+from attention_sieve.calls.finding import Finding
+from attention_sieve.calls.given import (
+    OF_ROLES,
+    SHARED,
+    check_keywords,
+    checked,
+    kinds_of,
+    of_pass_of,
+    opened,
+    parsed,
+    too_long_in,
+    watched,
+)
+from attention_sieve.core.analysis import ANALYSES
+from attention_sieve.core.answering import Analysis, Reading, find_in
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from attention_sieve.core.command_lines import options_of, parts_of
+from attention_sieve.core.commands import facts_of_texts, finding_facts, prepared_texts
+from attention_sieve.core.coreference.files import read_mentions
+from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
+from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
+from attention_sieve.core.importance.labels import Labels, read_labels
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.options import settings_of
+from attention_sieve.core.relations.command import relation_settings
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+from attention_sieve.core.roles.command import role_settings, scores_of, written_in
+from attention_sieve.core.roles.roles import known_roles
+from attention_sieve.core.roles.tables import SCORE_COLUMNS
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.word_links.command import word_link_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Call:
+    """What differs between the calls: what is read, which settings there are, and how they are described."""
+
+    sentence: str
+    """What the call does."""
+    example: tuple[str, str]
+    """Texts and keywords of the example, as they are written in a program."""
+    further: Mapping[str, Any]
+    """Keywords beside those of the settings, with what they are if they are not given."""
+    settings: Callable[[Namespace], Any] | None = None
+    """As the command makes them, of options that also hold the files of the checkpoint; None for the analysis's own."""
+    model: str = '"bundled"'
+    """That of the example."""
+    before: tuple[str, ...] = ()
+    """Lines of the example before the call."""
+
+
+TEXTS: Final = '["The old dog chased a cat.", "She closed the shop because it was late."]'
+A_DECODER: Final = (
+    "from transformers import LlamaConfig, LlamaForCausalLM",
+    'shape = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}',
+    "model = LlamaForCausalLM(LlamaConfig(**shape, vocab_size=30_522))  # with random weights",
+)
+REPEATS: Final = '["one red dog and one red cat and one red dog and one red cat"]'
+MENTIONS: Final = '[{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}]'
+CALLS: Final = {
+    "roles": _Call(
+        sentence="Test which heads have which roles over texts; a row per role, layer and head.",
+        example=(TEXTS, "tau=2"),
+        further=OF_ROLES,
+        settings=lambda options: role_settings(options, options.files),
+    ),
+    "scores": _Call(
+        sentence="Compute the sieve bias score of every head for every role; a row per text, role, layer and head.",
+        example=(TEXTS, 'roles=("local", "delimiter")'),
+        further=OF_ROLES,
+        settings=lambda options: role_settings(options, options.files),
+    ),
+    "sinks": _Call(
+        sentence="Measure attention sinks as they are published: the share of heads that look at the first token.",
+        example=(TEXTS, 'tokens=8, tokenizer=sieve.load("bundled").tokenizer'),
+        further={},
+        model="model",
+        before=A_DECODER,
+    ),
+    "copying": _Call(
+        sentence="Test whether heads of a decoder look at what is copied, write it, and matter; a row per head.",
+        example=(REPEATS, 'no_ablation=True, tokenizer=sieve.load("bundled").tokenizer'),
+        further={},
+        model="model",
+        before=A_DECODER,
+    ),
+    "surface": _Call(
+        sentence="Measure where each head looks, without a syntactic analysis; a row per statistic, layer and head.",
+        example=(TEXTS, "alpha=0.1"),
+        further={},
+    ),
+    "gradients": _Call(
+        sentence="Measure how much the loss of a masked language model depends on attention, by kind of key and layer.",
+        example=(TEXTS, 'tokenizer=sieve.load("bundled").tokenizer'),
+        further={},
+        model="model",
+        before=(
+            "from transformers import BertConfig, BertForMaskedLM",
+            "model = BertForMaskedLM(BertConfig(num_hidden_layers=2))  # with random weights",
+        ),
+    ),
+    "relations": _Call(
+        sentence="Measure how well each head predicts syntactic relations; a row per relation, direction and head.",
+        example=(TEXTS, "least_cases=1"),
+        further={"as_in_code": False},
+        settings=relation_settings,
+    ),
+    "coreference": _Call(
+        sentence="Measure how well each head finds the antecedents of mentions; a row per group of mentions and head.",
+        example=(MENTIONS, ""),
+        further={"window": WINDOW},
+    ),
+    "word_links": _Call(
+        sentence="Measure which heads attend from one word to another, by a relation or two words; a row per head.",
+        example=(TEXTS, 'relation="det"'),
+        further={"query": None, "key": None, "relation": None, "from_head": False},
+        settings=word_link_settings,
+    ),
+    "similarity": _Call(
+        sentence="Measure how differently each pair of heads attends; a row per pair of heads.",
+        example=(TEXTS, "rows=16"),
+        further={},
+    ),
+    "ablation": _Call(
+        sentence="Ablate each head in turn and measure how a metric of the model changes; a row per head.",
+        example=(TEXTS, 'replace="mean"'),
+        further={"labels": None},
+    ),
+    "single_heads": _Call(
+        sentence="Keep one head of a layer at a time and measure how a metric of the model changes; a row per layer.",
+        example=(TEXTS, ""),
+        further={"labels": None},
+    ),
+    "importance": _Call(
+        sentence="Measure the importance of each head in several ways; a row per measure and head.",
+        example=(TEXTS, "no_ablation=True"),
+        further={"labels": None},
+    ),
+}
+"""By the name of the analysis; `scores` has the table of the command `score`."""
+BY_NAME: Final[Mapping[str, Analysis[Any, Any, Any, Any, Any]]] = {
+    **{analysis.name: analysis for analysis in ANALYSES},
+    "scores": ROLE_ANALYSIS,
+}
+OF_METRIC: Final = (ABLATION_ANALYSIS, SINGLE_HEAD_ANALYSIS, IMPORTANCE_ANALYSIS)
+
+
+def call_of(name: str) -> Callable[..., Finding]:
+    """The function of an analysis, with a signature and a docstring of its own.
+
+    Args:
+        name: one of CALLS.
+    """
+    call, analysis = CALLS[name], BY_NAME[name]
+    sentences = dict(_sentences(analysis.settings))
+    usual = SHARED | dict(call.further) | {setting: value for setting, (value, _) in sentences.items()}
+
+    def find(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> Finding:
+        check_keywords(name, given, usual)
+        with opened(model, tokenizer, given) as checkpoint:
+            return _found(name, checkpoint, texts, given)
+
+    find.__name__ = find.__qualname__ = name
+    find.__module__ = "attention_sieve"
+    find.__doc__ = _docstring(name, call, analysis, sentences)
+    keywords = {"tokenizer": None, **usual}
+    find.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            *(Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in ("model", "texts")),
+            *(Parameter(each, Parameter.KEYWORD_ONLY, default=value) for each, value in keywords.items()),
+        ],
+        return_annotation=Finding,
+    )
+    return find
+
+
+def _sentences(settings: Any) -> Iterator[tuple[str, tuple[Any, str]]]:
+    """Usual value and sentence of each setting, and of the settings within, by its name."""
+    for name, (_, sentence) in options_of(settings).items():
+        yield name, (getattr(settings, name), sentence)
+    for part in parts_of(settings).values():
+        yield from _sentences(part)
+
+
+def _docstring(
+    name: str, call: _Call, analysis: Analysis[Any, Any, Any, Any, Any], sentences: Mapping[str, tuple[Any, str]]
+) -> str:
+    given, keywords = call.example
+    columns = SCORE_COLUMNS if name == "scores" else analysis.columns
+    asked = f"sieve.{name}({call.model}, {given}, {keywords})".replace(", )", ")")
+    return "\n".join(
+        (
+            f"{call.sentence}\n\nArgs:",
+            "    model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.",
+            "    texts: a text, or a list of texts, each a string, a pair of strings, or an object as files of JSON",
+            "        have it, such as words with heads, or a text with pairs; of coreference, objects with text and",
+            "        clusters.",
+            "    tokenizer: of a model in memory.",
+            "    device, dtype: of a checkpoint that is loaded: auto, cuda, mps or cpu; and its number format.",
+            "    attention: encoder, decoder or cross in an encoder-decoder.",
+            "    off: heads to switch off, as pairs of layer and head.",
+            "    too_long: error, skip or truncate.",
+            "    parser: of texts without trees: a spaCy package, or its language, such as French; False for none.",
+            *(f"    {setting}: {sentence}; usual: {value!r}" for setting, (value, sentence) in sentences.items()),
+            *(
+                f"    {setting}: as the option of the command; usual: {value!r}"
+                for setting, value in call.further.items()
+            ),
+            "\nRaises: AnalysisError, which says what was found and what to do.",
+            "\nColumns of the table:",
+            *(f"    {column}: {sentence}" for column, sentence in columns.items()),
+            "\n>>> import attention_sieve as sieve",
+            *(f">>> {line}" for line in call.before),
+            f">>> found = {asked}",
+            f">>> list(found.table.columns) == {list(columns)!r}",
+            "True",
+        )
+    )
+
+
+def _found(name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any]) -> Finding:
+    analysis, settings = BY_NAME[name], settings_of_call(name, given, checkpoint.files)
+    of_pass = of_pass_of(checkpoint, given)
+    analysis.question(settings).check(of_pass.kind)
+    inputs, settings = _inputs(name, checkpoint, texts, given, settings)
+    if name == "gradients":
+        from attention_sieve.core.surface.gradients import check_gradients
+
+        check_gradients(checkpoint)
+    too_long = "truncate" if name == "coreference" else too_long_in(given)
+    read = [analysis.text_of(each) for each in inputs]
+    prepared = prepared_texts(checkpoint, read, of_pass, too_long)
+    reading: Reading[Any] = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared)
+    if name == "scores":
+        analysis = scores_of(reading)
+    result = find_in(analysis, reading, settings, watched)
+    table = analysis.table(result)
+    facts = finding_facts(analysis, reading, result, settings, facts_of_texts(read))
+    table.attrs = dict(facts)
+    return Finding(analysis=name, table=table, columns=analysis.columns, facts=facts, result=result)
+
+
+def _inputs(
+    name: str, checkpoint: Checkpoint, texts: Any, given: Mapping[str, Any], settings: Any
+) -> tuple[Sequence[Any], Any]:
+    """What an analysis reads, and its settings, which say how many classes the labels have."""
+    if name == "coreference":
+        return windows(checkpoint, _mentions(texts), given.get("window", WINDOW)).texts, settings
+    read = parsed(texts, given)
+    if BY_NAME[name] not in OF_METRIC:
+        return read, settings
+    from attention_sieve.core.passes.readout import check_metric
+
+    metric, labels = settings.of_metric.metric, given.get("labels")
+    check_metric(checkpoint, metric, given.get("attention") or checkpoint.files.kinds[0])
+    if metric != "labels" and labels is not None:
+        raise AnalysisError(f'The metric {metric} uses no labels. Choose metric="labels", or leave out labels.')
+    if metric != "labels":
+        return tuple(map(LabelledText, read)), settings
+    if labels is None or len(labels) != len(read):
+        n_labels = "none" if labels is None else f"{len(labels):,}"
+        raise AnalysisError(
+            f"The metric labels needs a label for each of {len(read):,} texts, and there are {n_labels}."
+        )
+    known = _labelled(checkpoint, read, labels)
+    labelled = tuple(LabelledText(text, value) for text, value in zip(read, known.values.tolist(), strict=True))
+    return labelled, replace(settings, of_metric=replace(settings.of_metric, n_classes=known.n_classes))
+
+
+def _labelled(checkpoint: Checkpoint, texts: Sequence[Text], labels: Sequence[Any]) -> Labels:
+    """Texts with labels as a table has them: names or numbers of the checkpoint's classes, or values."""
+    columns, file = ("first", "second")[: len(texts[0].segments)], io.StringIO()
+    writer = csv.writer(file)
+    writer.writerows(
+        [(*columns, "label"), *((*text.segments, label) for text, label in zip(texts, labels, strict=True))]
+    )
+    return read_labels(checkpoint, "texts.csv", file.getvalue().encode(), columns, "label")
+
+
+def settings_of_call(name: str, given: Mapping[str, Any], files: CheckpointFiles) -> Any:
+    """The settings of the keywords, made as the command makes them of its options.
+
+    Raises: AnalysisError for a value of another kind, or out of its range.
+    """
+    call, usual = CALLS[name], BY_NAME[name].settings
+    kinds = kinds_of(usual)
+    options: dict[str, Any] = dict.fromkeys(kinds) | dict(call.further)
+    options |= {
+        setting: checked(setting, given[setting], kinds.get(setting)) for setting in options if setting in given
+    }
+    if options.get("roles") is not None:
+        options["roles"] = known_roles([options["roles"]] if isinstance(options["roles"], str) else options["roles"])
+    if options.get("role") is not None:
+        given_files = [options["role"]] if isinstance(options["role"], str | PurePath) else options["role"]
+        options["role"] = list(map(written_in, given_files))
+    return (call.settings or (lambda of_options: settings_of(of_options, usual)))(Namespace(**options, files=files))
+
+
+def _mentions(texts: Any) -> tuple[MentionText, ...]:
+    """Texts with mentions, from objects as files have them, or as the readers of files return them.
+
+    Raises: TextError.
+    """
+    given = [texts] if isinstance(texts, dict | MentionText) else list(texts)
+    if (read := tuple(each for each in given if isinstance(each, MentionText))) and len(read) == len(given):
+        return read
+    try:
+        return read_mentions(json.dumps(given).encode())
+    except TypeError:
+        raise TextError(
+            'The texts are no objects with clusters. Write them as {"text": ..., "clusters": ...}.'
+        ) from None

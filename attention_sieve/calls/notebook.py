@@ -1,0 +1,59 @@
+"""Heads in a cell of a notebook."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attention_sieve.calls.analyses import BY_NAME, settings_of_call
+from attention_sieve.calls.given import SHARED, check_keywords, of_pass_of, opened, parsed, too_long_in, watched
+from attention_sieve.core.commands import prepared_texts
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.roles.on_text import pass_text
+
+if TYPE_CHECKING:
+    from attention_sieve.dashboard.standalone.notebook import HeadsWidget
+
+SHOWN: Final = {*SHARED, "roles", "direction", "block_entropy", "scale", "tau", "rule"}
+"""Keywords of `show`: those that say something of one text."""
+
+
+def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "HeadsWidget":
+    """Show in a cell of a notebook which roles heads have in texts, and where the heads that you click look.
+
+    The widget has the chosen heads as `heads`, pairs of layer and head, which other cells read, set and observe; and as
+    `text` the position of the text that is shown. What it shows stays usable without Python.
+
+    Args:
+        model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
+        texts: a text, or a list of texts to choose from, each a string or a pair of strings.
+        tokenizer: of a model in memory.
+        given: keywords as of `roles`: attention, block_entropy, device, direction, dtype, off, roles, rule, scale, tau,
+            too_long. Of a text of more tokens than a window holds, its first window is shown.
+
+    Raises: AnalysisError, which says what was found and what to do.
+
+    >>> import attention_sieve as sieve
+    >>> shown = sieve.show("bundled", "The old dog chased a cat.")
+    >>> shown.heads = [(3, 7), (2, 5)]
+    >>> shown
+    Heads of bundled in 1 text; chosen: L3 H7, L2 H5
+    """
+    check_keywords("show", given, SHOWN)
+    try:
+        from attention_sieve.dashboard.standalone.notebook import HeadsWidget
+    except ModuleNotFoundError as error:
+        if error.name != "anywidget":
+            raise
+        raise AnalysisError(
+            "Heads are shown in notebooks by the package anywidget, which is not installed. Install it with: "
+            "pip install anywidget"
+        ) from None
+    with opened(model, tokenizer, given) as checkpoint:
+        settings, of_pass = settings_of_call("roles", given, checkpoint.files), of_pass_of(checkpoint, given)
+        BY_NAME["roles"].question(settings).check(of_pass.kind)
+        read = parsed(texts, given)
+        prepared = prepared_texts(checkpoint, read, of_pass, too_long_in(given))
+        work = (
+            [(read[index], pass_text(checkpoint, read[index], tokens, of_pass, settings.scores))]
+            for index, tokens in prepared.items()
+        )
+        passed = list(watched(work, len(prepared)))
+    return HeadsWidget(checkpoint.files, settings, of_pass.off, passed)
