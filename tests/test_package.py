@@ -94,7 +94,9 @@ def test_the_wheel_of_the_sdist_holds_all_files_of_the_rooms_and_one_name(wheel)
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         tops = {name.partition("/")[0] for name in archive.namelist()}
-    own = {f"attention_sieve/{path.name}" for path in (ROOT / "attention_sieve").glob("*.py")}
+    own = {
+        str(path.relative_to(ROOT)) for part in ("*.py", "calls/*.py") for path in ROOT.glob(f"attention_sieve/{part}")
+    }
     assert names == own | {f"attention_sieve/{name}" for room in ROOMS for name in files_of(ROOT / room)}
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert tops == {"attention_sieve", f"attention_sieve-{version}.dist-info"}
