@@ -8,7 +8,6 @@ from jaxtyping import Int
 
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.checkpoints.spread import weight_in
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
@@ -78,6 +77,8 @@ def word_pieces(text: PassText, words: Words) -> Pieces:
 
 def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVectors:
     """Vectors of words from a checkpoint's own input embeddings: the mean over a word's tokens."""
+    from attention_sieve.core.checkpoints.spread import weight_in  # imports torch
+
     distinct = sorted({pieces for text in texts for pieces in text if pieces})
     embeddings = weight_in(checkpoint.model.get_input_embeddings()).detach()
     vectors = {pieces: embeddings[list(pieces)].float().mean(0).cpu().numpy() for pieces in distinct}
