@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from passing import look_at, measure, measures_in
+from passing import look_at, measures_in
 from sessions import anew
 from small_checkpoints import save
 
@@ -45,14 +45,6 @@ def engine():
     return Engine(find_checkpoint(BUNDLED))
 
 
-def test_measures_equal_the_chain_without_a_cache(inference, engine):
-    direct = {text.position: text.measures for text in measure(load_checkpoint(engine.files), TEXTS)}
-    found = inference.ask(engine, SCORES, TEXTS)
-    assert found.positions == (0, 1, 2)
-    # Rounding depends on which texts share a batch, and the first batch of a question holds one.
-    np.testing.assert_allclose(measures_in(found.results), np.stack([direct[i] for i in range(3)]), rtol=1e-5)
-
-
 def test_a_question_of_parts_computes_and_keeps_each_part_that_is_missing(inference, engine):
     question = scores_question((*ROLES, *FURTHER_ROLES))
     inference.ask(engine, SCORES, TEXTS)
@@ -83,29 +75,6 @@ def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_
     assert inference.n_passed == 1
     with pytest.raises(AnalysisError, match="at most 2 texts at once"):
         inference.ask((engine, engine), COMPARISON, TEXTS)
-
-
-def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
-    first = Inference(Store(tmp_path))
-    before = first.ask(engine, SCORES, TEXTS)
-    seen, measured = first.look(engine, TEXTS[1])
-    first.close()
-    first.store.close()
-
-    def never(*args, **kwargs):
-        raise AssertionError("the model was asked again")
-
-    for name in ("prepare", "with_relations"):
-        monkeypatch.setattr(f"attention_sieve.cache.serving.batch.{name}", never)
-    second = Inference(Store(tmp_path), Models(load=never))
-    np.testing.assert_array_equal(
-        measures_in(second.ask(engine, SCORES, TEXTS[::-1]).results), measures_in(before.results[::-1])
-    )
-    kept, kept_measured = second.look(engine, TEXTS[1])
-    np.testing.assert_array_equal(kept.attention, seen.attention)
-    np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
-    assert second.n_passed == 0
-    second.store.close()
 
 
 def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine):

@@ -11,8 +11,6 @@ from passing import look_at
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.store.store import Store
-from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong, TextTooLong
 from attention_sieve.core.passes.batches import BATCH_TOKENS, collect
@@ -98,25 +96,6 @@ def test_items_that_differ_only_in_what_no_answer_depends_on_are_computed_once(i
     answers = inference.ask(engine, first_key(computed), named, report=impatient)
     assert computed == [TEXTS[0]]
     np.testing.assert_array_equal(answers.results[0], answers.results[1])
-
-
-def test_what_is_kept_is_found_again_by_another_process_without_a_pass(tmp_path, engine):
-    first = Inference(Store(tmp_path))
-    assert first.kept(engine, first_key([]), items(*TEXTS)) is None
-    before = first.ask(engine, first_key([]), items(*TEXTS))
-    assert first.n_passed == len(TEXTS)
-    first.close()
-    first.store.close()
-    asked, second = [], Inference(Store(tmp_path))
-    kept = second.kept(engine, first_key(asked), items(*TEXTS[::-1]))
-    for one, other in zip(kept.results, before.results[::-1], strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert asked == []
-    assert second.n_passed == 0
-    assert second.kept(engine, first_key([], name="another"), items(*TEXTS)) is None
-    assert second.kept(engine, first_key([]), items(*TEXTS), PassSettings(off=((0, 1),))) is None
-    second.close()
-    second.store.close()
 
 
 def test_more_texts_compute_only_the_new_ones(inference, engine):
