@@ -6,7 +6,17 @@ from functools import partial
 from typing import Any
 
 from attention_sieve.calls.finding import Finding
-from attention_sieve.calls.given import SHARED, check_keywords, checked, kinds_of, of_pass_of, opened, parsed, watched
+from attention_sieve.calls.given import (
+    SHARED,
+    check_keywords,
+    checked,
+    kinds_of,
+    of_pass_of,
+    opened,
+    parsed,
+    too_long_in,
+    watched,
+)
 from attention_sieve.core.answering import Reading
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.claims.command import claim_settings, facts_of_claim, read_claim
@@ -15,7 +25,6 @@ from attention_sieve.core.claims.places import PLACE_COLUMNS, PROBE_TEXTS, Place
 from attention_sieve.core.claims.probe import ClaimSettings
 from attention_sieve.core.commands import checkpoint_facts, prepared_texts
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import TooLong
 
 
 def claim(model: Any, claimed: str | Mapping[str, Any], texts: Any = None, **given: Any) -> Finding:
@@ -68,7 +77,7 @@ def _tested(
     checkpoint: Checkpoint, texts: Sequence[Text] | None, settings: ClaimSettings, given: Mapping[str, Any]
 ) -> ClaimFinding:
     """What becomes of a claim in one place."""
-    of_pass, too_long = of_pass_of(checkpoint, given), checked("too_long", given.get("too_long", "error"), TooLong)
+    of_pass, too_long = of_pass_of(checkpoint, given), too_long_in(given)
     checkpoint.files.check_heads(of_pass.kind, settings.claim.heads)
 
     def read(those: Sequence[Text]) -> Reading[Text]:
