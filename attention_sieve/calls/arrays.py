@@ -86,7 +86,7 @@ def attention(
     >>> found.circuitsvis(layer=2)["attention"].shape
     (12, 9, 9)
     """
-    from attention_sieve.core.passes.collect import collect
+    from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.whole_maps import PreciseMapCollector
 
     with opened(model, tokenizer, {}) as checkpoint:
