@@ -309,7 +309,7 @@ def controls(arguments: argparse.Namespace) -> None:
         if not compared:
             missing = ", ".join(role for role in SYNTACTIC if role not in settings.scores.roles)
             raise AnalysisError(
-                f"--pairs compares the syntactic roles, and written ones that join tokens. Add {missing} to --roles."
+                f"--pairs compares the syntactic roles. Add {missing} to --roles, or a written role that joins tokens."
             )
     checkpoint, of_pass = loaded(arguments)
     reading = reading_of(checkpoint, texts, of_pass, arguments)
