@@ -25,6 +25,8 @@ MENTIONS = [
     {"text": "She ran. The dog sat on it and she ate it.", "clusters": [[[0, 3], [31, 34]], [[9, 16], [24, 26]]]},
     {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]},
 ]
+REPEATS = ["the cat ran and the cat ran and the dog sat", "the dog sat and the dog sat and the cat ran"]
+OF_DECODERS = {"copying", "sinks"}
 COMMANDS = {
     "scores": (["score"], {}),
     "roles": (["roles", "--tau", "1.2"], {"tau": 1.2}),
@@ -35,6 +37,8 @@ COMMANDS = {
     "similarity": (["similarity", "--rows", "7"], {"rows": 7}),
     "ablation": (["ablate", "--metric", "lm"], {"metric": "lm"}),
     "importance": (["importance", "--no-ablation"], {"no_ablation": True}),
+    "sinks": (["sinks", "--tokens", "6"], {"tokens": 6}),
+    "copying": (["copying", "--rise", "0.01"], {"rise": 0.01}),
 }
 """The command of each analysis that has one, and the same settings as keywords."""
 
@@ -59,15 +63,16 @@ def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_th
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_call_is_its_command(name, guessing, checkpoint, tmp_path, monkeypatch):
+def test_a_call_is_its_command(name, guessing, writing, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
     texts, output = tmp_path / "texts.txt", tmp_path / "table.parquet"
-    given = MENTIONS if name == "coreference" else TEXTS
+    folder = writing if name in OF_DECODERS else guessing
+    given = MENTIONS if name == "coreference" else REPEATS if name in OF_DECODERS else TEXTS
     texts.write_text(json.dumps(given) if name == "coreference" else "\n".join(given), "utf-8")
     command, settings = COMMANDS[name]
-    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), "--output", str(output)]
+    options = ["--checkpoint", str(folder), "--device", "cpu", "--texts", str(texts), "--output", str(output)]
     assert main([*command, *options]) == 0
-    written, found = pd.read_parquet(output), getattr(sieve, name)(checkpoint, given, **settings)
+    written, found = pd.read_parquet(output), getattr(sieve, name)(sieve.load(folder, device="cpu"), given, **settings)
     pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
     of_texts = {"texts sha256", "window", "labels"}  # of the file
     facts = {fact: value for fact, value in written.attrs.items() if fact not in of_texts}
@@ -75,7 +80,16 @@ def test_a_call_is_its_command(name, guessing, checkpoint, tmp_path, monkeypatch
     assert found.table.attrs == found.facts
 
 
-OF_ENCODERS = sorted(set(calls.CALLS) - {"copying", "sinks"})
+def test_the_call_of_gradients_is_the_second_file_of_the_command_on_where_heads_look(guessing, checkpoint, tmp_path):
+    texts, output = tmp_path / "texts.txt", tmp_path / "gradients.parquet"
+    texts.write_text("\n".join(TEXTS), "utf-8")
+    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), "--gradients", str(output)]
+    assert main(["surface", *options, "--output", str(tmp_path / "table.csv")]) == 0
+    found = sieve.gradients(checkpoint, TEXTS)
+    pd.testing.assert_frame_equal(found.table, pd.read_parquet(output), check_dtype=False, rtol=1e-6, atol=1e-6)
+
+
+OF_ENCODERS = sorted(set(calls.CALLS) - OF_DECODERS)
 
 
 @pytest.mark.parametrize("name", OF_ENCODERS)
