@@ -110,7 +110,7 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
     without any."""
     if visit.settings.kind not in MATCHED_PAIRS.kinds or not visit.texts:
         return None
-    scores, criterion = visit.chosen.score_settings, visit.chosen.criterion
+    scores, criterion = visit.choice.score_settings, visit.choice.criterion
     asked = {roles: kept(visit, question, visit.texts) for roles, question in matched_questions(scores.roles).items()}
     pairs = {roles: of_roles for roles, of_roles in asked.items() if of_roles is not None}
     if not pairs:
@@ -125,7 +125,7 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
 
 
 def _tested(visit: Visit, asking: Callable[..., Found | None]) -> Corpus | None:
-    choice = visit.chosen
+    choice = visit.choice
     settings = RoleSettings(choice.score_settings)
     found = asking(visit, ROLE_ANALYSIS, settings)
     if found is None:
@@ -168,7 +168,7 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
 
 def facts(visit: Visit, tested: Corpus) -> dict[str, str]:
     """Metadata of a file on the roles over the corpus."""
-    choice, engine = visit.chosen, visit.engine
+    choice, engine = visit.choice, visit.engine
     known = provenance.corpus_facts(choice, engine, len(tested.scores), tested.found.n_tokens)
     options = [*role_options(choice, engine), *given_options(choice.criterion, Criterion.usual(choice.scale))]
     known |= command("roles", choice, engine, visit.texts, *options, too_long=policy())

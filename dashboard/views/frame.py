@@ -36,7 +36,7 @@ PAGES_OF_RESULTS: Final = ("roles", "surface", "compare")
 class Visit:
     """What one run of a page works with."""
 
-    chosen: Choice
+    choice: Choice
     """The settings that all pages share."""
     engine: Engine
     """The checkpoint, and where it runs."""
@@ -53,7 +53,7 @@ class Visit:
     @property
     def settings(self) -> PassSettings:
         """The settings of a forward pass, as far as this checkpoint leaves a choice."""
-        return self.chosen.pass_settings(self.engine)
+        return self.choice.pass_settings(self.engine)
 
 
 class Prose(Template):
@@ -169,7 +169,7 @@ def without_corpus() -> Visit:
     """
     choice = state.choice()
     controls.heads_off(choice)
-    return Visit(chosen=choice, engine=controls.engine(choice), inference=controls.inference(), texts=())
+    return Visit(choice=choice, engine=controls.engine(choice), inference=controls.inference(), texts=())
 
 
 def with_corpus(visit: Visit) -> Visit | None:
@@ -177,10 +177,10 @@ def with_corpus(visit: Visit) -> Visit | None:
 
     Raises: AnalysisError where the texts cannot be read.
     """
-    corpus = controls.corpus_texts(visit.chosen)
-    texts = readable(visit.chosen, visit.engine, corpus)
+    corpus = controls.corpus_texts(visit.choice)
+    texts = readable(visit.choice, visit.engine, corpus)
     if not texts:
-        ask_for_texts(visit.chosen, corpus)
+        ask_for_texts(visit.choice, corpus)
         return None
     return replace(visit, texts=texts)
 

@@ -62,7 +62,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
         if not screen.now.looked.causal:
             link.put([GUESS], {})
         return
-    st.subheader(wording.what_changes(len(visit.chosen.off)))
+    st.subheader(wording.what_changes(len(visit.choice.off)))
     left, right = halves()
     with left:
         _output(visit, screen)
@@ -90,7 +90,7 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     number = st.column_config.NumberColumn(format="%.3f")
     columns = dict.fromkeys(("all heads on", "without"), number if change.head.unit == "value" else bar)
     st.dataframe(table, hide_index=True, column_config=columns)
-    table_downloads("output", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
+    table_downloads("output", table, provenance.text_facts(visit.choice, visit.engine, screen.text))
 
 
 def token_to_predict(screen: OnScreen) -> int | None:
@@ -133,7 +133,7 @@ def _output_table(head: "HeadOutput") -> pd.DataFrame:
 
 
 def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
-    choice, before, without = visit.chosen, all_on.scores, screen.now
+    choice, before, without = visit.choice, all_on.scores, screen.now
     holds = (all_on.roles(choice.criterion), without.roles(choice.criterion))
     table = role_changes(without.scored.roles, (before, without.scores), holds)
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
@@ -184,9 +184,9 @@ def role_changes(
 
 def with_all_on(visit: Visit) -> Corpus | None:
     """The corpus with all heads on, for comparison where some are off; computed only on request."""
-    if not visit.chosen.off:
+    if not visit.choice.off:
         return None
-    all_on = replace(visit, chosen=replace(visit.chosen, off=()))
+    all_on = replace(visit, choice=replace(visit.choice, off=()))
     cached = kept_corpus(all_on)
     return corpus(all_on) if cached is None and toggle(wording.COMPARE, key="compare") else cached
 

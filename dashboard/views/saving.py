@@ -59,7 +59,7 @@ def save_heads(
 
     def content() -> Content:
         attention = drawn[1] if drawn else attention_in(visit.inference, visit.engine, text, visit.settings)
-        return content_of(visit.chosen, [visit.engine], visit.settings, scored, (text, [attention]))
+        return content_of(visit.choice, [visit.engine], visit.settings, scored, (text, [attention]))
 
     offer_page([visit.engine.files.name], partial(html_of, content))
 

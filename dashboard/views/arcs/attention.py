@@ -63,7 +63,7 @@ def where_heads_look(
     if not heads:
         st.info(wording.arcs_hint(MOST_HEADS))
         return screen.now.looked
-    choice, engine = visit.chosen, visit.engine
+    choice, engine = visit.choice, visit.engine
     drawn = heads[-MOST_HEADS:]
     names = head_names(drawn)
     with st.container():

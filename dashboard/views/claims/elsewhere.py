@@ -41,8 +41,8 @@ def inputs_of(visit: Visit, settings: ClaimSettings, texts: str) -> tuple[ClaimT
         return _probe_texts(visit.engine, settings)
     if texts in controls.PROBES:
         return tuple(map(ClaimText, controls.corpus_of_probes(visit.engine.files, controls.PROBES[texts])))
-    of_corpus = visit.texts if texts == visit.chosen.corpus else ()
-    read = of_corpus or controls.corpus_texts(replace(visit.chosen, corpus=texts))
+    of_corpus = visit.texts if texts == visit.choice.corpus else ()
+    read = of_corpus or controls.corpus_texts(replace(visit.choice, corpus=texts))
     return tuple(ClaimText(text) for text in read if can_read(visit.settings.kind, text))
 
 
@@ -70,7 +70,7 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callabl
     st.subheader(wording.ELSEWHERE, anchor=False)
     st.markdown(wording.ELSEWHERE_SEE)
     others = other_checkpoints(
-        wording.OTHERS, visit.chosen, (), placeholder=wording.NONE_CHOSEN, help=wording.OTHERS_HELP
+        wording.OTHERS, visit.choice, (), placeholder=wording.NONE_CHOSEN, help=wording.OTHERS_HELP
     )
     asked: set[tuple[ClaimSettings, str, str]] = st.session_state.setdefault(ASKED, set())
     places, missing = [here], list[tuple[str, str]]()
@@ -114,13 +114,13 @@ def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) ->
 def _others(visit: Visit, here: Place, role: str, others: list[str]) -> Iterator[tuple[str, str]]:
     """Names of the checkpoint and of the texts of each other place."""
     languages, own = parsers_by_language(), (PROBES.get(role), "fixed-repeats")
-    typed = visit.chosen.corpus in (controls.UPLOAD, controls.TYPED) and controls.corpus_texts(visit.chosen)
+    typed = visit.choice.corpus in (controls.UPLOAD, controls.TYPED) and controls.corpus_texts(visit.choice)
     offered = (
         *((PROBE_TEXTS,) if role in PROBES else ()),
         *(name for name, sample in controls.SAMPLES.items() if sample != "both"),
         *(name for name, language in controls.SAMPLES_IN.items() if language in languages),
         *(name for name, kind in controls.PROBES.items() if kind not in own and visit.engine.files.is_decoder),
-        *((visit.chosen.corpus,) if typed else ()),
+        *((visit.choice.corpus,) if typed else ()),
     )
     yield from ((here.checkpoint, texts) for texts in offered if texts != here.texts)
     yield from ((checkpoint, here.texts) for checkpoint in others)
@@ -131,7 +131,7 @@ def _place(visit: Visit, settings: ClaimSettings, where: tuple[str, str], *, is_
     checkpoint, texts = where
     try:
         if checkpoint != visit.engine.files.name:
-            visit = replace(visit, engine=controls.other_engine(visit.chosen, checkpoint))
+            visit = replace(visit, engine=controls.other_engine(visit.choice, checkpoint))
         visit.engine.files.check_heads(visit.settings.kind, settings.claim.heads)
         asks = find if is_asked else kept_finding
         found = asks(visit, CLAIM_ANALYSIS, settings, inputs_of(visit, settings, texts), LONG)

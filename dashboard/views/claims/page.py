@@ -68,7 +68,7 @@ def _claims() -> None:
         visit = with_texts
     # A table in which every row repeats a list of scores would be as large as the square of it.
     asked = ["scores.json" if made.scores else " ".join(written.split()), *([f"--role={role}"] if role else [])]
-    _tested(visit, made, PROBE_TEXTS if is_probed else visit.chosen.corpus, asked)
+    _tested(visit, made, PROBE_TEXTS if is_probed else visit.choice.corpus, asked)
 
 
 def _open() -> None:
@@ -89,7 +89,7 @@ def _example(visit: Visit) -> None:
 
 def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
     """Test a claim on some texts, and say where else it holds; `asked` are the options that say it."""
-    choice = visit.chosen
+    choice = visit.choice
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
     settings = ClaimSettings(claim=made, of_role=of_role)
     inputs = inputs_of(visit, settings, texts)

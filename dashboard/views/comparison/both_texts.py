@@ -90,7 +90,7 @@ def _both_attentions(
     with waiting() as report:
         a, b = (
             inference.look(
-                engine, text, all_heads_on(focus.chosen, engine), start=start, too_long=too_long, report=report
+                engine, text, all_heads_on(focus.choice, engine), start=start, too_long=too_long, report=report
             )[0]
             for engine in focus.pair.engines
         )
@@ -134,7 +134,7 @@ def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
     """What each checkpoint predicts for the text, in a sentence."""
     with waiting() as report:
         predictions: list[Prediction | None] = [
-            inference.on_screen(engine, predicted, text, all_heads_on(focus.chosen, engine), report=report)
+            inference.on_screen(engine, predicted, text, all_heads_on(focus.choice, engine), report=report)
             for engine in focus.pair.engines
         ]
     return [

@@ -39,7 +39,7 @@ def changes(focus: Focus, steps: Sequence[int] | None) -> None:
         steps: as in `over_checkpoints`.
     """
     st.subheader(wording.CHANGES)
-    if focus.chosen.corpus == controls.TYPED and focus.chosen.criterion.method == "test":
+    if focus.choice.corpus == controls.TYPED and focus.choice.criterion.method == "test":
         st.info(wording.TYPED)
     role = _controls(focus)
     which_heads(focus, role)
@@ -84,13 +84,13 @@ def _per_layer(focus: Focus, role: str) -> None:
     tests_a, tests_b = focus.pair.tests
     indices = [focus.pair.roles.index(name) for name in focus.coarse]
     gained, lost = changes_per_layer(tests_a.holds[indices], tests_b.holds[indices])
-    role_shift = shift(focus.pair, focus.chosen, role)
+    role_shift = shift(focus.pair, focus.choice, role)
     left, right = halves()
     with left:
         figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
         chart("roles gained and lost", figure, focus.facts)
     with right:
-        figure = shift_by_layer([role_shift], focus.chosen.criterion.alpha, focus.chosen.scale)
+        figure = shift_by_layer([role_shift], focus.choice.criterion.alpha, focus.choice.scale)
         chart("score change by layer", figure, focus.facts)
 
 
@@ -122,7 +122,7 @@ def _transitions(focus: Focus) -> None:
 
 
 def _table(focus: Focus) -> None:
-    tests = paired(focus.pair, focus.chosen)
+    tests = paired(focus.pair, focus.choice)
     table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = some_of("Roles", list(map(role_title, focus.pair.roles)), key="compare roles", every="all roles")

@@ -29,7 +29,7 @@ def which_heads(focus: Focus, role: str) -> None:
     with left:
         tests_a, (reference, compared) = focus.pair.tests[0], focus.names
         title = f"Roles gained, kept and lost by {compared} against {reference}"
-        p_values = paired(focus.pair, focus.chosen).p_adjusted
+        p_values = paired(focus.pair, focus.choice).p_adjusted
         _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=tests_a.holds)
     with right:
         _difference(focus, role)
@@ -41,7 +41,7 @@ def grids(focus: Focus) -> None:
         with column:
             name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
             st.markdown(f"**({letter})** {plain(name)}")
-            p_name = f"p ({focus.chosen.correction})"
+            p_name = f"p ({focus.choice.correction})"
             _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
 
 
@@ -67,12 +67,12 @@ def _roles(
         roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
-        tau=focus.chosen.criterion.tau,
+        tau=focus.choice.criterion.tau,
         shown=_shown_roles(focus),
         held_before=held_before,
         before=wording.against(focus.names[0]),
-        filled=shared_wording.filled_by_test(focus.chosen.criterion.tau, focus.chosen.scale),
-        scale=focus.chosen.scale,
+        filled=shared_wording.filled_by_test(focus.choice.criterion.tau, focus.choice.scale),
+        scale=focus.choice.scale,
         uniform=uniform,
         greatest=greatest,
         p_values=p_values,
@@ -101,7 +101,7 @@ def divergence(focus: Focus) -> None:
 
 def differences(focus: Focus, role: str) -> None:
     """A map of b - a for each role except the one that is drawn already."""
-    st.markdown(wording.sign(focus.chosen.scale))
+    st.markdown(wording.sign(focus.choice.scale))
     others = [other for other in _shown_roles(focus) if other != role]
     for start in range(0, len(others), 2):
         for column, other in zip(halves(), others[start : start + 2]):
@@ -111,7 +111,7 @@ def differences(focus: Focus, role: str) -> None:
 
 def _difference(focus: Focus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
-    tests, index = paired(focus.pair, focus.chosen), focus.pair.roles.index(role)
+    tests, index = paired(focus.pair, focus.choice), focus.pair.roles.index(role)
     if not np.isfinite(tests.difference[index]).any():
         st.info(wording.no_scores(LOOKS[role].label))
         return

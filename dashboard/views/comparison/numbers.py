@@ -253,7 +253,7 @@ class Training:
 class Focus:
     """The selected compared checkpoint, among all that were chosen."""
 
-    chosen: Choice
+    choice: Choice
     pair: ComparedCheckpoint
     pairs: Sequence[ComparedCheckpoint]
     """All pairs with the same shape; maps share a scale over them."""
@@ -271,7 +271,7 @@ class Focus:
         """The role that changed most, shown first."""
         holds_a, holds_b = (tests.holds for tests in self.pair.tests)
         return role_moved_most(
-            holds_a, holds_b, paired(self.pair, self.chosen).difference, self.pair.roles, self.coarse
+            holds_a, holds_b, paired(self.pair, self.choice).difference, self.pair.roles, self.coarse
         )
 
     @property
@@ -283,13 +283,13 @@ class Focus:
     @property
     def facts(self) -> dict[str, str]:
         """Provenance of the files of the page."""
-        facts = comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
+        facts = comparison_facts(self.choice, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
         return facts | {"command": self._commands}
 
     @property
     def _commands(self) -> str:
         """Lines that score the texts under both, and compare the scores if each head of one is a head of the other."""
-        choice, criterion = replace(self.chosen, off=()), self.chosen.criterion
+        choice, criterion = replace(self.choice, off=()), self.choice.criterion
         judging = given_options(criterion, Criterion.usual(choice.scale))
         name, judged = ("score", []) if self.pair.same_shape else ("roles", judging)
         read = ["--texts", reads_texts(self.texts), *parser_option(self.texts), f"--too-long={policy()}"]
@@ -309,7 +309,7 @@ class Focus:
     @cached_property
     def moved_most(self) -> Head:
         """The head whose score for that role changed most, shown until another is chosen."""
-        return head_moved_most(paired(self.pair, self.chosen).difference[self.pair.roles.index(self.role)])
+        return head_moved_most(paired(self.pair, self.choice).difference[self.pair.roles.index(self.role)])
 
     @property
     def reset(self) -> Hashable:

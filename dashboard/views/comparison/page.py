@@ -72,7 +72,7 @@ def _compare() -> None:
         st.info(wording.ALL_ON)
     others = _engines(choice, names)
     if state.lesson_is_on("compare"):
-        visit = Visit(chosen=choice, engine=reference, inference=inference, texts=())
+        visit = Visit(choice=choice, engine=reference, inference=inference, texts=())
         lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
     if not names:
         _nothing_chosen(runs)
@@ -195,9 +195,9 @@ def _sentences(
     inference: Inference, focus: Focus, texts: tuple[Text, ...]
 ) -> tuple[Sentences | None, Sentences | None]:
     """Descriptions of the heads under both checkpoints with all heads on; None where they need a pass."""
-    choice = replace(focus.chosen, off=())
+    choice = replace(focus.choice, off=())
     a, b = (
-        kept_sentences(Visit(chosen=choice, engine=engine, inference=inference, texts=texts), tests)
+        kept_sentences(Visit(choice=choice, engine=engine, inference=inference, texts=texts), tests)
         for engine, tests in zip(focus.pair.engines, focus.pair.tests, strict=True)
     )
     return a, b
@@ -216,7 +216,7 @@ def _draw(
     same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
     focus = Focus(
-        chosen=choice,
+        choice=choice,
         pair=pair,
         pairs=same_shape_pairs,
         coarse=coarse,

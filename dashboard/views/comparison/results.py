@@ -61,7 +61,7 @@ def compare() -> None:
         return
     choosing.say_both(a, b)
     is_whole = a.part.stratum == EVERYTHING
-    paired_tests = read_differences(a.results, other, a.chosen.criterion) if is_whole else None
+    paired_tests = read_differences(a.results, other, a.choice.criterion) if is_whole else None
     _summary(a, tests, paired_tests)
     if not is_whole:
         st.info(wording.PAIRED_OVER_ALL)
@@ -108,7 +108,7 @@ def _summary(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differ
     st.markdown(f"**{what_changed(changes, len(changed))}** {counts} {note or ''}")
     if paired_tests is not None:
         n_tested = int((paired_tests.texts > 1).sum())
-        st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.chosen.criterion.alpha))
+        st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.choice.criterion.alpha))
     if reasons := {role: reason for role, reason in a.part.untested(tests[0]).items() if role in coarse}:
         st.markdown(role_wording.untested(reasons))
 

@@ -28,8 +28,8 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> No
     with left:
         counts = holds.sum(axis=(2, 3))
         chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), focus.facts)
-    shifts = np.array([0.0, *(shift(pair, focus.chosen, role).overall for pair in focus.pairs)])
+    shifts = np.array([0.0, *(shift(pair, focus.choice, role).overall for pair in focus.pairs)])
     with right:
-        figure = shift_over_steps(names, steps, shifts, role, marked, focus.chosen.scale)
+        figure = shift_over_steps(names, steps, shifts, role, marked, focus.choice.scale)
         chart("shift over checkpoints", figure, focus.facts)
     chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), focus.facts)

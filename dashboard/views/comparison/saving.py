@@ -19,7 +19,7 @@ def save_comparison(inference: Inference, focus: Focus, text: Text | None) -> No
         focus: the two.
         text: whose attention is drawn; the first of the corpus that fits if there is none.
     """
-    choice, pair = focus.chosen, focus.pair
+    choice, pair = focus.choice, focus.pair
     scored = ScoredTexts(
         focus.texts, pair.scored.n_tokens, pair.scored.sides, tuple(focus.heads), policy() == "truncate"
     )

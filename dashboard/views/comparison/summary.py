@@ -21,7 +21,7 @@ def what_changed_in_roles(focus: Focus) -> str:
 
 def summary(focus: Focus) -> None:
     """One sentence on what changed, and notes needed to read it."""
-    pair, choice = focus.pair, focus.chosen
+    pair, choice = focus.pair, focus.choice
     holds_a, holds_b = (tests.holds for tests in pair.tests)
     changed = changed_heads(holds_a, holds_b, focus.pair.roles, focus.coarse)
     differs = paired(pair, choice).differs & (holds_a != holds_b)
@@ -57,6 +57,6 @@ def _head_shown(focus: Focus) -> None:
     if not np.isnan(scores).any():
         label, is_most = LOOKS[focus.role].label, head == focus.moved_most
         st.markdown(
-            wording.head_shown(head_name(*head), label, scores[0], scores[1], focus.chosen.scale, is_most=is_most),
+            wording.head_shown(head_name(*head), label, scores[0], scores[1], focus.choice.scale, is_most=is_most),
             help=wording.HEAD_SHOWN_HELP,
         )

@@ -24,20 +24,20 @@ from attention_sieve.dashboard.views.comparison.numbers import (
 def how_sure(focus: Focus) -> None:
     """Results of the tests as a list, and a scatter plot of all scores."""
     st.markdown("\n".join(f"- {sentence}" for sentence in _sentences(focus)))
-    figure = score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse, focus.chosen.scale)
+    figure = score_change_scatter(paired(focus.pair, focus.choice), focus.coarse, focus.choice.scale)
     chart("all scores", figure, focus.facts)
 
 
 def _sentences(focus: Focus) -> Iterator[str]:
-    pair, criterion, scale = focus.pair, focus.chosen.criterion, focus.chosen.scale
-    tests, indices = paired(pair, focus.chosen), [focus.pair.roles.index(role) for role in focus.coarse]
+    pair, criterion, scale = focus.pair, focus.choice.criterion, focus.choice.scale
+    tests, indices = paired(pair, focus.choice), [focus.pair.roles.index(role) for role in focus.coarse]
     effects = np.abs(tests.effect[indices])
     effects = effects[~np.isnan(effects)]
     yield wording.n_differ(
         int(tests.differs[indices].sum()),
         int((tests.texts[indices] >= 2).sum()),
         criterion.alpha,
-        focus.chosen.correction,
+        focus.choice.correction,
         float(np.median(effects)) if effects.size else None,
         scale,
     )
@@ -47,7 +47,7 @@ def _sentences(focus: Focus) -> Iterator[str]:
     in_both = (_is_stable(focus, 0) & _is_stable(focus, 1))[indices]
     yield wording.n_stable(int((changed & (in_both | ~moved).all(axis=0)).sum()), int(changed.sum()), pair.n_texts)
     for role in (*focus.coarse, *(role for role in ("delimiter:sep",) if role in focus.fine)):
-        role_shift = shift(pair, focus.chosen, role)
+        role_shift = shift(pair, focus.choice, role)
         yield wording.shift(role, role_shift.overall, role_shift.p, role_shift.texts)
     divergence = divergence_of_heads(pair)
     if divergence is not None and divergence.max() > 0:
@@ -61,6 +61,6 @@ def _is_stable(focus: Focus, side: int) -> Bool[np.ndarray, "role layer head"]:
     scores = pair.scored.sides[side]
     return memory().get_or_put(
         "stable in a comparison",
-        (pair.scored.key, side, focus.chosen.criterion),
+        (pair.scored.key, side, focus.choice.criterion),
         lambda: stability(pair.tests[side], resamples(scores.scores, scores.uniform)) >= CERTAIN,
     )

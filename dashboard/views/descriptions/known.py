@@ -116,7 +116,7 @@ def _others(visit: Visit, *, may_ask: bool) -> Known | None:
     """What is known of the heads on the varied samples, for samples with single texts: these are too much alike to say
     what a head does elsewhere. None for other corpora, and where a pass is needed but not allowed or stopped."""
     texts = read_sample(VARIED)
-    if SAMPLES.get(visit.chosen.corpus) not in ("both", "texts") or not can_read(visit.settings.kind, texts[0]):
+    if SAMPLES.get(visit.choice.corpus) not in ("both", "texts") or not can_read(visit.settings.kind, texts[0]):
         return None
     find_or_read = find if may_ask else kept_finding
     surface = find_or_read(visit, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings, texts)

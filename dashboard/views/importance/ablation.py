@@ -38,7 +38,7 @@ def headline(importance: Importance) -> None:
     note = ablation.without_verdict(effects)
     if ablation.score.name != "change" and (n_tested := int((~np.isnan(effects.p)).sum())):
         worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
-        alpha = importance.material.visit.chosen.criterion.alpha
+        alpha = importance.material.visit.choice.criterion.alpha
         st.markdown(wording.significant(worse, better, n_tested, alpha))
     if note or n_texts < wording.FEW_TEXTS:
         st.info(" ".join([note, wording.FEW] if n_texts < wording.FEW_TEXTS else [note]))
@@ -115,7 +115,7 @@ def _one_head_a_layer(importance: Importance) -> None:
         return
     finding, kept = found.finding, found.finding.kept
     n_tested = int((~np.isnan(kept.p)).sum())
-    n_unchanged = int((kept.p_adjusted >= material.visit.chosen.criterion.alpha).sum())
+    n_unchanged = int((kept.p_adjusted >= material.visit.choice.criterion.alpha).sum())
     st.markdown(wording.kept(wording.SCORE_NAMES[material.metric.score_name], kept.full, n_unchanged, n_tested))
     if note := finding.without_verdict(kept):
         st.info(note)

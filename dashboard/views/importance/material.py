@@ -90,7 +90,7 @@ def material() -> Material | None:
         metric = one_of(wording.METRIC, METRICS, key=METRIC_KEY, help=wording.METRIC_HELP)
         replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
     settings = AblationSettings(
-        of_metric=MetricSettings(metric=metric), replace=replacement, correction=visit.chosen.criterion.correction
+        of_metric=MetricSettings(metric=metric), replace=replacement, correction=visit.choice.criterion.correction
     )
     if metric == "labels":
         return _labelled(visit, settings)

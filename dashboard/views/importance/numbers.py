@@ -45,19 +45,19 @@ class Importance:
     @property
     def differs(self) -> Bool[np.ndarray, "layer head"]:
         """Heads without which the score differs significantly, at the reader's level and with their correction."""
-        return self.ablation.effects.p_adjusted < self.material.visit.chosen.criterion.alpha
+        return self.ablation.effects.p_adjusted < self.material.visit.choice.criterion.alpha
 
 
 def kept_effects(visit: Visit) -> Effects | None:
     """Effects on the text vector for the card of a head, if they need no pass; None otherwise."""
-    settings = AblationSettings(correction=visit.chosen.criterion.correction)
+    settings = AblationSettings(correction=visit.choice.criterion.correction)
     found = kept_finding(visit, ABLATION_ANALYSIS, settings, of_texts(visit.texts), policy()) if visit.texts else None
     return None if found is None else found.finding.effects
 
 
 def facts_of(material: Material, n_texts: int) -> dict[str, str]:
     """Provenance that is written into downloaded files."""
-    choice, engine = material.visit.chosen, material.visit.engine
+    choice, engine = material.visit.choice, material.visit.engine
     texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
     options = given_options(material.settings, AblationSettings())
     read = [each.text for each in material.inputs]

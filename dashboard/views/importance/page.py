@@ -38,7 +38,7 @@ def _importance() -> None:
     found = inputs.ablated
     if found is None:
         return
-    state.remember_off(inputs.visit.chosen)
+    state.remember_off(inputs.visit.choice)
     ask_about_long_texts(found.too_long)
     ablation = found.finding
     n_layers, n_heads = ablation.damage.shape

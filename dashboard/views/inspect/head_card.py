@@ -54,7 +54,7 @@ def head_views(
         tested: the corpus; None while it has not been tested.
         head: the head to show; None where none is chosen.
     """
-    titles = (wording.ROLES, WORDS[visit.chosen.scale].nouns.capitalize(), similarity_wording.OPEN)
+    titles = (wording.ROLES, WORDS[visit.choice.scale].nouns.capitalize(), similarity_wording.OPEN)
     if tested is None or head is None:
         missing = wording.NO_HEAD if head is None else wording.NO_TESTS
         return dict.fromkeys(titles, lambda: _say(missing))
@@ -78,10 +78,10 @@ def _roles(
 ) -> None:
     """A head's roles with the statistics that decide them, over the corpus and on the text on screen."""
     name, indices = head_name(*head), _role_indices(tested, tests)
-    table, columns = _table(passed.scored, tests, indices, head), _columns(visit.chosen)
+    table, columns = _table(passed.scored, tests, indices, head), _columns(visit.choice)
     if tested.bets is not None:
         table = _with_evidence(table, tests, tested.bets.scores[:, indices, *head], head)
-        columns = _evidence_columns(visit.chosen)
+        columns = _evidence_columns(visit.choice)
     st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
     described = kept_descriptions(visit, tested.tests)
     mostly = {} if described is None else {"mostly": f"{name} {does(described.heads[head])}"}
@@ -94,7 +94,7 @@ def _spread(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """How a head's scores are spread over the corpus, with those of the text on screen."""
-    scale, indices = visit.chosen.scale, _role_indices(tested, tests)
+    scale, indices = visit.choice.scale, _role_indices(tested, tests)
     on_text = zip(tests.roles, passed.scores[indices, *head])
     of_head = HeadScores(
         scores=tested.scores[:, indices, *head],
@@ -110,7 +110,7 @@ def _spread(
 def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
     """The heads most like one, by their attention and by their scores."""
     _attending_alike(kept_distances(visit), head)
-    _alike(tests, head, visit.chosen.scale)
+    _alike(tests, head, visit.choice.scale)
     st.page_link(
         st.session_state["pages"]["similarity"], label=similarity_wording.TO_PAGE, icon=":material/scatter_plot:"
     )
@@ -123,7 +123,7 @@ def _role_indices(tested: Corpus, tests: HeadTests) -> list[int]:
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
     """A head's roles in two sentences; positional ones are marked if they are known without a pass."""
-    choice = visit.chosen
+    choice = visit.choice
     tau = choice.criterion.tau
     roles = passed.scored.roles
     above = [role for role, held in zip(roles, passed.roles(choice.criterion)[:, *head]) if held]

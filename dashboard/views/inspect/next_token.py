@@ -66,7 +66,7 @@ def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
     table = pd.DataFrame({"token": list(map(visible, tokens.names)), "probability": before})
     if tokens.follows is not None:
         table = table.assign(follows=[token == tokens.follows for token in tokens.ids])
-    if visit.chosen.off:
+    if visit.choice.off:
         change = tokens.log_probabilities[1] - tokens.log_probabilities[0]
         table = table.rename(columns={"probability": "all heads on"}).assign(without=after, change=change)
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
@@ -74,7 +74,7 @@ def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
     nats = st.column_config.NumberColumn(format="%+.2f", help=wording.CHANGE_HELP)
     follows = st.column_config.CheckboxColumn(help=wording.FOLLOWS_HELP)
     st.dataframe(table, hide_index=True, column_config={**columns, "change": nats, "follows": follows})
-    facts = provenance.text_facts(visit.chosen, visit.engine, screen.text)
+    facts = provenance.text_facts(visit.choice, visit.engine, screen.text)
     table_downloads("next token", table, facts | {"after token": str(tokens.position)})
 
 
@@ -125,7 +125,7 @@ def _added_map(
         picture,
         head_selection("next token map", heads, (*reset, tuple(heads)), state.push_heads),
         file="map of direct logit attribution",
-        facts=provenance.text_facts(visit.chosen, visit.engine, screen.text) | {"next token": name},
+        facts=provenance.text_facts(visit.choice, visit.engine, screen.text) | {"next token": name},
     )
     st.caption(wording.ADDED_NOTE)
 
@@ -164,7 +164,7 @@ def _fetching(
         on_select=partial(_choose_row, key, list(zip(table["layer"].tolist(), table["head"].tolist()))),
         selection_mode="single-row",
     )
-    table_downloads("heads of the next token", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
+    table_downloads("heads of the next token", table, provenance.text_facts(visit.choice, visit.engine, screen.text))
 
 
 def _choose_row(key: str, heads: list[Head]) -> None:

@@ -95,7 +95,7 @@ def _inspect() -> None:
     engine = controls.engine(choice)
     corpus_texts, problem = _corpus_texts(choice)
     texts = frame.readable(choice, engine, corpus_texts)
-    visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
+    visit = Visit(choice=choice, engine=engine, inference=controls.inference(), texts=texts)
     if writing.is_chat():
         text = writing.chat_of(visit, typed)
     found = writing.text_so_far(visit, text, slot)
@@ -131,7 +131,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
     left, right, below = first_screen()
     with left:
         grid_shows = _grid_controls()
-        decoder_notes(visit.chosen)
+        decoder_notes(visit.choice)
         needs_tests = first_screen_is_drawn() or grid_shows.by_corpus
         tested = kept_corpus(visit) if visit.texts and needs_tests else None
         heads = _grid(visit, screen, tested, grid_shows, below)
@@ -206,9 +206,9 @@ def _with_template(visit: Visit, text: Text) -> Visit:
     """The same with the role of a chat's template, which no text of a corpus has, for a text that is a chat."""
     if text.given is None or text.given.turns is None:
         return visit
-    scores = visit.chosen.score_settings
+    scores = visit.choice.score_settings
     roles = known_roles((*scores.roles, "template"))
-    return replace(visit, chosen=replace(visit.chosen, score_settings=replace(scores, roles=roles)))
+    return replace(visit, choice=replace(visit.choice, score_settings=replace(scores, roles=roles)))
 
 
 def _written(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
@@ -227,7 +227,7 @@ def _switches(visit: Visit, heads: list[Head], below: DeltaGenerator) -> None:
     )
 
     with below, st.container(horizontal=True, key="lesson switches"):
-        switch_buttons(visit.chosen, [head for head in heads if head not in visit.removed])
+        switch_buttons(visit.choice, [head for head in heads if head not in visit.removed])
 
 
 def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
@@ -279,14 +279,14 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
     if heads:
         described, buttons = st.container(), st.container(horizontal=True)
         with buttons:
-            switch_buttons(visit.chosen, heads)
+            switch_buttons(visit.choice, heads)
         if tested is not None:
             with described:
                 show_description(visit, tested, heads[-1], buttons, _in_text(screen, heads[-1]))
         head_summary(visit, screen.now, tested, heads[-1])
     else:
         st.caption(wording.NO_HEAD)
-    if tested is not None and ledger.is_typed(visit.chosen):
+    if tested is not None and ledger.is_typed(visit.choice):
         how_decided(visit, tested)
 
 
@@ -326,7 +326,7 @@ def _grid(
 ) -> list[Head]:
     """The grid of heads, with sentences about them where known; its files are offered in `below`."""
     tested = known if grid_shows.by_corpus else None
-    choice, engine, scores = visit.chosen, visit.engine, screen.now.scores
+    choice, engine, scores = visit.choice, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
     shown = shown_roles(scores, screen.now.scored.roles)[1 if grid_shows.finer else 0]
     facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
@@ -336,7 +336,7 @@ def _grid(
         facts |= command("score", choice, engine, [screen.text], *role_options(choice, engine), too_long="truncate")
     else:
         facts |= corpora.facts(visit, tested)
-        all_on = kept_corpus(replace(visit, chosen=replace(choice, off=()))) if choice.off else None
+        all_on = kept_corpus(replace(visit, choice=replace(choice, off=()))) if choice.off else None
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     if known is not None and first_screen_is_drawn():
@@ -344,7 +344,7 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit, screen.text).chosen, screen.now.looked, screen.text),
+        sieves=sieves_on(_with_template(visit, screen.text).choice, screen.now.looked, screen.text),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if grid_shows.patterns else None,
     )
@@ -366,11 +366,11 @@ def _first_head(text_attention: TextAttention) -> Head:
 
 def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:
     """Roles by the scores on the text, which no test can confirm."""
-    criterion = visit.chosen.criterion
+    criterion = visit.choice.criterion
     return replace(
         grid_of_text(screen.now, criterion, label, visit.engine.files.n_shared),
         shown=shown,
-        off=visit.chosen.off,
+        off=visit.choice.off,
         held_before=None if screen.all_on is None else screen.all_on.roles(criterion),
         before=shared_wording.AGAINST,
     )

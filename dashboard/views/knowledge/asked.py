@@ -179,7 +179,7 @@ def subjects(visit: Visit) -> tuple[Subject, ...]:
 
     Those that cannot be found are left out with a message.
     """
-    choice, saved_runs = visit.chosen, runs_here()
+    choice, saved_runs = visit.choice, runs_here()
     names = other_checkpoints(wording.WITH, choice, saved_runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
     buttons_of_steps(saved_runs)
     probed = [subject_of(visit.engine, visit.engine.files.name)]

@@ -26,7 +26,7 @@ def roles_that_know(probing: Probing) -> None:
     coarse, fine = shown_roles(tested.tests.mean, tested.tests.roles)
     roles = tuple(role for role in tested.tests.roles if role in coarse + fine)
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
-    criterion = probing.visit.chosen.criterion
+    criterion = probing.visit.choice.criterion
     comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
     labels = {role: LOOKS[role].label for role in comparison.roles}
     summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)

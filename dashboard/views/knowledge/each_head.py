@@ -66,7 +66,7 @@ def headline(probing: Probing) -> None:
     ]
     if not report.is_regression:
         n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
-        alpha = probing.visit.chosen.criterion.alpha
+        alpha = probing.visit.choice.criterion.alpha
         sentences.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
     if probing.random_twin is None:
         sentences.append(wording.control_missing())

@@ -64,7 +64,7 @@ def _options(probing: Probing) -> dict[str, Any]:
         "pooling": result.pooling,
         "attention": result.kind if len(subject.files.kinds) > 1 else None,
         "dtype": subject.dtype,
-        "device": probing.visit.chosen.device,
+        "device": probing.visit.choice.device,
         "too-long": probing.settings.too_long,
         "text-columns": columns.text_columns,
         "label-column": columns.label_column,

@@ -105,14 +105,14 @@ class Probing:
     @cached_property
     def beats(self) -> Bool[np.ndarray, " place"]:
         """Heads that beat every baseline on the shown task, corrected over the heads and all probed tasks."""
-        criterion = self.visit.chosen.criterion
+        criterion = self.visit.choice.criterion
         reports = [result.report for result in self.known.values()]
         return beat_all(reports, criterion.correction, criterion.alpha)[list(self.known).index(self.task.name)]
 
     @cached_property
     def facts(self) -> dict[str, str]:
         """Provenance that is written into downloaded files."""
-        choice = self.visit.chosen
+        choice = self.visit.choice
         return {
             **provenance.engine_facts(choice, self.visit.engine),
             "task": self.task.name,

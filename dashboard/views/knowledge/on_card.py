@@ -22,7 +22,7 @@ def what_it_knows(visit: Visit, head: Head) -> str:
     results = [result for result in kept_results(visit.engine, visit.settings.kind) if not result.report.is_regression]
     if not results:
         return ""
-    criterion = visit.chosen.criterion
+    criterion = visit.choice.criterion
     beats = beat_all([result.report for result in results], criterion.correction, criterion.alpha)
     best_tasks = []
     for result, marked in zip(results, beats):

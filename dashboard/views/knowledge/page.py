@@ -35,7 +35,7 @@ def show() -> None:
 
 def _knowledge() -> None:
     visit = frame.without_corpus()
-    if visit.chosen.off:
+    if visit.choice.off:
         st.info(wording.ALL_ON)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sample = asked.is_sample()

@@ -53,7 +53,7 @@ def run_panel(
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
         try:
-            runs.start(trials, stages, visit.chosen.device, visit.engine.dtype)
+            runs.start(trials, stages, visit.choice.device, visit.engine.dtype)
         except AnalysisError as error:
             show_error(error)
         else:

@@ -43,7 +43,7 @@ def visit_at(run: SavedRun, step: int, probes: ProbeKind, off: tuple[Head, ...] 
     Raises: CheckpointError.
     """
     corpus = next(name for name, kind in controls.PROBES.items() if kind == probes)
-    chosen = replace(
+    choice = replace(
         state.choice(),
         checkpoint=name_at(run, step),
         corpus=corpus,
@@ -52,15 +52,15 @@ def visit_at(run: SavedRun, step: int, probes: ProbeKind, off: tuple[Head, ...] 
         score_settings=SCORES,
     )
     # All steps of a run have one tokenizer, so the texts of the first one do for all.
-    texts = controls.corpus_of_probes(controls.other_engine(chosen, name_at(run, run.progress.saved[0])).files, probes)
-    engine = controls.other_engine(chosen, chosen.checkpoint)
-    return Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
+    texts = controls.corpus_of_probes(controls.other_engine(choice, name_at(run, run.progress.saved[0])).files, probes)
+    engine = controls.other_engine(choice, choice.checkpoint)
+    return Visit(choice=choice, engine=engine, inference=controls.inference(), texts=texts)
 
 
 def roles_at(visit: Visit) -> Corpus | None:
     """The roles of heads; None where the reader has stopped the work."""
     found = find(visit, ROLE_ANALYSIS, RoleSettings(SCORES), visit.texts)
-    return None if found is None else judged(found, visit.chosen)
+    return None if found is None else judged(found, visit.choice)
 
 
 def copies_at(visit: Visit) -> CopyScore | None:

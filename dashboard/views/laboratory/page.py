@@ -169,7 +169,7 @@ def _below(
 
 def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[Head]:
     """The grid of roles, or of the patterns in a text, where one is given."""
-    label = f"Heads of {visit.engine.files.name}: roles over {visit.chosen.corpus}"
+    label = f"Heads of {visit.engine.files.name}: roles over {visit.choice.corpus}"
     on_text = WITHOUT_TEXT
     if looked is not None:
         on_text = GridOnText(frame=frame_of(looked), patterns=patterns_of(looked))
@@ -203,7 +203,7 @@ def _verdict(run: SavedRun, visit: Visit) -> None:
     """Say whether heads that look at copies find them at any distance, or only look back a fixed one."""
     holds = {}
     for kind in wording.KINDS.values():
-        found = roles_at(visit_at(run, _step_of(visit), kind, visit.chosen.off))
+        found = roles_at(visit_at(run, _step_of(visit), kind, visit.choice.off))
         if found is None:
             return
         holds[kind] = found.tests.holds[ROLES.index("induction")]
@@ -212,11 +212,11 @@ def _verdict(run: SavedRun, visit: Visit) -> None:
 
 
 def _step_of(visit: Visit) -> int:
-    return int(visit.chosen.checkpoint.rpartition("-")[2])
+    return int(visit.choice.checkpoint.rpartition("-")[2])
 
 
 def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
-    probes = controls.PROBES[visit.chosen.corpus]
+    probes = controls.PROBES[visit.choice.corpus]
     steps = drawn_steps(run.progress.saved)
     strongest = strongest_heads({step: visit_at(run, step, probes) for step in steps})
     if strongest is None:
@@ -234,11 +234,11 @@ def _copies(visit: Visit) -> CopyScore | None:
     """How well the model continues repetitions, with all heads on and without those that are off; None where the reader
     has stopped the work."""
     now = copies_at(visit)
-    all_on = copies_at(_all_on(visit)) if visit.chosen.off else now
+    all_on = copies_at(_all_on(visit)) if visit.choice.off else now
     if now is None or all_on is None:
         return None
     with st.container(horizontal=True):
-        is_changed = bool(visit.chosen.off)
+        is_changed = bool(visit.choice.off)
         st.metric(
             wording.COPIED,
             f"{now.loss:.2f}",
@@ -258,7 +258,7 @@ def _copies(visit: Visit) -> CopyScore | None:
 
 
 def _all_on(visit: Visit) -> Visit:
-    return replace(visit, chosen=replace(visit.chosen, off=()))
+    return replace(visit, choice=replace(visit.choice, off=()))
 
 
 def _rises(visit: Visit, now: CopyScore) -> HeadMap:
@@ -276,15 +276,15 @@ def _rises(visit: Visit, now: CopyScore) -> HeadMap:
 
 def _what_next(run: SavedRun, visit: Visit) -> None:
     """Links to other pages with this step, and what can be done with the run."""
-    pages, name = st.session_state["pages"], visit.chosen.checkpoint
+    pages, name = st.session_state["pages"], visit.choice.checkpoint
     with st.container(horizontal=True, vertical_alignment="center", key="laboratory next"):
         for label, page, icon, link in (
-            (wording.IN_INSPECT, "inspect", ":material/search:", {"checkpoint": name, "corpus": visit.chosen.corpus}),
+            (wording.IN_INSPECT, "inspect", ":material/search:", {"checkpoint": name, "corpus": visit.choice.corpus}),
             (
                 wording.IN_COMPARE,
                 "compare",
                 ":material/compare:",
-                {"checkpoint": name_at(run, run.progress.saved[0]), "with": name, "corpus": visit.chosen.corpus},
+                {"checkpoint": name_at(run, run.progress.saved[0]), "with": name, "corpus": visit.choice.corpus},
             ),
         ):
             st.page_link(pages[page], label=label, icon=icon, query_params=link)

@@ -191,14 +191,14 @@ def random_heads(inputs: StepInputs) -> StepResult:
     texts = tuple(visit.texts[position] for position in tested.found.positions)
     index = tested.tests.roles.index(SYNTACTIC[0])
     random_counts = []
-    usual = RoleSettings(replace(visit.chosen.score_settings, roles=ROLES))
+    usual = RoleSettings(replace(visit.choice.score_settings, roles=ROLES))
     for control_pass in control_passes(visit.engine.files, texts, usual):
         if control_pass.control == "random weights":
             engine = Engine(control_pass.files, visit.engine.device, visit.engine.dtype)
             request = FindingRequest(
                 engine, ROLE_ANALYSIS, control_pass.texts, control_pass.settings, visit.settings, "truncate"
             )
-            tests = judged(visit.inference.find(request), visit.chosen).tests
+            tests = judged(visit.inference.find(request), visit.choice).tests
             random_counts.append(int(counts_of(tests, control_pass.control).heads[index]))
     own_counts = counts_of(tested.tests, "none")
     result = _number(round(float(np.mean(random_counts))), own_counts.n_heads)

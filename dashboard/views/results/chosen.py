@@ -28,7 +28,7 @@ MAX_CACHED: Final = 16
 class Opened:
     """A part of a corpus, and the reader's settings."""
 
-    chosen: Choice
+    choice: Choice
     results: Results
     part: CorpusPart
     facts: dict[str, str]
@@ -73,7 +73,7 @@ def opened(question: Literal["roles", "surface"] = "roles") -> Opened | None:
     stratum = _stratum(results)
     showing = _show(choice, results, stratum, f"--question={question}")
     return Opened(
-        chosen=choice,
+        choice=choice,
         results=results,
         part=part_of(results, stratum),
         facts=_facts(choice, results, stratum) | {"command": showing},
@@ -84,7 +84,7 @@ def commands_of(a: Opened, b: Opened) -> str:
     """Lines that write the tests of two results, and where they are of all texts, test their differences."""
     stratum, folders = a.part.stratum, [side.results.folder.name for side in (a, b)]
     lines = [
-        _show(side.chosen, side.results, stratum, "--question=roles", output=f"{letter}.parquet")
+        _show(side.choice, side.results, stratum, "--question=roles", output=f"{letter}.parquet")
         for letter, side in zip("ab", (a, b), strict=True)
     ]
     return THEN.join([*([command_line(["corpus", "compare", *folders])] if stratum == EVERYTHING else []), *lines])
@@ -99,7 +99,7 @@ def _show(choice: Choice, results: Results, stratum: Stratum, *options: str, out
 
 def decided(opened: Opened, by_evidence: bool) -> HeadTests:
     """The roles in the part, decided with the reader's settings."""
-    criterion = opened.chosen.criterion
+    criterion = opened.choice.criterion
     return opened.part.by_evidence(criterion) if by_evidence else opened.part.tests(criterion)
 
 
@@ -151,7 +151,7 @@ def _line(opened: Opened) -> str:
 
 def _say_scale(opened: Opened) -> None:
     settings = opened.results.settings.of_scores
-    if settings.scale != opened.chosen.scale:
+    if settings.scale != opened.choice.scale:
         st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
 
 

@@ -155,7 +155,7 @@ def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: A
         label=wording.grid(visit.engine.files.name, here.sentence),
         scores=np.empty((0, n_layers, n_heads)),
         holds=np.empty((0, n_layers, n_heads), dtype=bool),
-        tau=visit.chosen.criterion.tau,
+        tau=visit.choice.criterion.tau,
         roles=(),
         sentences=cell_sentences(here),
     )

@@ -55,14 +55,14 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
     if not is_wanted:
         return ()
     texts = tuple(visit.texts[position] for position in tested.found.positions)
-    settings, controls = RoleSettings(visit.chosen.score_settings), list[Controlled]()
+    settings, controls = RoleSettings(visit.choice.score_settings), list[Controlled]()
     try:
         for control in control_passes(visit.engine.files, texts, settings):
             under = replace(visit, engine=replace(visit.engine, files=control.files))
             found = find(under, ROLE_ANALYSIS, control.settings, control.texts, doing=wording.doing(control.name))
             if found is None:
                 return ()
-            controls.append(Controlled(control_pass=control, tested=judged(found, visit.chosen)))
+            controls.append(Controlled(control_pass=control, tested=judged(found, visit.choice)))
         if visit.settings.kind in MATCHED_PAIRS.kinds:
             for question in matched_questions(settings.scores.roles).values():
                 if ask(visit, question, visit.texts) is None:

@@ -45,11 +45,11 @@ def copying(visit: Visit, heads: list[Head]) -> None:
     settings = replace(
         COPY_ANALYSIS.settings,
         detector=detector,
-        tau=visit.chosen.criterion.tau if detector == visit.chosen.scale else least(detector),
+        tau=visit.choice.criterion.tau if detector == visit.choice.scale else least(detector),
         way=way,
         no_ablation=not ablates,
-        alpha=visit.chosen.criterion.alpha,
-        correction=visit.chosen.criterion.correction,
+        alpha=visit.choice.criterion.alpha,
+        correction=visit.choice.criterion.correction,
     )
     try:
         found = find(visit, COPY_ANALYSIS, settings, doing=wording.MEASURING)
@@ -66,8 +66,8 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
         st.info(plain(wording.missing(name, reason)))
     if finding.answers.outcomes is not None and finding.effects is None:
         st.info(wording.NO_SECOND_COPY)
-    texts = {"corpus": visit.chosen.corpus, "corpus texts": str(len(finding.items))}
-    choice, engine, options = visit.chosen, visit.engine, given_options(finding.settings, COPY_ANALYSIS.settings)
+    texts = {"corpus": visit.choice.corpus, "corpus texts": str(len(finding.items))}
+    choice, engine, options = visit.choice, visit.engine, given_options(finding.settings, COPY_ANALYSIS.settings)
     facts = {
         **provenance.engine_facts(choice, engine),
         **texts,

@@ -26,7 +26,7 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         label: what the grid shows.
         shown: roles that get a corner of each cell.
     """
-    choice, tests, evidence = visit.chosen, tested.tests, tested.tests.evidence
+    choice, tests, evidence = visit.choice, tested.tests, tested.tests.evidence
     tau, scale = choice.criterion.tau, choice.scale
     by_test, by_evidence = shared_wording.filled_by_test(tau, scale), evidence_wording.filled_by_evidence(tau)
     uniform, greatest = tested.scored.mean_references()

@@ -12,17 +12,17 @@ from attention_sieve.dashboard.views.frame import Visit
 
 def how_decided(visit: Visit, tested: Corpus) -> None:
     """Say whether a test or evidence decides, and when that is valid."""
-    criterion = visit.chosen.criterion
+    criterion = visit.choice.criterion
     if tested.bets is not None:
         st.markdown(wording.evidence(criterion.alpha))
         if len(set(visit.texts)) < len(visit.texts):
             st.markdown(wording.DUPLICATES)
         _taken_out(ledger.taken_out(visit), ledger.counted(visit), tested)
     elif criterion.method == "mean":
-        if ledger.is_typed(visit.chosen):
+        if ledger.is_typed(visit.choice):
             st.markdown(wording.BY_MEAN)
     else:
-        st.markdown(wording.BY_SHARE if ledger.is_typed(visit.chosen) else wording.VALID_ONCE)
+        st.markdown(wording.BY_SHARE if ledger.is_typed(visit.choice) else wording.VALID_ONCE)
 
 
 def _taken_out(removed: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:

@@ -129,7 +129,7 @@ def _roles() -> None:
         lesson_panel(top, visit, tested=tested)
         _in_lesson(_Shown(visit=visit, tested=tested))
         return
-    state.remember_off(visit.chosen)
+    state.remember_off(visit.choice)
     shown = _Shown(visit=visit, tested=tested, all_on=with_all_on(visit))
     # Varies in length; the container keeps what follows at its index, so that it is not drawn again.
     with st.container():
@@ -142,7 +142,7 @@ def _roles() -> None:
         shown = replace(shown, controls=controls, matched=kept_matches(visit), finer=finer)
         if controls:
             chance.counts(tested, controls, shown.grid_roles, shown.facts)
-        decoder_notes(visit.chosen)
+        decoder_notes(visit.choice)
     left, right = halves()
     with left:
         grid_and_notes = st.container(key="roles left")
@@ -180,7 +180,7 @@ def _caveats(shown: _Shown) -> None:
     if reasons := {role: reason for role, reason in untested(shown.tests).items() if role != "sink" or role in fine}:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
-        st.markdown(wording.looks_back(shown.visit.chosen.score_settings.direction))
+        st.markdown(wording.looks_back(shown.visit.choice.score_settings.direction))
         _sinks(shown.visit)
 
 
@@ -196,12 +196,12 @@ def _sinks(visit: Visit) -> None:
     if found is not None:
         finding = found.finding
         st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
-        texts = {"corpus": visit.chosen.corpus, "corpus texts": str(finding.n_texts)}
+        texts = {"corpus": visit.choice.corpus, "corpus texts": str(finding.n_texts)}
         facts = {
-            **provenance.engine_facts(visit.chosen, visit.engine),
+            **provenance.engine_facts(visit.choice, visit.engine),
             **texts,
             **SINK_ANALYSIS.facts(finding, finding.settings),
-            **command("sinks", visit.chosen, visit.engine, visit.texts, too_long=policy()),
+            **command("sinks", visit.choice, visit.engine, visit.texts, too_long=policy()),
         }
         table_downloads("sinks", sink_table(finding), facts)
 
@@ -214,7 +214,7 @@ def _summary(shown: _Shown) -> None:
     n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
     n_heads = tests.holds[0].size - len(shown.visit.removed)
     lengths = shared_wording.token_range(tested.found.n_tokens)
-    at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.chosen.scale)
+    at_tau = shared_wording.at_tau(tests.settings.tau, shown.visit.choice.scale)
     sentence = shared_wording.roles_summary(n_any, n_heads, n_holding(tests, coarse), n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
     st.markdown(f"{sentence} {note or ''}", width="stretch")
@@ -351,7 +351,7 @@ def _per_layer(shown: _Shown) -> None:
 def _p_values(shown: _Shown) -> None:
     figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
     figure = one_of("Across", figures, key="p across")
-    chart("p-values", figure(shown.tests, shown.coarse, shown.visit.chosen.scale), shown.facts)
+    chart("p-values", figure(shown.tests, shown.coarse, shown.visit.choice.scale), shown.facts)
 
 
 def _evidence(shown: _Shown) -> None:

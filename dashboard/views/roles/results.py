@@ -149,7 +149,7 @@ def _densities(opened: Opened) -> None:
         role = from_list("Role", {role_title(name): name for name in roles}, key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
     uniform = opened.part.references()[0][roles.index(role)]
-    of_role, tau = counts[roles.index(role)], opened.chosen.criterion.tau
+    of_role, tau = counts[roles.index(role)], opened.choice.criterion.tau
     figure = density_violins(of_role, opened.part.bins, Violins(role, layer, scale), tau, uniform)
     chart("score distributions", figure, opened.facts)
 

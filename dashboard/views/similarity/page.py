@@ -61,7 +61,7 @@ def _similar() -> None:
     found = find(compared, SIMILARITY_ANALYSIS, how())
     if found is None:
         return
-    state.remember_off(visit.chosen)
+    state.remember_off(visit.choice)
     ask_about_long_texts(found.too_long)
     n_layers, n_heads = found.finding.shape
     if present_heads(found.finding.mean).sum() < 2:
@@ -99,7 +99,7 @@ def _by_name(names: Sequence[str]) -> dict[str, str]:
 
 
 def _facts(visit: Visit, arranged: Arranged) -> dict[str, str]:
-    choice, engine, options = visit.chosen, visit.engine, given_options(how(), SIMILARITY_ANALYSIS.settings)
+    choice, engine, options = visit.choice, visit.engine, given_options(how(), SIMILARITY_ANALYSIS.settings)
     return {
         **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
         **SIMILARITY_ANALYSIS.facts(arranged.divergences, how()),

@@ -89,7 +89,7 @@ def _argmax(surface: Surface) -> ByArgmax | None:
 def argmax_heads(visit: Visit) -> ByArgmax | None:
     """Heads by the rule of the paper; None if the texts do not have its relations, which the page says."""
     try:
-        found = relation_finding(visit, RelationSettings(alpha=visit.chosen.criterion.alpha, least_cases=None))
+        found = relation_finding(visit, RelationSettings(alpha=visit.choice.criterion.alpha, least_cases=None))
     except AnalysisError as error:
         show_error(error)
         return None

@@ -38,7 +38,7 @@ def gradients(surface: Surface) -> None:
 def _found(surface: Surface) -> CorpusFinding[GradientFinding] | None:
     """Gradients that are cached or that the reader has requested; None while there are none."""
     visit = surface.visit
-    settings = GradientSettings(alpha=visit.chosen.criterion.alpha)
+    settings = GradientSettings(alpha=visit.choice.criterion.alpha)
     found = kept_finding(visit, GRADIENT_ANALYSIS, settings)
     if found is not None:
         return found

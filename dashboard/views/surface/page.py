@@ -52,13 +52,13 @@ def _surface() -> None:
         settings = SurfaceSettings(
             frequencies=frequency_list(),
             as_in_code=toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP),
-            alpha=visit.chosen.criterion.alpha,
+            alpha=visit.choice.criterion.alpha,
         )
     with headline:
         found = find(visit, SURFACE_ANALYSIS, settings)
     if found is None:
         return
-    state.remember_off(visit.chosen)
+    state.remember_off(visit.choice)
     finding = found.finding
     n_layers, n_heads = finding.heads.mean.shape[1:]
     surface = Surface(
@@ -66,11 +66,11 @@ def _surface() -> None:
         finding=finding,
         heads=state.chosen_heads(n_layers, n_heads, highest_head(finding.heads.of("confidence"))),
         facts={
-            **provenance.corpus_facts(visit.chosen, visit.engine, finding.n_texts),
+            **provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts),
             **SURFACE_ANALYSIS.facts(finding, settings),
             **command(
                 "surface",
-                visit.chosen,
+                visit.choice,
                 visit.engine,
                 visit.texts,
                 *given_options(settings, SURFACE_ANALYSIS.settings),

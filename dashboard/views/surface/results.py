@@ -36,7 +36,7 @@ def surface() -> None:
     opened = choosing.opened("surface")
     if opened is None:
         return
-    statistics = opened.part.surface(opened.chosen.criterion.alpha)
+    statistics = opened.part.surface(opened.choice.criterion.alpha)
     choosing.say_what(opened)
     _headline(opened, statistics)
     heads = opened.heads(highest_head(statistics.of("confidence")))
@@ -74,7 +74,7 @@ def _shares(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> No
 
 
 def _entropy(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
-    uniform = dict(zip(TITLES, opened.part.layers(opened.chosen.criterion.alpha).mean[2:], strict=True))
+    uniform = dict(zip(TITLES, opened.part.layers(opened.choice.criterion.alpha).mean[2:], strict=True))
     values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
     for column, name in zip(halves(), (name for name in TITLES if np.isfinite(statistics.of(name)).any())):
@@ -107,7 +107,7 @@ def _map(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
 
 
 def _layers(opened: Opened) -> None:
-    attention, outputs = opened.part.layers(opened.chosen.criterion.alpha).mean[:2]
+    attention, outputs = opened.part.layers(opened.choice.criterion.alpha).mean[:2]
     st.markdown(surface_wording.AGREEMENT)
     figure = agreement_lines({"attention": attention, "outputs": outputs})
     chart("agreement", figure, without_command(opened.facts), surface_wording.MICHEL)
@@ -119,7 +119,7 @@ def _parts(opened: Opened, heads: list[Head]) -> None:
     if len(parts) < 2 or not heads:
         st.info(wording.NO_PARTS)
         return
-    table = pd.DataFrame([_row(part, heads[0], opened.chosen.criterion.alpha) for part in parts])
+    table = pd.DataFrame([_row(part, heads[0], opened.choice.criterion.alpha) for part in parts])
     number = {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]}
     st.dataframe(table, hide_index=True, column_config=number)
     table_downloads("parts", table, without_command(opened.facts))

@@ -50,7 +50,7 @@ def head_grid(surface: Surface) -> None:
         bound=round_bound(float(np.nanmax(values))),
         details=[
             (wording.MEAN, values),
-            (wording.interval(surface.visit.chosen.criterion.alpha), _intervals(statistics, index)),
+            (wording.interval(surface.visit.choice.criterion.alpha), _intervals(statistics, index)),
             (wording.TEXTS, [[str(statistics.n_texts[index])] * values.shape[1]] * values.shape[0]),
         ],
     )

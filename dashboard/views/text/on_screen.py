@@ -87,11 +87,11 @@ def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
             measures = [SCORES.unpack(record.arrays)]
-            for names in each_alone(visit.chosen.roles)[1:]:
+            for names in each_alone(visit.choice.roles)[1:]:
                 question = scores_question(names)
                 further = inference.ask(engine, question, [text], settings, too_long=too_long, report=report)
                 measures += further.results
-            scored = role_scores([joined(measures)], visit.chosen.score_settings)
+            scored = role_scores([joined(measures)], visit.choice.score_settings)
             return PassedText(looked=text_attention, scored=scored)
 
         return OnScreen(

@@ -57,7 +57,7 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     if pattern is None:
         st.caption(wording.TWO_OR_RELATION)
         return
-    criterion = visit.chosen.criterion
+    criterion = visit.choice.criterion
     settings = WordLinkSettings(pattern=pattern, alpha=criterion.alpha, correction=criterion.correction)
     found = find(visit, WORD_LINK_ANALYSIS, settings)
     if found is None:
@@ -67,9 +67,9 @@ def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
     _best(links, title)
     name = visit.engine.files.name
     facts = {
-        **provenance.engine_facts(visit.chosen, visit.engine),
+        **provenance.engine_facts(visit.choice, visit.engine),
         **WORD_LINK_ANALYSIS.facts(found.finding, settings),
-        **command("word-links", visit.chosen, visit.engine, visit.texts, *_options(settings), too_long=policy()),
+        **command("word-links", visit.choice, visit.engine, visit.texts, *_options(settings), too_long=policy()),
     }
     show_head_map(
         pattern_map(

@@ -47,7 +47,7 @@ def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, head
         if words is None or links is None:
             st.caption(wording.HINT)
         else:
-            criterion = visit.chosen.criterion
+            criterion = visit.choice.criterion
             beats = links.beats_chance(criterion.alpha, criterion.correction)
             named = NamedLinks(links=links, queries=[*words.queries], keys=[*words.keys], beats=beats)
             _ranking(visit, named)
@@ -57,7 +57,7 @@ def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, head
 
 def _ranking(visit: Visit, named: NamedLinks) -> None:
     """List the strongest heads, with buttons that show their arcs."""
-    links, alpha, off = named.links, visit.chosen.criterion.alpha, visit.chosen.off
+    links, alpha, off = named.links, visit.choice.criterion.alpha, visit.choice.off
     best, *_ = links.ranked
     share, even = float(links.shares[best]), float(links.even[best])
     by_chance = wording.by_chance(even, float(links.chance[best[0]]), int(links.n_links[best[0]]))
@@ -79,8 +79,8 @@ def _all_heads(visit: Visit, screen: OnScreen, named: NamedLinks, heads: list[He
     """Draw the map of the links of all heads, with downloads."""
     engine = visit.engine
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in (named.queries, named.keys))
-    criterion = visit.chosen.criterion
-    facts = provenance.text_facts(visit.chosen, engine, screen.text) | {
+    criterion = visit.choice.criterion
+    facts = provenance.text_facts(visit.choice, engine, screen.text) | {
         "from": query,
         "to": key,
         "alpha": f"{criterion.alpha:g}",

@@ -67,5 +67,5 @@ def _table(visit: Visit, texts: tuple[Text, Text], file: str, table: pd.DataFram
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     column = st.column_config.NumberColumn(format="%.3f") if is_value else bar
     st.dataframe(table, hide_index=True, column_config={"(a)": column, "(b)": column})
-    facts = provenance.text_facts(visit.chosen, visit.engine, texts[0])
+    facts = provenance.text_facts(visit.choice, visit.engine, texts[0])
     table_downloads(file, table, facts | {"changed text": texts[1].segments[0]})

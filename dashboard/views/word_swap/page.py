@@ -55,7 +55,7 @@ def _word_swap() -> None:
     texts = _sentences()
     controls.heads_off(choice)
     engine = controls.engine(choice)
-    visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=())
+    visit = Visit(choice=choice, engine=engine, inference=controls.inference(), texts=())
     if visit.settings.kind in ("decoder", "cross"):
         raise AnalysisError(wording.NO_PAIRS)
     if texts[0] == texts[1]:
@@ -127,8 +127,8 @@ def _pictures(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: lis
 
 def _map(visit: Visit, texts: tuple[Text, Text], swap: WordSwap, heads: list[Head]) -> None:
     """How much of its attention each head moves."""
-    facts = provenance.text_facts(visit.chosen, visit.engine, texts[0])
-    facts |= {"changed text": texts[1].segments[0], **command("maps", visit.chosen, visit.engine, texts)}
+    facts = provenance.text_facts(visit.choice, visit.engine, texts[0])
+    facts |= {"changed text": texts[1].segments[0], **command("maps", visit.choice, visit.engine, texts)}
     picture = HeadMap(
         title=wording.MOVED,
         label=f"Attention that moves between two sentences, in {visit.engine.files.name}",

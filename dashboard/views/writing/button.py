@@ -181,7 +181,7 @@ def _write(visit: Visit, prompt: Text, slot: DeltaGenerator, ids: tuple[int, ...
             while writer.end is None:
                 new, text = visit.inference.run(visit.engine, partial(_turn, writer, before.n_prompt), report)
                 ids = (*ids, *new)
-                put(visit, prompt, Written(ids, visit.chosen.off, settings))
+                put(visit, prompt, Written(ids, visit.choice.off, settings))
                 line.markdown(plain(text))
             if previous is not None and previous.ids == ids:  # the same once more
                 remember(visit, prompt, earlier)

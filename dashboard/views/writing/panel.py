@@ -137,8 +137,8 @@ def _sentences(visit: Visit, screen: OnScreen, found: "Continuation", now: Writt
         sentences.append(wording.ENDED)
     if found.ends_inside_a_character:
         sentences.append(wording.INSIDE)
-    if now.off is not None and now.off != visit.chosen.off:
-        sentences.append(wording.other_heads(visit.chosen.off, now.off))
+    if now.off is not None and now.off != visit.choice.off:
+        sentences.append(wording.other_heads(visit.choice.off, now.off))
     return sentences
 
 

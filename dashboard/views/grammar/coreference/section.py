@@ -67,7 +67,7 @@ def _coreference() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         is_example = one_of(wording.SOURCE, {wording.EXAMPLE: True, wording.UPLOAD: False}, key="mentions from")
-        settings, window = _settings(visit.chosen.criterion.alpha)
+        settings, window = _settings(visit.choice.criterion.alpha)
     gold = gold_mentions(is_example=is_example)
     if gold is None:
         return
@@ -77,11 +77,11 @@ def _coreference() -> None:
     if cut is None or found is None:
         return
     finding, scores = found.finding, found.finding.scores
-    state.remember_off(visit.chosen)
+    state.remember_off(visit.choice)
     _, n_layers, n_heads = scores.judgement.accuracy.shape
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
     facts = {
-        **provenance.engine_facts(visit.chosen, visit.engine),
+        **provenance.engine_facts(visit.choice, visit.engine),
         "mentions of": gold.name,
         "texts sha256": gold.sha256,
         "texts": str(len(cut.texts)),
@@ -90,7 +90,7 @@ def _coreference() -> None:
         **COREFERENCE_ANALYSIS.facts(finding, settings),
         "command": call(
             "coreference",
-            visit.chosen,
+            visit.choice,
             visit.engine,
             *(
                 "--texts",
@@ -222,7 +222,7 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
     values, outlined = 100 * scores.judgement.accuracy[group], None
     if baseline is not None:
         values = values - 100 * scores.judgement.baselines[baseline, group]
-        outlined = scores.judgement.p_values[baseline, group] < visit.chosen.criterion.alpha
+        outlined = scores.judgement.p_values[baseline, group] < visit.choice.criterion.alpha
     is_difference, files = baseline is not None, visit.engine.files
     title = wording.map_title(GROUPS[group], None if baseline is None else BASELINES[baseline])
     picture = HeadMap(

@@ -42,7 +42,7 @@ def grid(focus: Focus) -> None:
     ]
     if direction:
         details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[direction])))
-    if off := focus.visit.chosen.off:
+    if off := focus.visit.choice.off:
         layers, heads = map(range, points.shape)
         details.append(
             ("switched off", [["yes" if (layer, head) in off else "no" for head in heads] for layer in layers])
@@ -90,7 +90,7 @@ def _maps_of_both(
     by_sieve: Bool[np.ndarray, "layer head"],
     score: Float[np.ndarray, "layer head"],
 ) -> None:
-    scale, points = focus.visit.chosen.scale, 100 * argmax.gain
+    scale, points = focus.visit.choice.scale, 100 * argmax.gain
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
     left, right = halves()
     with left:

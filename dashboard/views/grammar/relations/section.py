@@ -55,12 +55,12 @@ def _relations() -> None:
         return
     results_slot, settings_slot = st.container(), st.container()
     with settings_slot:
-        settings, is_controlled = _settings(visit.chosen.criterion.alpha)
+        settings, is_controlled = _settings(visit.choice.criterion.alpha)
     with results_slot:
         found = relation_finding(visit, settings)
         if found is None:
             return
-        state.remember_off(visit.chosen)
+        state.remember_off(visit.choice)
         ask_about_long_texts(found.too_long)
         if found.finding.accuracies:
             _accuracies(visit, found, is_controlled=is_controlled)
@@ -86,11 +86,11 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
         direction=direction,
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
         facts={
-            **provenance.corpus_facts(visit.chosen, visit.engine, len(finding.items)),
+            **provenance.corpus_facts(visit.choice, visit.engine, len(finding.items)),
             **RELATION_ANALYSIS.facts(finding, finding.settings),
             **command(
                 "relations",
-                visit.chosen,
+                visit.choice,
                 visit.engine,
                 visit.texts,
                 *given_options(finding.settings, AS_IN_PAPER),
@@ -120,7 +120,7 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
 def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFinding | None:
     """The same of a checkpoint of the same shape with random weights and all heads on."""
     random = replace(visit.engine, files=randomly_initialised(visit.engine.files))
-    control = replace(visit, engine=random, chosen=replace(visit.chosen, off=()))
+    control = replace(visit, engine=random, choice=replace(visit.choice, off=()))
     found = relation_finding(control, replace(finding.settings, least_cases=1))
     return None if found is None else found.finding
 
@@ -132,7 +132,7 @@ def _bars(focus: Focus, table: pd.DataFrame) -> None:
         return
     best_of_halves = [relation.best_of_halves for relation in focus.finding.accuracies]
     random_name = randomly_initialised(focus.visit.engine.files).name if "random" in table else ""
-    bars = relation_bars(table, best_of_halves, focus.visit.chosen.criterion.alpha, random_name)
+    bars = relation_bars(table, best_of_halves, focus.visit.choice.criterion.alpha, random_name)
     chart("relation bars", bars, focus.facts, wording.BARS_PAPER)
 
 
@@ -189,7 +189,7 @@ def _show_source(finding: RelationFinding) -> None:
 
 
 def _headline(visit: Visit, finding: RelationFinding) -> None:
-    off = [wording.OFF_STILL_ATTENDS] if visit.chosen.off else []
+    off = [wording.OFF_STILL_ATTENDS] if visit.choice.off else []
     st.markdown(" ".join([_best(visit, finding), *off]))
 
 
@@ -200,7 +200,7 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
         return wording.no_halves(finding.unit)
     sentence = wording.best_head if best.best_accuracy > best.baseline.share else wording.none_above
     heads = [
-        f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
+        f"**{marked(layer, head, visit.choice.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
     said = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)

@@ -51,7 +51,7 @@ def best_rows(finding: RelationFinding, random: RelationFinding | None) -> pd.Da
 
 def best_heads(focus: Focus, table: pd.DataFrame) -> None:
     """Clark's table, of `best_rows`; choosing a row chooses its relation, direction and head."""
-    accuracies, unit, off = focus.finding.accuracies, focus.finding.unit, focus.visit.chosen.off
+    accuracies, unit, off = focus.finding.accuracies, focus.finding.unit, focus.visit.choice.off
     on_halves = table["held_out"].notna()
     displayed = table.assign(
         **{name: 100 * table[name] for name in SHARES if name in table},
@@ -66,7 +66,7 @@ def best_heads(focus: Focus, table: pd.DataFrame) -> None:
         displayed = displayed.drop(columns="held_out_design_effect")
     if not focus.finding.n_paired:
         displayed = displayed.drop(columns=list(OF_PAIRS))
-    comparison = _against_baseline(accuracies, focus.visit.chosen.criterion.alpha)
+    comparison = _against_baseline(accuracies, focus.visit.choice.criterion.alpha)
     if not on_halves.any():
         st.markdown(f"{comparison}{wording.CHOOSE_ROW}")
         displayed = displayed.drop(columns=list(ON_HALVES), errors="ignore")

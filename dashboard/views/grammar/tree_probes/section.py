@@ -83,7 +83,7 @@ def _probes() -> None:
 
     run = _run((visit.engine, visit.settings, policy(), visit.texts, plan.key), start_run)
     if run is not None:
-        state.remember_off(visit.chosen)
+        state.remember_off(visit.choice)
         _show_run(run, visit, plan)
 
 
@@ -127,7 +127,7 @@ def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
     if sentence := left_out(results.n_left_out):
         st.caption(sentence)
     facts = {
-        **provenance.corpus_facts(visit.chosen, visit.engine, len(visit.texts)),
+        **provenance.corpus_facts(visit.choice, visit.engine, len(visit.texts)),
         **plan.facts,
         "command": _commands(visit, plan),
     }
@@ -140,7 +140,7 @@ def _commands(visit: Visit, plan: TrainingPlan) -> str:
     control = ["--random-control"] if any(kind.control for kind in plan.kinds) else []
     read = ["--texts", reads_texts(visit.texts), *parser_option(visit.texts), f"--too-long={policy()}", *tests]
     lines = (
-        call("tree-probes", visit.chosen, visit.engine, *read, *options, *control, output=f"{name}.parquet")
+        call("tree-probes", visit.choice, visit.engine, *read, *options, *control, output=f"{name}.parquet")
         for name, options in plan.options.items()
     )
     return THEN.join(lines)

@@ -41,7 +41,7 @@ def roles_of_important_heads(importance: Importance) -> None:
         return
     coarse = shown_roles(tested.tests.mean, tested.tests.roles)[0]
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in coarse]]
-    choice = importance.material.visit.chosen
+    choice = importance.material.visit.choice
     correction: Correction = choice.criterion.correction
     comparison = compare_by_role(importance.ablation.damage, has_role, coarse, correction)
     facts = {**importance.facts, "roles": "by evidence" if tested.bets is not None else "by t-test"}

@@ -86,7 +86,7 @@ def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[lis
 
 def _stage(importance: Importance, step: SavedStep, at_least: int) -> CurveStep:
     material = importance.material
-    engine = controls.other_engine(material.visit.chosen, step.checkpoint)
+    engine = controls.other_engine(material.visit.choice, step.checkpoint)
     check_alike(engine.files, material.visit.engine.files, material.metric.metric)
     at_step = replace(importance, material=replace(material, visit=replace(material.visit, engine=engine)))
     return CurveStep(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))

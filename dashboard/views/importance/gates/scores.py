@@ -93,6 +93,6 @@ def _outcomes(
     """Positions of the texts that were read, and their outcomes."""
     visit = material.visit
     if checkpoint is not None:
-        visit = replace(visit, engine=controls.other_engine(visit.chosen, checkpoint))
+        visit = replace(visit, engine=controls.other_engine(visit.choice, checkpoint))
     answers = ask(visit, gated_question("labels", gates[None]), texts)
     return None if answers is None else (answers.positions, np.stack([of_text[0] for of_text in answers.results]))

@@ -55,7 +55,7 @@ def second_set(material: Material) -> Sets | None:
 
 def _texts(material: Material) -> tuple[Material, str] | None:
     """Sample texts, or texts from a file."""
-    choice = material.visit.chosen
+    choice = material.visit.choice
     options: dict[str, str] = {name: name for name in SINGLE_SAMPLES if name != choice.corpus}
     start = [name for name in options if SINGLE_SAMPLES[name] != VARIED][-1]  # the sample texts, unless on the page
     name = from_list(wording.SECOND, {**options, wording.UPLOAD: wording.UPLOAD}, key=KEY, start=start, width=WIDTH)

@@ -173,7 +173,7 @@ def visit(tmp_path_factory):
         criterion=Criterion(),
         score_settings=ScoreSettings(),
     )
-    yield Visit(chosen=choice, engine=Engine(find_checkpoint(BUNDLED)), inference=inference, texts=())
+    yield Visit(choice=choice, engine=Engine(find_checkpoint(BUNDLED)), inference=inference, texts=())
     inference.close()
     store.close()
 
