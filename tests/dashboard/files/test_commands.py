@@ -23,6 +23,8 @@ from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
+from attention_sieve.dashboard.views.roles import copying_wording
+from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP
 
 FILES = {
@@ -67,6 +69,7 @@ TEXTS = "\n".join(
 WAIT = 60.0
 STEP = 1e-3
 """Between two numbers of half precision, in which maps are written."""
+REPEATS = ["the cat ran and the cat ran and the dog sat", "the dog sat and the dog sat and the cat ran"]
 SWAPPED = ("The cat sat on the red mat.", "The cat sat on the black mat.")
 
 
@@ -84,6 +87,25 @@ def of_coreference(at):
 
 def of_comparison(at):
     return table(at, "mean_b")["p_adjusted"], pd.read_parquet("compare.parquet")["p_adjusted"]
+
+
+def of_roles(at):
+    return table(at, "holds")["mean"], pd.read_parquet("roles.parquet")["mean"]
+
+
+def of_relations(at):
+    written = pd.read_parquet("relations.parquet")
+    return table(at, "accuracy")["accuracy"], 100 * written[written["best"]]["accuracy"]
+
+
+def of_similarity(at):
+    written = pd.read_parquet("similarity.parquet").sort_values("divergence")["divergence"]
+    shown = table(at, "divergence")["divergence"]
+    return shown, written[: len(shown)]
+
+
+def of_copying(at):
+    return table(at, "looks")["looks"], pd.read_parquet("copying.parquet")["looks"]
 
 
 def of_probes(at):
@@ -107,7 +129,13 @@ def table(at, column):
 COREFERENCE = {"grammar section": "Coreference", "minus": coreference_wording.NOTHING, "window tokens": "64"}
 COMPARE = {"compare details": compare_wording.TABLE, "tau": "1.5", "correction": "holm", "text": "A cat."}
 PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
+SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
+COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
 PAGES = {
+    "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
+    "relations": ("grammar", "table of relations", {}, of_relations),
+    "similarity": ("similarity", "table of distances of heads", SIMILARITY, of_similarity),
+    "copying": ("roles", "table of copying", COPYING, of_copying),
     "coreference": ("grammar", "map of antecedents", COREFERENCE, of_coreference),
     "comparison": ("compare", "table of differences", COMPARE, of_comparison),
     "tree probes": ("grammar", "table of probe scores", PROBES, of_probes),
@@ -116,17 +144,20 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(name, app, small, tmp_path, monkeypatch):
+def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
+    name, app, small, writing, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     page, download, link, numbers = PAGES[name]
     if name == "comparison":
         link = link | {"with": small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)}
-    at = app(page, checkpoint=small("bert"), corpus_text=TEXTS, **link)
+    checkpoint = str(writing) if name == "copying" else small("bert")
+    at = app(page, **{"checkpoint": checkpoint, "corpus_text": TEXTS, **link})
     if name == "tree probes":
         at.button("train").click().run()
         next(iter(_runs().values())).wait(WAIT)
     Path("mentions.jsonl").write_bytes(MENTIONS.read_bytes())
-    read = SWAPPED if name == "word swap" else TEXTS.split("\n")
+    read = {"word swap": SWAPPED, "copying": REPEATS}.get(name, TEXTS.split("\n"))
     Path("texts.jsonl").write_bytes(commands.lines_of(read_file("a.txt", "\n".join(read).encode())))
     for words in command_of(at, download):
         assert main(words) == 0, words

@@ -93,7 +93,7 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
                 visit.choice,
                 visit.engine,
                 visit.texts,
-                *given_options(finding.settings, AS_IN_PAPER),
+                *given_options(replace(finding.settings, least_cases=finding.least_cases), AS_IN_PAPER),
                 too_long=policy(),
             ),
         },
