@@ -161,7 +161,7 @@ def test_keeping_a_text_adds_it_once_to_the_typed_corpus_which_becomes_the_corpu
     expect(at, ONE, PAIR, grid="Heads of")
     button(at, wording.BACK["sample texts"]).click().run()
     assert at.selectbox(key="corpus").value == "sample texts"
-    assert written(at, "of your own") == []
+    assert written(at, "The corpus is") == []
     button(at, wording.KEEP).click().run()
     assert at.text_area(key="corpus_text").value == f"{ONE}\n{PAIR}"
 
