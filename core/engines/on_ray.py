@@ -14,7 +14,7 @@ from attention_sieve.core.errors import AnalysisError, first_line
 OWN_RAY: Final = {"worker_niceness": 0}
 """Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
 RUNTIME_ENV: Final = {"py_modules": [str(ROOT / "attention_sieve")], "excludes": ["/cache", "/calls", "/dashboard"]}
-"""What the actors of a cluster import: this package without the pages and the store."""
+"""What the actors of a cluster import: this package without the pages, the calls and the store."""
 SECONDS_TO_CONNECT: Final = 10
 """Timeout for connecting to an address."""
 
