@@ -303,6 +303,7 @@ def random_checkpoint(folder: Path, layers: int, heads: int, max_position_embedd
         hidden_size=16 * heads,
         intermediate_size=64,
         max_position_embeddings=max_position_embeddings,
+        initializer_range=0.5,
     )
     transformers.BertModel(config).save_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
@@ -316,12 +317,13 @@ def long_text(browser: Browser, address: str, checkpoint: Path) -> None:
     longest = []
     for n_words in N_WORDS:
         page = browser.new_page(viewport=WINDOW)
-        open_page(page, f"{address}?checkpoint={checkpoint}&head=0-0")
+        open_page(page, f"{address}?checkpoint={checkpoint}&head=0-0&{SCORES}")
         page.evaluate(LONGEST_TASK)
         text = " ".join(SUBJECTS[place % len(SUBJECTS)] for place in range(n_words))
         repeated(page, "keydown", "grid", [lambda page=page, text=text: type_text(page, text)])
-        heads = [page.locator(GRID).nth(place).click for place in (1, 5, 2, 6)]
-        repeated(page, "pointerdown", "arcs", heads)
+        # The page itself has chosen a head, by what it tells of a text of the reader's own.
+        another = page.locator(f"{GRID}[aria-selected=false]").first
+        repeated(page, "pointerdown", "arcs", 4 * [another.click])
         slider = tau_slider(page)
         repeated(page, "keydown", "grid", [lambda slider=slider: slider.press("PageUp")])
         longest.append(page.evaluate("window.longest"))
