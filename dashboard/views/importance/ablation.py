@@ -53,7 +53,9 @@ def each_head(importance: Importance) -> None:
     with right:
         name = wording.SCORE_NAMES[importance.ablation.score.name]
         figure = score_histogram(effects.without, effects.full, name)
-        chart("scores without each head", figure, importance.facts, wording.MICHEL_1)
+        chart(
+            "scores without each head", figure, importance.computed_by("ablate", *importance.options), wording.MICHEL_1
+        )
     _table(importance)
     _one_head_a_layer(importance)
 
@@ -84,7 +86,7 @@ def _map(importance: Importance) -> None:
         picture,
         head_selection("importance map", importance.heads, (*importance.material.key, state.n_pushed())),
         file="importance of heads",
-        facts=importance.facts,
+        facts=importance.computed_by("ablate", *importance.options),
         paper=wording.MICHEL_T1,
     )
 
@@ -100,7 +102,8 @@ def _intervals(importance: Importance) -> list[list[str]]:
 def _table(importance: Importance) -> None:
     with st.expander(wording.TABLE):
         ablation = importance.ablation
-        rows, facts = ablation_table(ablation), importance.facts | ablation.facts(ablation.effects)
+        rows = ablation_table(ablation)
+        facts = importance.computed_by("ablate", *importance.options) | ablation.facts(ablation.effects)
         written = with_sentences(rows, kept_sentences(importance.material.visit))
         table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
 
@@ -119,6 +122,7 @@ def _one_head_a_layer(importance: Importance) -> None:
     st.markdown(wording.kept(wording.SCORE_NAMES[material.metric.score_name], kept.full, n_unchanged, n_tested))
     if note := finding.without_verdict(kept):
         st.info(note)
-    facts = importance.facts | finding.facts(kept)
+    by_command = importance.computed_by("ablate", *importance.options, "--keep-one=single-heads.parquet")
+    facts = by_command | finding.facts(kept)
     table("one head a layer", single_head_table(finding), facts, SINGLE_HEAD_ANALYSIS.columns)
     st.caption(wording.MICHEL_T2)

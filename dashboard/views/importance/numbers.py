@@ -31,6 +31,19 @@ class Importance:
     heads: list[Head]
     """The chosen heads."""
     facts: dict[str, str]
+    """Provenance of files, without a command: each view has its own, or none."""
+
+    def computed_by(self, name: str, *options: str) -> dict[str, str]:
+        """Provenance of numbers that a command computes; none is named for labels, which stay with the reader."""
+        if self.material.labels_name:
+            return self.facts
+        visit, read = self.material.visit, [each.text for each in self.material.inputs]
+        return self.facts | command(name, visit.choice, visit.engine, read, *options, too_long=policy())
+
+    @property
+    def options(self) -> list[str]:
+        """The settings as options of the command `ablate`."""
+        return given_options(self.material.settings, AblationSettings())
 
     @property
     def ablation(self) -> AblationFinding:
@@ -59,14 +72,10 @@ def facts_of(material: Material, n_texts: int) -> dict[str, str]:
     """Provenance that is written into downloaded files."""
     choice, engine = material.visit.choice, material.visit.engine
     texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
-    options = given_options(material.settings, AblationSettings())
-    read = [each.text for each in material.inputs]
-    ablating = {} if material.labels_name else command("ablate", choice, engine, read, *options, too_long=policy())
     return {
         **provenance.engine_facts(choice, engine),
         **texts,
         **metric_facts(material.settings),
         "alpha": f"{choice.criterion.alpha:g}",
         "correction": choice.criterion.correction,
-        **ablating,
     }

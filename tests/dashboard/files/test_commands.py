@@ -23,8 +23,10 @@ from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.comparison import wording as compare_wording
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
+from attention_sieve.dashboard.views.importance.agreement import wording as agreement_wording
 from attention_sieve.dashboard.views.roles import copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
+from attention_sieve.dashboard.views.surface import wording as surface_wording
 from attention_sieve.dashboard.views.word_swap.choice import SWAP
 
 FILES = {
@@ -98,6 +100,24 @@ def of_relations(at):
     return table(at, "accuracy")["accuracy"], 100 * written[written["best"]]["accuracy"]
 
 
+def of_surface(at):
+    written, shown = pd.read_parquet("surface.parquet"), table(at, "statistic")
+    also_shown = written["statistic"].map(surface_wording.STATISTICS).isin(shown["statistic"])
+    return shown["mean"], written[also_shown]["mean"]
+
+
+def of_ablation(at):
+    return table(at, "delta")["delta"], pd.read_parquet("ablate.parquet")["delta"]
+
+
+def of_single_heads(at):
+    return table(at, "even_head")["without"], pd.read_parquet("single-heads.parquet")["without"]
+
+
+def of_agreement(at):
+    return table(at, "spearman")["spearman"], pd.read_parquet("agreement.parquet")["spearman"]
+
+
 def of_similarity(at):
     written = pd.read_parquet("similarity.parquet").sort_values("divergence")["divergence"]
     shown = table(at, "divergence")["divergence"]
@@ -129,11 +149,16 @@ def table(at, column):
 COREFERENCE = {"grammar section": "Coreference", "minus": coreference_wording.NOTHING, "window tokens": "64"}
 COMPARE = {"compare details": compare_wording.TABLE, "tau": "1.5", "correction": "holm", "text": "A cat."}
 PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
+AGREEMENT = {"importance details": agreement_wording.TAB}
 SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
 COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
 PAGES = {
     "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
     "relations": ("grammar", "table of relations", {}, of_relations),
+    "surface": ("surface", "table of surface", {"surface details": surface_wording.TABLE}, of_surface),
+    "ablation": ("importance", "table of ablation", {}, of_ablation),
+    "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, of_single_heads),
+    "importance": ("importance", "table of correlations with ablation", AGREEMENT, of_agreement),
     "similarity": ("similarity", "table of distances of heads", SIMILARITY, of_similarity),
     "copying": ("roles", "table of copying", COPYING, of_copying),
     "coreference": ("grammar", "map of antecedents", COREFERENCE, of_coreference),

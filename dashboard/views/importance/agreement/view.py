@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.agreement import NO_ORDER, Agreement
 from attention_sieve.core.importance.analysis import AGREEMENT_COLUMNS, IMPORTANCE_ANALYSIS, agreement_table
 from attention_sieve.core.importance.finding import ImportanceFinding
@@ -41,7 +42,9 @@ def cheaper_measures(importance: Importance) -> None:
     if all(np.isnan(agreement.spearman[0]) for agreement in comparison.agreements.values()):
         st.info(NO_ORDER)
         return
-    facts = {**importance.facts, **IMPORTANCE_ANALYSIS.facts(comparison, settings)}
+    options = given_options(settings, ImportanceSettings())
+    by_command = importance.computed_by("importance", *options, "--agreement=agreement.parquet")
+    facts = {**by_command, **IMPORTANCE_ANALYSIS.facts(comparison, settings)}
     n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
     st.markdown(wording.summary(list(comparison.agreements.values()), n_heads))
     agreement, as_ranks = _one_measure(comparison)
