@@ -25,6 +25,7 @@ from attention_sieve.core.texts.text import decoded
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
+from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import show_error
@@ -150,7 +151,7 @@ def _ranking(finding: ClaimFinding, heads: list[Head], facts: Mapping[str, str])
 
 def _shown(finding: ClaimFinding) -> pd.DataFrame:
     """The table of a claim as it is read; of many heads the highest scores first."""
-    rows = claim_table(finding)
+    rows = claim_table(finding).assign(odds=list(map(odds, finding.evidence.tolist())))
     if len(rows) > wording.MOST_NAMED:
         rows = rows.sort_values("rank", ignore_index=True)
     rows = rows.assign(**{name: rows[name].round(2) + 0.0 for name in ("mean", "permuted", "positional")})  # no -0.00
@@ -159,7 +160,7 @@ def _shown(finding: ClaimFinding) -> pd.DataFrame:
         shown["claimed"] = rows["claimed"]
     shown["score"] = rows["mean"]
     shown["interval"] = list(map("{:z.2f} to {:z.2f}".format, rows["low"], rows["high"]))
-    shown["odds"] = list(map("{:,.3g} : 1".format, rows["evidence"]))
+    shown["odds"] = rows["odds"]
     shown["permuted keys"] = rows["permuted"]
     if np.isfinite(rows["positional"]).any():
         is_share = finding.claim.role in OF_COPIES
