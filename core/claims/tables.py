@@ -10,7 +10,7 @@ from attention_sieve.core.claims.judge import FEWEST_RANKED, ClaimFinding, Verdi
 from attention_sieve.core.claims.probe import OF_COPIES
 from attention_sieve.core.roles.hypotheses import corrected
 from attention_sieve.core.roles.roles import role_title
-from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ def _of_head(finding: ClaimFinding, row: Any) -> str:
     parts = (
         f"{scale} {row.mean:z.2f} [{row.low:z.2f}, {row.high:z.2f}], tau {of_role.criterion.tau:g}",
         *([] if np.isnan(row.p_adjusted) else [f"p {row.p_adjusted:.2g}"]),
-        f"evidence {row.evidence:.3g} : 1",
+        f"evidence {odds(finding.evidence[row.Index])}",
         f"permuted keys {row.permuted:z.2f}",
         *([] if np.isnan(row.positional) else [control]),
         f"rank {row.rank} of {finding.n_heads:,}",

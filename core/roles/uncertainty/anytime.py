@@ -14,6 +14,8 @@ from attention_sieve.core.statistics.means import moments, ratio, rejects
 
 MOST_LOG_EVIDENCE: Final = 690.0
 """Larger evidence would be infinite in a file."""
+MOST_ODDS: Final = 1e6
+"""Larger odds are written as "over 1,000,000 : 1"."""
 
 
 def role_evidence(
@@ -138,3 +140,19 @@ def tests_of_evidence(
 def as_odds(evidence: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell"]:
     """Evidence as the number in "34 : 1", which a file can hold: at most 1e299."""
     return np.exp(np.minimum(evidence, MOST_LOG_EVIDENCE))
+
+
+def odds(evidence: float) -> str:
+    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach a threshold.
+
+    Args:
+        evidence: natural logarithm of the evidence; NaN if no text has a score.
+    """
+    if math.isnan(evidence):
+        return "no bet"
+    number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # the browser uses single precision
+    if number > MOST_ODDS:
+        written = f"over {MOST_ODDS:,.0f}"
+    else:
+        written = f"{math.floor(number):,}" if number >= 10 else f"{math.floor(10 * number) / 10:g}"
+    return f"{written} : 1" if evidence >= 0 else f"1 : {written}"

@@ -16,7 +16,7 @@ function pPhrase(value) {
   return text.startsWith("<") || text === "no test" ? text : `= ${text}`;
 }
 
-// Format evidence, a natural logarithm, as odds, rounded down, in the same way as dashboard/figures/roles/evidence.py.
+// Format evidence, a natural logarithm, as odds, rounded down, in the same way as core/roles/uncertainty/anytime.py.
 function oddsText(value) {
   if (Number.isNaN(value)) return "no bet";
   const number = Math.exp(Math.min(Math.abs(value), 99)) * (1 + 1e-6); // the logarithm has single precision

@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
 from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
 
 HEIGHT: Final = 260
-MOST_ODDS: Final = 1e6
-"""Larger odds are written as "over 1,000,000 : 1"."""
 READING: Final = (
     "dashed: the least odds that a role needs, and odds that always suffice;",
     "in between, it depends on the other heads",
@@ -26,22 +25,6 @@ AXIS_LABELS: Final = (
     "datum.value >= 0 ? format(pow(10, datum.value), ',.0f') + ' : 1' : "
     "'1 : ' + format(pow(10, -datum.value), ',.0f')"
 )
-
-
-def odds(evidence: float) -> str:
-    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach a threshold.
-
-    Args:
-        evidence: natural logarithm of the evidence; NaN if no text has a score.
-    """
-    if math.isnan(evidence):
-        return "no bet"
-    number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # the browser uses single precision
-    if number > MOST_ODDS:
-        written = f"over {MOST_ODDS:,.0f}"
-    else:
-        written = f"{math.floor(number):,}" if number >= 10 else f"{math.floor(10 * number) / 10:g}"
-    return f"{written} : 1" if evidence >= 0 else f"1 : {written}"
 
 
 def evidence_by_texts(

@@ -21,11 +21,11 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.roles import BY_NAME, role_title
+from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.core.texts.text import decoded
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
-from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.plain import show_error

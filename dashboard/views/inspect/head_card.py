@@ -13,13 +13,12 @@ from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import RoleScores, Scale
 from attention_sieve.core.roles.on_text import PassedText
 from attention_sieve.core.roles.roles import coarse_roles, shown_roles, similar_heads
-from attention_sieve.core.roles.uncertainty.anytime import as_odds
+from attention_sieve.core.roles.uncertainty.anytime import as_odds, odds
 from attention_sieve.core.roles.uncertainty.stability import few_texts
 from attention_sieve.core.similarity.distances import HeadDistances, nearest_heads
 from attention_sieve.core.statistics.evidence import lower_bound
 from attention_sieve.dashboard.figures.figure import MOST_MARKS
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, head_scores
-from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.figures.roles.many_scores import every_head_score
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads

@@ -22,10 +22,10 @@ from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.record import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.sieves import sieve_cells
+from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
-from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.views.corpus import judged
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
 from attention_sieve.dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns

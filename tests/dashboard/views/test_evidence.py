@@ -11,10 +11,9 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.question import SCORES
-from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
+from attention_sieve.core.roles.uncertainty.anytime import holds_by_evidence, odds, role_evidence
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls, state
-from attention_sieve.dashboard.figures.roles.evidence import odds
 from attention_sieve.dashboard.views.evidence import wording
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS
