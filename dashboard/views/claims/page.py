@@ -27,7 +27,7 @@ from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.commands import command, reads
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
@@ -68,7 +68,8 @@ def _claims() -> None:
             return
         visit = with_texts
     # A table in which every row repeats a list of scores would be as large as the square of it.
-    asked = ["scores.json" if made.scores else " ".join(written.split()), *([f"--role={role}"] if role else [])]
+    said = reads("scores.json", written.encode) if made.scores else " ".join(written.split())
+    asked = [said, *([f"--role={role}"] if role else [])]
     _tested(visit, made, PROBE_TEXTS if is_probed else visit.choice.corpus, asked)
 
 

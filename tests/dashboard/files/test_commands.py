@@ -100,6 +100,10 @@ def of_relations(at):
     return table(at, "accuracy")["accuracy"], 100 * written[written["best"]]["accuracy"]
 
 
+def of_claim(at):
+    return table(at, "verdict")["score"], pd.read_parquet("claim.parquet")["mean"].round(2)
+
+
 def of_surface(at):
     written, shown = pd.read_parquet("surface.parquet"), table(at, "statistic")
     also_shown = written["statistic"].map(surface_wording.STATISTICS).isin(shown["statistic"])
@@ -149,12 +153,15 @@ def table(at, column):
 COREFERENCE = {"grammar section": "Coreference", "minus": coreference_wording.NOTHING, "window tokens": "64"}
 COMPARE = {"compare details": compare_wording.TABLE, "tau": "1.5", "correction": "holm", "text": "A cat."}
 PROBES = {"grammar section": "Probes", "probe epochs": "2", "probe seed": "3"}
+SCORES = json.dumps({"0-1": 0.9, "1-0": 0.2, "1-1": 0.1})
+CLAIM = {"claim": SCORES, "claim role": "previous", "claim on corpus": "true"}
 AGREEMENT = {"importance details": agreement_wording.TAB}
 SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
 COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
 PAGES = {
     "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
     "relations": ("grammar", "table of relations", {}, of_relations),
+    "claim": ("claims", "table of claim", CLAIM, of_claim),
     "surface": ("surface", "table of surface", {"surface details": surface_wording.TABLE}, of_surface),
     "ablation": ("importance", "table of ablation", {}, of_ablation),
     "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, of_single_heads),
@@ -181,6 +188,7 @@ def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
     if name == "tree probes":
         at.button("train").click().run()
         next(iter(_runs().values())).wait(WAIT)
+    Path("scores.json").write_text(SCORES, "utf-8")
     Path("mentions.jsonl").write_bytes(MENTIONS.read_bytes())
     read = {"word swap": SWAPPED, "copying": REPEATS}.get(name, TEXTS.split("\n"))
     Path("texts.jsonl").write_bytes(commands.lines_of(read_file("a.txt", "\n".join(read).encode())))
