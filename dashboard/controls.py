@@ -412,19 +412,21 @@ def heads_off(choice: Choice) -> None:
     """Say which heads are switched off, with a button to switch them on, or one to switch the last ones off again."""
     state.put_off_in_link()
     state.put_written_in_link()
-    if choice.off:
-        with st.container(horizontal=True, vertical_alignment="center", border=True, key="heads off"):
-            st.markdown(wording.heads_off([head_name(*head) for head in choice.off]), width="stretch")
-            st.button(wording.ALL_ON, icon=":material/power_settings_new:", on_click=state.switch_off, args=((),))
-    elif heads := state.were_off(choice):
-        st.button(
-            wording.off_again([head_name(*head) for head in heads]),
-            key="off again",
-            icon=":material/undo:",
-            type="tertiary",
-            on_click=state.switch_off,
-            args=(heads,),
-        )
+    # In a container that stays, since Streamlit draws a grid anew whose place on the page changes.
+    with st.container():
+        if choice.off:
+            with st.container(horizontal=True, vertical_alignment="center", border=True, key="heads off"):
+                st.markdown(wording.heads_off([head_name(*head) for head in choice.off]), width="stretch")
+                st.button(wording.ALL_ON, icon=":material/power_settings_new:", on_click=state.switch_off, args=((),))
+        elif heads := state.were_off(choice):
+            st.button(
+                wording.off_again([head_name(*head) for head in heads]),
+                key="off again",
+                icon=":material/undo:",
+                type="tertiary",
+                on_click=state.switch_off,
+                args=(heads,),
+            )
 
 
 @st.cache_resource(ttl=600, max_entries=64, show_spinner=False)

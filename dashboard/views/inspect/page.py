@@ -109,12 +109,13 @@ def _inspect() -> None:
     if screen is None:
         return
     state.remember_off(choice)
-    _notes_on_text(screen)
-    waits = lesson is None and found is None and _answer(visit, screen, typed)
-    if problem is not None:
-        show_error(problem)
-    if choice.corpus == controls.RESULTS:
-        frame.ask_for_texts(choice, corpus_texts)
+    with st.container():  # the grid below keeps its place
+        _notes_on_text(screen)
+        waits = lesson is None and found is None and _answer(visit, screen, typed)
+        if problem is not None:
+            show_error(problem)
+        if choice.corpus == controls.RESULTS:
+            frame.ask_for_texts(choice, corpus_texts)
     is_tested = _draw(visit, screen, beside)
     if is_tested is None:
         return

@@ -10,6 +10,7 @@ from steps import (
     drawn_links,
     expect_cells_other_than,
     expect_links_other_than,
+    grid_of,
     settle,
     wait_until_equal,
 )
@@ -39,12 +40,14 @@ def test_chosen_heads_are_switched_off_and_struck_through(visit):
     cell(page, 1, 4).click(modifiers=["Shift"])
     expect(arcs(page, "L0 H2", "L1 H4")).to_be_visible()
     before = cells(page)
+    grid = grid_of(page).element_handle()
     page.get_by_role("button", name="Switch L0 H2, L1 H4 off").click()
     expect(page.get_by_text("Switched off: L0 H2, L1 H4.")).to_be_visible()
     expect_cells_other_than(page, before)
     expect_off(page, "L0 H2", "L1 H4")
     expect(page.get_by_text("against all heads on:")).to_be_visible()
-    settle(page)  # the grid as it was stays until all is drawn anew
+    settle(page)
+    assert grid.evaluate("grid => grid.isConnected"), "The grid was drawn anew."
     cell(page, 0, 2).hover()
     expect(page.locator(".tip .title").first).to_have_text("Layer 0, head 2, switched off: local")
     expect(page).to_have_url(re.compile("off=0-2"))
