@@ -5,18 +5,28 @@
 const LONGEST_WAY = 30000; // milliseconds to wait for the next page, after which this one may send values again
 
 const waiting = new Map();
-let leaving = { to: location.pathname, until: 0 };
+let leaving = { to: "", until: 0 };
 
 /** Call `act` after a delay in milliseconds; another call for the same owner replaces this one. */
 function later(owner, act, delay) {
   neverMind(owner);
-  if (location.pathname !== leaving.to && performance.now() < leaving.until) return;
+  if (performance.now() < leaving.until && shownPath() !== leaving.to) return;
   waiting.set(owner, setTimeout(act, delay));
 }
 
 function neverMind(owner) {
   clearTimeout(waiting.get(owner));
   waiting.delete(owner);
+}
+
+/** Path of the page that is shown: Back changes the address before the page, a link after it. */
+function shownPath() {
+  return document.querySelector('a[aria-current="page"]')?.pathname ?? location.pathname;
+}
+
+function leave(to) {
+  [...waiting.keys()].forEach(neverMind);
+  leaving = { to, until: performance.now() + LONGEST_WAY };
 }
 
 function leadsAway(link, { ctrlKey, metaKey, shiftKey }) {
@@ -28,10 +38,8 @@ addEventListener(
   "click",
   (event) => {
     const link = event.composedPath().find((node) => node.tagName === "A" && node.href);
-    if (!link || !leadsAway(link, event)) return;
-    [...waiting.keys()].forEach(neverMind);
-    leaving = { to: link.pathname, until: performance.now() + LONGEST_WAY };
+    if (link && leadsAway(link, event)) leave(link.pathname);
   },
   { capture: true },
 );
-addEventListener("popstate", () => [...waiting.keys()].forEach(neverMind), { capture: true });
+addEventListener("popstate", () => leave(location.pathname), { capture: true });

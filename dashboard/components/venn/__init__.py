@@ -19,7 +19,7 @@ SOURCE: Final = Source(
     "role_venn",
     (_FILES / "venn.html").read_text("utf-8"),
     (_FILES / "venn.css").read_text("utf-8"),
-    joined([_FILES.parent / "page.js", _FILES / "venn.js"]),
+    joined([_FILES.parent / "later.js", _FILES.parent / "page.js", _FILES / "venn.js"]),
 )
 _mount: Final = SOURCE.registered()
 CAPTION: Final = "Exact combinations, most common first"

@@ -40,14 +40,14 @@ class OverlapView {
     this.paint();
   }
 
-  // Python's value wins if its counter has changed; it is sent back at once, because otherwise the browser's own copy
-  // of the state would undo it in the next run.
+  // Python's value wins if its counter has changed; another one than was kept is sent back at once, because otherwise
+  // the browser's own copy of the state would undo it in the next run.
   takeSelection() {
     const { rev, region, key } = this.data;
     const kept = remembered.get(key);
     this.selected = kept && kept.rev === rev ? kept.selected : region;
     remembered.set(key, { rev, selected: this.selected });
-    if (kept && kept.rev !== rev) this.send(this.namesOf(this.selected));
+    if (kept && kept.selected !== this.selected) later(this, () => this.send(this.namesOf(this.selected)), 0);
   }
 
   namesOf(code) {
