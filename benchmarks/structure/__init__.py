@@ -1,0 +1,1 @@
+"""How much code a reader of the program has to go through."""
