@@ -48,7 +48,7 @@ def _names_a_command(given: Sequence[str]) -> bool:
 
 def _run_keeping(options: argparse.Namespace) -> int:
     """Run a command that keeps what it computes; raises KeyboardInterrupt with what to do after one."""
-    from attention_sieve.cache.kept_answers import KeepingAnswers
+    from attention_sieve.cache.answers import KeepingAnswers
     from attention_sieve.cache.store.store import Store
 
     with closing(Store()) as results:

@@ -1,6 +1,9 @@
-"""Results of one item and of many, with the lengths of their texts; findings of analyses."""
+"""Answers to questions: of one item as it is asked for and stored, of many items, and findings of analyses.
 
-from collections.abc import Callable, Iterable, Sequence
+The answers of pages are computed by workers; `KeepingAnswers` keeps those of commands in the same store.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic
 
@@ -8,12 +11,17 @@ import numpy as np
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import new_number
+from attention_sieve.cache.store.keys import answer_key, divergence_key
+from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis, Finding, Input, Settings
 from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.comparison.question import SIDES
 from attention_sieve.core.errors import EveryTextTooLong
-from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.passes.arrays import Arrays, part, part_of
+from attention_sieve.core.passes.question import AnswerQuestion, Item, Question, Result, answer
 from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
@@ -149,3 +157,169 @@ def _arrays(record: Record) -> Arrays:
     if record.arrays is None:
         raise RuntimeError("A text that was left out is asked for its answer.")
     return record.arrays
+
+
+@dataclass(frozen=True)
+class ItemRequest:
+    """One item that a session requests; equal to another if the keys of the results are equal."""
+
+    question: Question[Any, Any] = field(compare=False)
+    item: Hashable = field(compare=False)
+    """Items of equal requests may differ in what the result does not depend on, such as the name of the text."""
+    key: str
+    """Key of the result, or of what no other request stores: in a comparison of two checkpoints, the divergence."""
+    truncate: bool = False
+    """Cut the text where it is too long."""
+    start: tuple[int, int] | None = None
+    """First query and key of the attention window to keep for the screen; None keeps none."""
+    attention_key: str | None = None
+    parts: tuple[tuple[str, str], ...] = ()
+    """Name and key of each part of the result that has a key of its own: the scores under each of two checkpoints."""
+
+    @property
+    def text(self) -> Text:
+        """The text that the checkpoint reads."""
+        return self.question.text_of(self.item)
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of all requested results."""
+        attention = [] if self.attention_key is None else [self.attention_key]
+        return [self.key, *attention, *(key for _, key in self.parts)]
+
+
+def item_requests(
+    engines: tuple[Engine, ...],
+    question: Question[Item, Any],
+    items: Iterable[Item],
+    settings: tuple[PassSettings, ...],
+    truncate: bool,
+) -> list[ItemRequest]:
+    """Requests for the results of a question for items: about one checkpoint, or COMPARISON about two."""
+    if len(engines) == 1:
+        return [ItemRequest(question, item, _key(engines[0], question, item, settings[0]), truncate) for item in items]
+    pairs = list(zip(SIDES, engines, settings, strict=True))
+    return [
+        ItemRequest(
+            question,
+            item,
+            divergence_key([engine.files.fingerprint for engine in engines], engines[0].dtype, settings, text),
+            truncate,
+            parts=tuple((name, _key(engine, SCORES, text, own_settings)) for name, engine, own_settings in pairs),
+        )
+        for item in items
+        for text in [question.text_of(item)]
+    ]
+
+
+def _key(engine: Engine, question: Question[Item, Any], item: Item, settings: PassSettings) -> str:
+    versioned, fingerprint = (question.name, question.version), engine.files.fingerprint
+    return answer_key(versioned, fingerprint, engine.dtype, settings, **question.depends_on(item))
+
+
+def read(store: Store, requests: Sequence[ItemRequest]) -> dict[ItemRequest, Record]:
+    """Stored results by request; requests that are not or only partly stored are absent."""
+    keys = [key for request in requests for key in request.keys]
+    stored = store.get_many(list(dict.fromkeys(keys)))
+    records = {request: _stored_record(request, stored) for request in requests}
+    return {request: record for request, record in records.items() if record is not None}
+
+
+def _stored_record(request: ItemRequest, stored: Mapping[str, Arrays]) -> Record | None:
+    own = stored.get(request.key)
+    if own is None:
+        return None
+    arrays = {name: array for name, array in own.items() if name not in LENGTHS}
+    # A text that is too long for one of two checkpoints has no scores under this key.
+    if not arrays and request.parts:
+        return Record.left_out(int(own["n_tokens"]))
+    if any(key not in stored for key in request.keys):
+        return None
+    entries = [stored[key] for _, key in request.parts]
+    for (name, _), entry in zip(request.parts, entries, strict=True):
+        arrays |= part(name, entry)
+    n_tokens, n_cut = (max(int(entry[name]) for entry in (own, *entries) if name in entry) for name in LENGTHS)
+    attention = None if request.attention_key is None else stored[request.attention_key]
+    return Record(arrays=arrays or None, attention=attention, n_tokens=n_tokens, n_cut=n_cut)
+
+
+def write(store: Store, records: Mapping[ItemRequest, Record]) -> None:
+    """Store the results of passes in one transaction."""
+    results: dict[str, Arrays] = {}
+    for request, record in records.items():
+        results |= _packed(request, record)
+    if results:
+        store.put_many(results)
+
+
+def _packed(request: ItemRequest, record: Record) -> dict[str, Arrays]:
+    """Arrays by key. A text that is too long for one of two checkpoints may not be for the other."""
+    arrays = dict(record.arrays or {})
+    results: dict[str, Arrays] = {}
+    if request.attention_key is not None and record.attention is not None:
+        results[request.attention_key] = record.attention
+    for name, key in request.parts if record.arrays else ():
+        results[key] = part_of(arrays, name)
+        arrays = {other: array for other, array in arrays.items() if not other.startswith(f"{name} ")}
+    return {**results, request.key: {**arrays, **record.lengths}}
+
+
+@dataclass(frozen=True, eq=False)
+class KeepingAnswers:
+    """`attention_sieve.core.passes.question.answer`, with each batch kept in a store as soon as it is there.
+
+    Answers to a question with parts are kept only where it resumes, as the parts then take a pass each; those that
+    other processes compute are not kept.
+    """
+
+    store: Store
+    """The results of the dashboard."""
+    resumes: bool
+    """Whether answers are taken from the store where it has them."""
+
+    def __reduce__(self) -> tuple[Callable[[], AnswerQuestion], tuple[()]]:
+        """For another process, where there is no store: `answer` itself."""
+        return _answer, ()
+
+    def __call__(
+        self,
+        checkpoint: Checkpoint,
+        question: Question[Item, Result],
+        items: Sequence[Item],
+        prepared: Mapping[int, PassText],
+        settings: PassSettings,
+    ) -> Iterator[list[tuple[int, Result]]]:
+        """As `answer`."""
+        if question.parts and not self.resumes:  # a pass finds all parts together, and they are kept one by one
+            yield from answer(checkpoint, question, items, prepared, settings)
+            return
+        if question.join is not None and question.parts:
+            parts = [_all_of(self(checkpoint, part, items, prepared, settings)) for part in question.parts]
+            yield [(index, question.join([part[index] for part in parts])) for index in prepared]
+            return
+        question.check(settings.kind)
+        engine = Engine(checkpoint.files, checkpoint.device, checkpoint.dtype)
+        asked = item_requests((engine,), question, [items[index] for index in prepared], (settings,), truncate=False)
+        requests = dict(zip(prepared, asked, strict=True))
+        stored = read(self.store, asked) if self.resumes else {}
+        found = {
+            index: question.unpack(record.arrays)
+            for index, request in requests.items()
+            if (record := stored.get(request)) is not None
+            and record.arrays is not None
+            and record.n_cut == prepared[index].lengths["n_cut"]
+        }
+        yield list(found.items())
+        missing = {index: text for index, text in prepared.items() if index not in found}
+        for batch in answer(checkpoint, question, items, missing, settings) if missing else ():
+            packed = {index: Record.of(question.pack(result), [prepared[index]]) for index, result in batch}
+            write(self.store, {requests[index]: record for index, record in packed.items()})
+            yield batch
+
+
+def _answer() -> AnswerQuestion:
+    return answer
+
+
+def _all_of(batches: Iterator[list[tuple[int, Any]]]) -> dict[int, Any]:
+    return {index: result for batch in batches for index, result in batch}

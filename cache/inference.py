@@ -13,24 +13,19 @@ from attention_sieve.cache.answers import (
     Answers,
     CorpusFinding,
     FindingRequest,
+    ItemRequest,
     Record,
     collected,
-    joined,
-)
-from attention_sieve.cache.engine import Engine
-from attention_sieve.cache.memory import Memory
-from attention_sieve.cache.serving.item_requests import (
-    ItemRequest,
     item_requests,
-    look_request,
+    joined,
     read,
 )
-from attention_sieve.cache.serving.looks import Look, Looks, moved_back
-from attention_sieve.cache.serving.model_time import STEP_SECONDS
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.looks import Look, Looks, look_request, moved_back
+from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.requests import Report, Sender, Status, is_short
-from attention_sieve.cache.serving.shares import STOPPED_BYTES, Quotas
-from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.serving.shares import STEP_SECONDS, STOPPED_BYTES, Quotas, UrgentWork
 from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import NotKept, Trees

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from attention_sieve.cache.answers import Record
+from attention_sieve.cache.looks import packed_attention
 from attention_sieve.cache.serving.requests import WaitingText
-from attention_sieve.cache.store.arrays import packed_attention
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from attention_sieve.core.passes.question import Question

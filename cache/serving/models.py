@@ -1,10 +1,15 @@
-"""Keeps loaded checkpoints in memory, within a budget."""
+"""Keeps loaded checkpoints in memory, within a budget.
 
+Those that are not trusted are first loaded on trial, in a process of their own.
+"""
+
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Final
 
@@ -15,17 +20,24 @@ from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.failures import as_exception
 from attention_sieve.cache.serving.memory import free_memory, gpu_bytes, machine_bytes
-from attention_sieve.cache.serving.trust import check_by_trial
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.checks.files import WEIGHT_FILES, n_saved
-from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
+from attention_sieve.core.checkpoints.find import bundled_folder, choose_device, load_checkpoint
+from attention_sieve.core.checkpoints.fingerprints import fingerprint
+from attention_sieve.core.checkpoints.folders import checkpoints_folder, program_folder
 from attention_sieve.core.checkpoints.memory import is_out_of_memory
+from attention_sieve.core.checkpoints.trial_load import try_to_load
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6
 """Share of memory for the weights of checkpoints; passes, results and the program need the rest."""
 BYTES_OF_WEIGHT: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+TRIED: Final = "tried"
+"""Folder in the program's data with an empty file for each checkpoint that passed its trial, named by fingerprint."""
+
+_trying: Final = Lock()
+"""Allows one trial at a time, because each may take gigabytes of memory."""
 
 _loading: Final = Lock()
 """Allows one load at a time: each frees memory for itself only, so concurrent loads would exceed the budget."""
@@ -202,3 +214,25 @@ def _expected_bytes(engine: Engine) -> int:
     except SafetensorError:
         # Loading reports what is wrong with such a file.
         return sum(path.stat().st_size for path in engine.files.whole.folder.glob(WEIGHT_FILES))
+
+
+def check_by_trial(files: CheckpointFiles) -> None:
+    """Load a checkpoint on trial, once, unless it is trusted.
+
+    Trusted are the bundled one, those that this program made, and those below a folder that ATTENTION_SIEVE_TRUSTED
+    names (several are separated as in PATH).
+
+    Raises: CheckpointError.
+    """
+    folders = os.environ.get("ATTENTION_SIEVE_TRUSTED", "").split(os.pathsep)
+    trusted = (bundled_folder(), checkpoints_folder(), *(Path(folder) for folder in folders if folder))
+    if any(files.folder.resolve().is_relative_to(folder.resolve()) for folder in trusted):
+        return
+    # `states` is the same for all random weights of one architecture.
+    record = program_folder() / TRIED / fingerprint(files.all_states)
+    with _trying:
+        if not os.path.exists(record):
+            try_to_load(files)
+            with suppress(OSError):  # if it cannot be written, the trial is repeated next time
+                record.parent.mkdir(parents=True, exist_ok=True)
+                record.touch()

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from threading import Condition, RLock
 from typing import Any
 
-from attention_sieve.cache.serving.item_requests import ItemRequest
-from attention_sieve.cache.serving.model_time import STEP_SECONDS, ModelTime, Paces
+from attention_sieve.cache.answers import ItemRequest
 from attention_sieve.cache.serving.requests import Job, Outcome, Request, Sender, Status, WaitingText, is_short
+from attention_sieve.cache.serving.shares import STEP_SECONDS, ModelTime, Paces
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any, Final
 
-from attention_sieve.cache.answers import Record
-from attention_sieve.cache.serving.item_requests import ItemRequest
+from attention_sieve.cache.answers import ItemRequest, Record
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import TextTooLong

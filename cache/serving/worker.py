@@ -11,17 +11,15 @@ from functools import partial
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
-from attention_sieve.cache.answers import Record
+from attention_sieve.cache.answers import ItemRequest, Record, read, write
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.batch import next_batch, passed, prepared
 from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
-from attention_sieve.cache.serving.item_requests import ItemRequest, read, write
 from attention_sieve.cache.serving.memory import free_memory, trim_heap
-from attention_sieve.cache.serving.model_time import ALONE_SECONDS, STEP_SECONDS
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import Job, NobodyWaits, Report, Request, Sender, Status, WaitingText
-from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.serving.shares import ALONE_SECONDS, STEP_SECONDS, UrgentWork
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attention_sieve.cache.store import results_file
-from attention_sieve.cache.store.connection import connect, files_set_aside, set_aside
+from attention_sieve.cache.store.results_file import connect, files_set_aside, set_aside
 from attention_sieve.cache.store.store import limit_from_environment, results_path
 from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.progress import ProgressBar

@@ -16,7 +16,7 @@ import numpy as np
 
 from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.store import results_file
-from attention_sieve.cache.store.connection import Access, set_aside, without_waiting
+from attention_sieve.cache.store.results_file import Access, set_aside, without_waiting
 from attention_sieve.core.checkpoints.folders import program_folder
 
 DEFAULT_MEGABYTES: Final = 2048
@@ -47,7 +47,7 @@ class Store:
         self.folder = self.path.parent
         self.limit_bytes = limit_from_environment() if limit_bytes is None else limit_bytes
         # Two connections, so that no read waits for another thread's write, or for what that write waits for.
-        self._reader, self._writer = Access(self.path, results_file.prepare), Access(self.path, results_file.prepare)
+        self._reader, self._writer = Access(self.path), Access(self.path)
         self._lock = Lock()
         self._used: dict[int, None] = {}  # ids of rows that were read but not yet marked as used, the latest last
         self._without_words = 0.0

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.on_screen import chat, continued
-from attention_sieve.cache.serving.model_time import STEP_SECONDS
+from attention_sieve.cache.serving.shares import STEP_SECONDS
 from attention_sieve.core.attention.settings import ONE_STACK
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError

@@ -15,7 +15,7 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module
 from attention_sieve.cache.serving.models import Models
-from attention_sieve.cache.serving.urgent import UrgentWork
+from attention_sieve.cache.serving.shares import UrgentWork
 from attention_sieve.cache.serving.worker import Worker
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings

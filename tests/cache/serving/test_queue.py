@@ -1,10 +1,9 @@
 import pytest
 
-from attention_sieve.cache.answers import Record
-from attention_sieve.cache.serving.item_requests import ItemRequest
-from attention_sieve.cache.serving.model_time import HALF_LIFE_SECONDS, STEP_SECONDS
+from attention_sieve.cache.answers import ItemRequest, Record
 from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
+from attention_sieve.cache.serving.shares import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
 from attention_sieve.core.roles.question import SCORES

@@ -4,7 +4,7 @@ import pytest
 
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
-from attention_sieve.cache.serving.shares import SECONDS, STOPPED_BYTES, Quotas
+from attention_sieve.cache.serving.shares import QUOTA_SECONDS, STOPPED_BYTES, Quotas
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint
 from attention_sieve.core.comparison.question import COMPARISON
@@ -55,14 +55,14 @@ def test_a_share_is_used_up_by_one_session_and_free_again_after_an_hour(asking):
         shares.check()
     asking["session"] = "second"
     shares.check()
-    asking.update(session="first", now=SECONDS - 1.0)
+    asking.update(session="first", now=QUOTA_SECONDS - 1.0)
     with pytest.raises(AnalysisError, match="about 1 minute, go back"):
         shares.check()
-    asking["now"] = float(SECONDS)
+    asking["now"] = float(QUOTA_SECONDS)
     shares.check()
     shares.add(599_999)
     shares.check()
-    asking["now"] = 3.0 * SECONDS
+    asking["now"] = 3.0 * QUOTA_SECONDS
     shares.check()
     assert not shares._used
 

@@ -7,7 +7,7 @@ import pytest
 from small_checkpoints import edit_json
 
 from attention_sieve.cache.engine import Engine
-from attention_sieve.cache.serving import trust
+from attention_sieve.cache.serving import models
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.core.checkpoints import trial_load
 from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
@@ -27,7 +27,7 @@ def folder(folders, tmp_path, monkeypatch):
 def tried(monkeypatch):
     """Names of the checkpoints that are tried."""
     names = []
-    monkeypatch.setattr(trust, "try_to_load", lambda files: names.append(files.name))
+    monkeypatch.setattr(models, "try_to_load", lambda files: names.append(files.name))
     return names
 
 
@@ -40,7 +40,7 @@ def edit_tokenizer(folder, change):
 
 def noted(folder):
     """Files that each say of a checkpoint that it passed its trial."""
-    return list((folder.parent / "home" / trust.TRIED).glob("*"))
+    return list((folder.parent / "home" / models.TRIED).glob("*"))
 
 
 def load(folder):
@@ -56,32 +56,32 @@ def test_a_sound_checkpoint_is_tried_once_from_any_folder_and_again_when_it_chan
     (passed,) = noted(folder)
     assert passed.name == checkpoint.files.fingerprint
     again = []
-    monkeypatch.setattr(trust, "try_to_load", lambda files: again.append(files.name))
+    monkeypatch.setattr(models, "try_to_load", lambda files: again.append(files.name))
     load(folder)
-    trust.check_by_trial(randomly_initialised(checkpoint.files))
+    models.check_by_trial(randomly_initialised(checkpoint.files))
     assert noted(folder) == [passed]
     assert again == []
     edit_json(folder / "config.json", vocab_size=10**8)
-    trust.check_by_trial(find_checkpoint(str(folder)))
+    models.check_by_trial(find_checkpoint(str(folder)))
     assert again == [str(folder)]
 
 
 def test_where_nothing_can_be_noted_a_checkpoint_is_tried_each_time(folder, tried, tmp_path):
     (tmp_path / "home").write_text("a file where the program's folder should be")
     for _ in range(2):
-        trust.check_by_trial(find_checkpoint(str(folder)))
+        models.check_by_trial(find_checkpoint(str(folder)))
     assert tried == [str(folder)] * 2
 
 
 def test_what_is_vouched_for_is_not_tried(folder, tried, monkeypatch):
-    trust.check_by_trial(find_checkpoint("bundled"))
+    models.check_by_trial(find_checkpoint("bundled"))
     made = shutil.copytree(folder, checkpoints_folder() / "made-here")
-    trust.check_by_trial(find_checkpoint(made.name))
+    models.check_by_trial(find_checkpoint(made.name))
     monkeypatch.setenv("ATTENTION_SIEVE_TRUSTED", f"/no/such/folder:{folder.parent}")
-    trust.check_by_trial(find_checkpoint(str(folder)))
+    models.check_by_trial(find_checkpoint(str(folder)))
     assert tried == []
     monkeypatch.setenv("ATTENTION_SIEVE_TRUSTED", f"{folder}-other:{folder / 'below'}")
-    trust.check_by_trial(find_checkpoint(str(folder)))
+    models.check_by_trial(find_checkpoint(str(folder)))
     assert tried == [str(folder)]
 
 

@@ -16,12 +16,11 @@ import torch
 from passing import measure, measures_in
 from small_checkpoints import save
 
-from attention_sieve.cache.answers import Record
+from attention_sieve.cache.answers import Record, item_requests, write
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module
-from attention_sieve.cache.serving.item_requests import item_requests, write
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings

@@ -21,8 +21,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors import SafetensorError
 
 from attention_sieve.cache.store import results_file
-from attention_sieve.cache.store.connection import connect
-from attention_sieve.cache.store.results_file import FORMAT, WORD_ARRAYS
+from attention_sieve.cache.store.results_file import FORMAT, WORD_ARRAYS, connect
 from attention_sieve.cache.store.store import DEFAULT_MEGABYTES, Store
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.arrays import array_to_text, text_to_array

@@ -6,7 +6,7 @@ from dataclasses import astuple
 import pytest
 from passing import SELF
 
-from attention_sieve.cache.store.arrays import packed_attention, unpacked_attention
+from attention_sieve.cache.looks import packed_attention, unpacked_attention
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.passes.arrays import text_to_array
 from attention_sieve.core.passes.prepare import prepare

@@ -1,17 +1,86 @@
-"""Converts the attention of a text to and from named arrays, as stored."""
+"""The attention of texts on screen: as it is asked for, as arrays in the store, and in memory."""
 
 import json
-from dataclasses import astuple
+from collections.abc import Callable
+from dataclasses import astuple, replace
 from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.core.attention.settings import Reach, Window
+from attention_sieve.cache.answers import ItemRequest, Record, item_requests, read
+from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.memory import Memory
+from attention_sieve.cache.store.keys import attention_key
+from attention_sieve.cache.store.store import Store
+from attention_sieve.core.attention.settings import PassSettings, Reach, Window
+from attention_sieve.core.errors import TextTooLong
 from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
 from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.relations import TokenPair
+from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TokenizedText
+
+LOOKS_BYTES: Final = 12 * 2**20
+"""Limit of the looks in memory, about 80 sentences. They have a memory of their own: every typed text brings one, which
+the store holds as it is, and they would push out what takes long to compute."""
+
+Look = tuple[TextAttention, Record]
+
+
+def look_request(
+    engine: Engine, settings: PassSettings, text: Text, truncate: bool, start: tuple[int, int]
+) -> ItemRequest:
+    """Request for the scores and attention of one text."""
+    (request,) = item_requests((engine,), SCORES, [text], (settings,), truncate)
+    key = attention_key(engine.files.fingerprint, engine.dtype, settings, start, **SCORES.depends_on(text))
+    return replace(request, start=start, attention_key=key)
+
+
+class Looks:
+    """Attention of texts viewed before; thread-safe."""
+
+    def __init__(self, store: Store, session: Callable[[], object | None]) -> None:
+        """Begin with none in memory, where each click on a head requests it again; older ones come from the store.
+
+        Args:
+            store: where they are kept.
+            session: as for `Memory`.
+        """
+        self._store, self._memory = store, Memory(LOOKS_BYTES, session)
+
+    def kept(self, request: ItemRequest) -> Look | None:
+        """A cached look, or None.
+
+        Raises: TextTooLong if the stored text is truncated and the request does not allow truncation.
+        """
+        look: Look | None = self._memory.get("look", request)
+        if look is None and (record := read(self._store, [request]).get(request)) is not None:
+            look = self.remember(request, record)
+        if look is not None and look[1].n_cut and not request.truncate:
+            n_tokens = look[1].n_tokens
+            raise TextTooLong(None, n_tokens, n_tokens - look[1].n_cut)
+        return look
+
+    def remember(self, request: ItemRequest, record: Record) -> Look:
+        """Keep the result of a pass in memory."""
+        if record.attention is None:
+            raise RuntimeError("A look was answered without attention.")
+        look = unpacked_attention(record.attention), replace(record, attention=None)
+        return self._memory.put("look", request, look)
+
+
+def moved_back(start: tuple[int, int], first_look: TextAttention) -> tuple[int, int]:
+    """Actual start of the window requested at `start`; (0, 0) if the window covers the whole text."""
+
+    def side(begin: int, n_tokens: int, window: tuple[int, int]) -> int:
+        return max(0, min(begin, n_tokens - (window[1] - window[0])))
+
+    text, window = first_look.text, first_look.window
+    queries = side(start[0], len(text.queries.ids), window.queries)
+    return queries, side(start[1], len(text.keys.ids), window.keys)
+
 
 _TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
 
