@@ -18,8 +18,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.comparison.question import SIDES
 from attention_sieve.core.errors import EveryTextTooLong
-from attention_sieve.core.passes.arrays import Arrays, part, part_of
-from attention_sieve.core.passes.question import AnswerQuestion, Item, Question, Result, answer
+from attention_sieve.core.passes.question import AnswerQuestion, Arrays, Item, Question, Result, answer, part, part_of
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.relations import Dependencies

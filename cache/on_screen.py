@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -92,6 +92,6 @@ def looked_from(
     checkpoint: Checkpoint, text: Text, settings: PassSettings, position: int
 ) -> Float[np.ndarray, "layer head key"]:
     """Attention of one token of a text, which is truncated if too long, to every key."""
-    from attention_sieve.core.passes.whole_maps import attention_of_token
+    from attention_sieve.core.passes.collectors import attention_of_token
 
     return attention_of_token(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, position)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import prepare_all, queries_text
 from attention_sieve.core.passes.question import AnswerQuestion, Item, Question, Result, answer
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, prepare_all, queries_text
 from attention_sieve.core.statistics.series import Series, Values
 from attention_sieve.core.texts.relations import Dependencies, dependencies, pairs_as_tree
 from attention_sieve.core.texts.text import Text

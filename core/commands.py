@@ -17,9 +17,8 @@ from attention_sieve.core.attention.settings import PassSettings, head_names
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
-from attention_sieve.core.passes.prepare import check_settings, prepare_all
 from attention_sieve.core.passes.question import Item, Question, Result
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, check_settings, prepare_all
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.parsers import parsed_by, trees_source
 from attention_sieve.core.texts.text import MAX_BYTES, Text, read_file, texts_sha256

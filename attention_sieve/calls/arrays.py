@@ -11,7 +11,7 @@ from attention_sieve.calls.given import of_pass_of, opened, text_given
 from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.maps.command import bytes_of
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +87,7 @@ def attention(
     (12, 9, 9)
     """
     from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.whole_maps import PreciseMapCollector
+    from attention_sieve.core.passes.collectors import PreciseMapCollector
 
     with opened(model, tokenizer, {}) as checkpoint:
         of_pass = of_pass_of(checkpoint, {"attention": attention, "off": off})

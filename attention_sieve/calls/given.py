@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.command_lines import options_of, parts_of
 from attention_sieve.core.commands import progress_bar
 from attention_sieve.core.errors import AnalysisError, TextError, shortened
-from attention_sieve.core.passes.prepare import check_settings
+from attention_sieve.core.passes.texts import check_settings
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.json_files import from_object, parsed_json
 from attention_sieve.core.texts.parsers import NO_PARSER, parsed_by

@@ -22,7 +22,7 @@ from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim
 from attention_sieve.core.claims.judge import judge
 from attention_sieve.core.claims.probe import ClaimSettings, Probed, claim_texts, probed
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.rules import read_role
 from benchmarks.shared.markdown import header, row

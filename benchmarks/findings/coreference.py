@@ -19,7 +19,7 @@ from attention_sieve.core.coreference.accuracy import CoreferenceScores, corefer
 from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.coreference.observer import mention_choices
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data" / "gap"
 FILE: Final = DATA / "gap-validation.tsv.gz"

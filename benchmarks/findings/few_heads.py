@@ -22,7 +22,7 @@ from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.read_task import read_task
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, task_report, texts_of
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from benchmarks.shared.markdown import header, row
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"

@@ -26,8 +26,8 @@ from attention_sieve.core.laboratory.outcomes import copy_score
 from attention_sieve.core.laboratory.question import COPIED_TOKENS
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.laboratory.training import train
-from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings

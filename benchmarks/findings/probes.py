@@ -17,7 +17,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.tree_probes.attachment import AttachmentScore

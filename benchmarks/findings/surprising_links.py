@@ -21,9 +21,8 @@ from attention_sieve.core.attention.settings import PassSettings, Window, head_n
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.passes.whole_maps import MapCollector
+from attention_sieve.core.passes.collectors import MapCollector
+from attention_sieve.core.passes.texts import TextAttention, prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.core.word_links.habits import Habits, habits_of, text_distances, word_attention

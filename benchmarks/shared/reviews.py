@@ -43,8 +43,8 @@ from attention_sieve.core.importance.question import (
     relevance_question,
     slopes_question,
 )
-from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.question import Item, Question, Result
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.key_kinds import USUAL_ROWS
 from attention_sieve.core.surface.question import surface_question
 from attention_sieve.core.texts.text import Text

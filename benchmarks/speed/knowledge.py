@@ -23,8 +23,7 @@ from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.labels import STRENGTHS, labels_of
 from attention_sieve.core.knowledge.report import texts_of
 from attention_sieve.core.knowledge.vectors import Vectors, stacked
-from attention_sieve.core.passes.prepare import prepare_all
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, prepare_all
 from attention_sieve.core.texts.text import Text
 
 FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.passes.prepare import window_at
+from attention_sieve.core.passes.texts import window_at
 from attention_sieve.core.roles.scores import score_batch
 from benchmarks.shared import material
 

@@ -7,7 +7,7 @@ need no pass: those of roles, and their stability over bootstrap resamples, whic
 from collections.abc import Callable
 
 from attention_sieve.core import analysis
-from attention_sieve.core.passes.prepare import prepare_all, with_relations
+from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores

@@ -9,10 +9,8 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import Arrays, part, part_of
-from attention_sieve.core.passes.prepare import with_relations
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.question import Arrays, Question, part, part_of, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText, with_relations
 from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.mentions import TYPES, MentionText
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.arrays import REMOVED
+from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.statistics.cases import Judgement, judge
 from attention_sieve.core.statistics.key_matched import Joined
 from attention_sieve.core.statistics.means import ratio

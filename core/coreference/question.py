@@ -11,8 +11,7 @@ from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.coreference.accuracy import MentionChoices
 from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Question, text_alone
+from attention_sieve.core.passes.question import Arrays, Question, text_alone
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.words import FromWord
 

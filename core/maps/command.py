@@ -134,7 +134,7 @@ def _maps(
 ) -> Iterator[list[tuple[int, Maps]]]:
     """The index and the maps of every text, batch by batch."""
     from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.whole_maps import MapCollector
+    from attention_sieve.core.passes.collectors import MapCollector
 
     indices = list(prepared)
     for batch in collect(checkpoint, list(prepared.values()), settings, MapCollector):

@@ -1,22 +1,29 @@
 """The common form of all analyses: a question about the heads of a checkpoint, answered for one item at a time.
 
 An item is a text, possibly with additions such as its words or mentions. Commands answer a question for files (`answer`
-below), pages for the corpus (`attention_sieve.cache.inference`), and the cache stores the answers to any question.
+below), pages for the corpus (`attention_sieve.cache.inference`), and the cache stores the answers to any question: as
+named arrays, into which strings are packed, too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import numpy as np
+from jaxtyping import UInt8
 
 from attention_sieve.core.attention.settings import ONE_STACK, TWO_STACKS, Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.arrays import Arrays
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text, text_fields
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+REMOVED: Final = -2
+"""In place of an index, for a head that was removed from its checkpoint: it attends to nothing."""
+Arrays = Mapping[str, np.ndarray]
+"""A result as named arrays, the form in which it is stored."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,7 +88,7 @@ def answer(
         question: the question to answer.
         items: one or more.
         prepared: text of each item that is not left out, by the item's index; from
-            `attention_sieve.core.passes.prepare.prepare_all`.
+            `attention_sieve.core.passes.texts.prepare_all`.
         settings: which attention, and which heads are off.
 
     Yields: index among the items and result, batch by batch, in any order.
@@ -101,3 +108,24 @@ def text_itself(text: Text) -> Text:
 def text_alone(text: Text) -> dict[str, object]:
     """The dependencies of an answer that depends on the text only."""
     return {"text": text_fields(text)}
+
+
+def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:
+    """Encode any Python string, lone surrogates included, as an array."""
+    return np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)
+
+
+def array_to_text(array: UInt8[np.ndarray, " byte"]) -> str:
+    """The inverse of `text_to_array`."""
+    return array.tobytes().decode("utf-8", "surrogatepass")
+
+
+def part(name: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """Arrays as a part of a result, whose names begin with the name of the part."""
+    return {f"{name} {array_name}": array for array_name, array in arrays.items()}
+
+
+def part_of(arrays: Arrays, name: str) -> dict[str, np.ndarray]:
+    """The arrays of one part of a result: the inverse of `part`."""
+    start = f"{name} "
+    return {other.removeprefix(start): array for other, array in arrays.items() if other.startswith(start)}

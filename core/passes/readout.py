@@ -13,8 +13,7 @@ from attention_sieve.core.attention.settings import Kind
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import model_inputs, to_device
-from attention_sieve.core.passes.masked_tokens import masked_tokens
-from attention_sieve.core.passes.metric import Metric
+from attention_sieve.core.passes.metric import Metric, masked_tokens
 from attention_sieve.core.passes.texts import PassText
 
 _NEEDED: Final[dict[Metric, tuple[tuple[str, ...], str]]] = {

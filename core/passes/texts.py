@@ -1,14 +1,43 @@
-"""Input and output of a pass for one text: its queries and keys, and the attention that is drawn."""
+"""Texts as a pass takes them, and the attention of a text as it is drawn.
 
-from dataclasses import dataclass
+    Text -> PassText -> (pass with observers) -> measures || scores -> tests at tau -> roles
+
+Left of the bar costs a forward pass, depends on checkpoint, texts and pass settings only, and begins here. Right of it
+is instant: `attention_sieve.core.roles.measures.role_scores`, `attention_sieve.core.roles.hypotheses.role_tests`, and
+what `attention_sieve.core.roles.roles` reads off the tests.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.attention.settings import Kind, Reach, Window
-from attention_sieve.core.texts.notes import TokenNotes
-from attention_sieve.core.texts.relations import TokenPair
-from attention_sieve.core.texts.tokens import TokenizedText
+from attention_sieve.core.attention.settings import Kind, PassSettings, Reach, Window
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads, no_such_attention
+from attention_sieve.core.errors import PairNeeded, TextError, TextTooLong
+from attention_sieve.core.texts.notes import TokenNotes, notes_of
+from attention_sieve.core.texts.parsers import NO_PARSER
+from attention_sieve.core.texts.relations import (
+    RELATED_WORDS,
+    RELATIONS,
+    Dependencies,
+    TokenPair,
+    Wanted,
+    dependencies,
+    parse_for,
+    token_pairs_of,
+)
+from attention_sieve.core.texts.text import Text
+from attention_sieve.core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
+
+REST_OF_SENTENCE: Final = 1000
+"""Characters after a truncation point that are still parsed."""
+WINDOW_ENTRIES: Final = 1 << 25
+"""Maximum number of stored attention entries per text, over all layers and heads."""
+WINDOW_TOKENS: Final = 256
+"""Maximum number of queries, and of keys, in a window; if WINDOW_ENTRIES permits, such a text is stored whole."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,3 +107,190 @@ def same_tokens(a: PassText, b: PassText) -> bool:
 
     side_pairs = [(a.queries, b.queries), (a.keys, b.keys)]
     return all(np.array_equal(*pair) for sides in side_pairs for pair in zip(*map(cuts, sides)))
+
+
+def prepare(
+    checkpoint: Checkpoint,
+    text: Text,
+    settings: PassSettings,
+    *,
+    position: int | None = None,
+    truncate: bool = False,
+) -> PassText:
+    """One text's tokens, without relations.
+
+    Args:
+        checkpoint: loaded.
+        text: for an encoder-decoder, source and target as a pair; its encoder also accepts a text without a target.
+        settings: kind of attention, and heads that are off.
+        position: index of the text in the input, for error messages.
+        truncate: truncate a text that is too long instead of raising.
+
+    Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError if the checkpoint lacks the requested attention or head.
+    """
+    check_settings(checkpoint, settings)
+
+    def tokens(segment: Text, spare: int = 0) -> TokenizedText:
+        limit = checkpoint.max_tokens - spare
+        if segment.given is not None:
+            check_ids(checkpoint, segment.given.ids)
+        return tokenize(segment, checkpoint.tokenizer, limit, position=position, truncate=truncate)
+
+    if settings.kind == "self":
+        return PassText(kind=settings.kind, source=tokens(text))
+    if settings.kind == "encoder":
+        return PassText(kind=settings.kind, source=tokens(_segment(text, 0)))
+    if len(text.segments) < 2:
+        raise PairNeeded(position)
+    target = tokens(_segment(text, 1), spare=1)  # the start token comes before it
+    return PassText(
+        kind=settings.kind,
+        source=tokens(_segment(text, 0)),
+        target=as_decoder_input(target, checkpoint.tokenizer, checkpoint.start_id),
+    )
+
+
+def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
+    """Raise if the checkpoint lacks the requested attention, or a head to switch off.
+
+    Raises: AnalysisError.
+    """
+    attention = checkpoint.attentions.get(settings.kind)
+    if attention is None:
+        raise no_such_attention(checkpoint.files.name, settings.kind, checkpoint.attentions)
+    check_heads(checkpoint.files.name, (attention.n_layers, attention.n_heads), settings.off)
+
+
+def check_ids(checkpoint: Checkpoint, ids: Sequence[int]) -> None:
+    """Raise if the checkpoint's vocabulary lacks an id.
+
+    Raises: TextError.
+    """
+    n_known = checkpoint.model.get_input_embeddings().num_embeddings
+    if max(ids, default=0) >= n_known:
+        raise TextError(
+            f"The texts hold the id {max(ids):,}, and the vocabulary of {checkpoint.files.name} has the ids 0 to "
+            f"{n_known - 1:,}. Choose texts whose ids were made for this checkpoint."
+        )
+
+
+def _segment(text: Text, side: int) -> Text:
+    """One segment as a text of its own."""
+    selected = slice(side, side + 1)
+    return replace(
+        text,
+        segments=text.segments[selected],
+        words=text.words and text.words[selected],
+        heads=text.heads and text.heads[selected],
+        relations=text.relations and text.relations[selected],
+        spans=text.spans and text.spans[selected],
+        pairs=text.pairs and text.pairs.of_segment(side),
+    )
+
+
+def queries_text(text: Text, kind: Kind) -> Text:
+    """The text whose tokens are the queries of a pass."""
+    return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
+
+
+def with_relations(
+    prepared: Sequence[PassText], texts: Sequence[Text], wanted: Wanted = RELATED_WORDS, *, noted: bool = False
+) -> list[PassText]:
+    """Add the relations between the queries of each text; parsing all together is much faster than one by one.
+
+    Args:
+        prepared: from `prepare`; a text prepared for several checkpoints is parsed once.
+        texts: the original texts.
+        wanted: what to parse for.
+        noted: whether to add notes on the queries.
+    """
+    numbers: dict[Text, int] = {}
+    number_of = {
+        index: numbers.setdefault(text, len(numbers)) for index, text in _texts_to_parse(prepared, texts).items()
+    }
+    parses, sources = list(parse_for(list(numbers), wanted)), list(numbers)
+    queries = [prepared[index].queries for index in number_of]
+    pairs_of = token_pairs_of(queries, [parses[number][0] for number in number_of.values()])
+    related = list(prepared)
+    for (index, number), pairs in zip(number_of.items(), pairs_of, strict=True):
+        tokens, words = related[index].queries, parses[number][1]
+        related[index] = replace(
+            related[index],
+            pairs=tuple(pair for pair in pairs if pair.name in RELATIONS),
+            notes=notes_of(tokens, sources[number], pairs, words, wanted) if noted else None,
+        )
+    return related
+
+
+def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:
+    """The queries' text of each item and its dependency trees, parsed together; None for cross-attention.
+
+    Args:
+        prepared: from `prepare`.
+        texts: the original texts.
+    """
+    parser_texts = {
+        index: text
+        for index, text in _texts_to_parse(prepared, texts).items()
+        if text.heads is not None or text.parser != NO_PARSER
+    }
+    parsed = dict(zip(parser_texts, dependencies(list(parser_texts.values()))))
+    return [(parser_texts[index], parsed[index]) if index in parser_texts else None for index in range(len(prepared))]
+
+
+def _texts_to_parse(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
+    """The text to parse for each item, by index; none for cross-attention, whose keys are another text."""
+    return {
+        index: _part_to_parse(queries_text(text, tokens.kind), tokens.queries)
+        for index, (tokens, text) in enumerate(zip(prepared, texts))
+        if tokens.kind != "cross"
+    }
+
+
+def _part_to_parse(text: Text, tokens: TokenizedText) -> Text:
+    """A truncated text up to its last token and the rest of the sentence, which is all that needs to be parsed."""
+    if not tokens.n_cut or text.words is not None or text.spans is not None:
+        return text
+    ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
+    return Text(
+        tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)), parser=text.parser
+    )
+
+
+def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:
+    """The attention window of a text that starts at some query and key; the whole text if it is short enough.
+
+    Args:
+        checkpoint: its numbers of layers and heads limit the size of the window.
+        text: prepared.
+        start: first query and first key; moved back if the window would extend beyond the end.
+    """
+    attention = checkpoint.attentions[text.kind]
+    size = WINDOW_TOKENS
+    while attention.n_layers * attention.n_heads * size * size > WINDOW_ENTRIES:
+        size //= 2
+
+    def side(begin: int, n_tokens: int) -> tuple[int, int]:
+        begin = max(0, min(begin, n_tokens - size))
+        return begin, min(begin + size, n_tokens)
+
+    return Window(side(start[0], len(text.queries.ids)), side(start[1], len(text.keys.ids)))
+
+
+def prepare_all(
+    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
+) -> tuple[dict[int, PassText], list[tuple[int, int]]]:
+    """Tokens of each text by its index, and index and number of tokens of those left out (`skip` only).
+
+    Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded.
+    """
+    prepared: dict[int, PassText] = {}
+    left_out: list[tuple[int, int]] = []
+    for position, text in enumerate(texts):
+        try:
+            prepared[position] = prepare(checkpoint, text, settings, position=position, truncate=too_long == "truncate")
+        except TextTooLong as error:
+            if too_long == "error":
+                raise
+            left_out.append((position, error.n_tokens))
+    return prepared, left_out

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import REMOVED
 from attention_sieve.core.passes.batches import collect, to_device
-from attention_sieve.core.passes.between_words import FromWord, WordCollector
+from attention_sieve.core.passes.collectors import FromWord, WordCollector
+from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
@@ -39,7 +39,7 @@ def predictions(
     Args:
         checkpoint: loaded.
         texts: prepared for the kind of attention in the settings.
-        trees: of each text's queries (`attention_sieve.core.passes.prepare.queries_text`).
+        trees: of each text's queries (`attention_sieve.core.passes.texts.queries_text`).
         settings: which attention, and which heads are off.
         from_word: how attention from several tokens of a word is aggregated.
         batch_tokens: as in `attention_sieve.core.passes.batches.collect`.

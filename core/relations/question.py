@@ -9,8 +9,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Question
+from attention_sieve.core.passes.question import Arrays, Question
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
@@ -29,7 +28,7 @@ class ParsedText:
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
     """As in attention_sieve.core.texts.words.Words, of what the queries of the attention read
-    (attention_sieve.core.passes.prepare.queries_text)."""
+    (attention_sieve.core.passes.texts.queries_text)."""
     heads: tuple[int, ...]
     relations: tuple[str, ...]
     """As in attention_sieve.core.texts.relations.Dependencies."""

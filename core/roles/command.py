@@ -43,7 +43,7 @@ from attention_sieve.core.options import (
     column_list,
     settings_of,
 )
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.card import MARKDOWN, role_card
 from attention_sieve.core.roles.controls import ControlPass, control_passes, counts_of

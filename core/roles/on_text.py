@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.prepare import window_at
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import PassText, TextAttention, window_at
 from attention_sieve.core.roles.hypotheses import Criterion, text_roles
 from attention_sieve.core.roles.measures import RoleScores, RoleSet, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import with_what_decides

@@ -17,8 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import UNLIMITED, Reach, Window, live_keys
-from attention_sieve.core.passes.prepare import with_relations
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, with_relations
 from attention_sieve.core.roles.measures import USUAL, RoleSet
 from attention_sieve.core.roles.pair_sieves import oriented, pair_sieves
 from attention_sieve.core.roles.record import DIRECTIONS, Band, Keys, KeySet, Pairs, Role

@@ -7,8 +7,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.similarity.distances import DistanceSettings, TextDistances
 from attention_sieve.core.texts.text import Text

@@ -10,8 +10,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import Arrays, array_to_text, text_to_array
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Arrays, Question, array_to_text, text_alone, text_itself, text_to_array
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
 from attention_sieve.core.surface.per_text import TextGradients, TextSurface

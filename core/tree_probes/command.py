@@ -32,8 +32,7 @@ from attention_sieve.core.options import (
     add_parser_options,
     add_texts_options,
 )
-from attention_sieve.core.passes.prepare import check_settings, queries_text
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, check_settings, queries_text
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256

@@ -42,7 +42,7 @@ def word_attention_maps(
         settings: which attention, and which heads are off.
     """
     from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.between_words import WordCollector
+    from attention_sieve.core.passes.collectors import WordCollector
 
     # Without truncated words, as the cost grows with the square of the number of words.
     maps = {

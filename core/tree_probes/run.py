@@ -12,7 +12,7 @@ import numpy as np
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import EveryTextTooLong
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong

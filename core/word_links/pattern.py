@@ -56,7 +56,7 @@ class PatternText:
         """A text with the pairs of a pattern; None if it has none.
 
         Args:
-            text: the text of the queries, as from attention_sieve.core.passes.prepare.queries_text.
+            text: the text of the queries, as from attention_sieve.core.passes.texts.queries_text.
             tree: its words and relations.
             pattern: the pattern.
         """

@@ -6,8 +6,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.passes.arrays import Arrays
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.habits import TextDistances, text_distances, word_attention
@@ -63,7 +62,7 @@ def _distances(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, TextDistances]]]:
     from attention_sieve.core.passes.batches import collect
-    from attention_sieve.core.passes.whole_maps import MapCollector
+    from attention_sieve.core.passes.collectors import MapCollector
 
     layers = checkpoint.attentions[settings.kind]
     for batch in collect(checkpoint, prepared, settings, MapCollector):

@@ -9,9 +9,8 @@ from attention_sieve.core.attention.settings import Head, PassSettings, head_nam
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import prepared_texts, progress_bar
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import check_settings, prepare, with_relations
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import PassText, TextAttention, check_settings, prepare, with_relations
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
 from attention_sieve.core.texts.parsers import trees_source

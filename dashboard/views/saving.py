@@ -7,8 +7,7 @@ from functools import partial
 from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.attention.settings import Head, PassSettings
-from attention_sieve.core.passes.prepare import WINDOW_TOKENS
-from attention_sieve.core.passes.texts import TextAttention
+from attention_sieve.core.passes.texts import WINDOW_TOKENS, TextAttention
 from attention_sieve.core.roles.finding import RoleSettings, role_finding
 from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.texts.parsers import trees_source

@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.comparison.in_step import compare_batch
 from attention_sieve.core.comparison.question import COMPARISON, divergences
 from attention_sieve.core.errors import AnalysisError, CheckpointError, EveryTextTooLong
-from attention_sieve.core.passes.prepare import prepare, with_relations
+from attention_sieve.core.passes.texts import prepare, with_relations
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.texts.text import Text
 

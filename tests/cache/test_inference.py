@@ -27,7 +27,7 @@ from attention_sieve.core.errors import (
     TextTooLong,
 )
 from attention_sieve.core.passes.outputs import output_change
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import FURTHER_ROLES, ROLES
 from attention_sieve.core.texts.text import Text

@@ -8,8 +8,8 @@ from passing import SELF
 
 from attention_sieve.cache.looks import packed_attention, unpacked_attention
 from attention_sieve.core.attention.settings import Window
-from attention_sieve.core.passes.arrays import text_to_array
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.question import text_to_array
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids

@@ -14,8 +14,8 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong, TextTooLong
 from attention_sieve.core.passes.batches import BATCH_TOKENS, collect
+from attention_sieve.core.passes.collectors import MapCollector
 from attention_sieve.core.passes.question import Question
-from attention_sieve.core.passes.whole_maps import MapCollector
 from attention_sieve.core.texts.text import Text, text_fields
 
 TEXTS = (

@@ -12,7 +12,7 @@ from attention_sieve.core.answering import Reading, find, find_in
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.options import add_settings_options, settings_of
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.relations.accuracy import relation_accuracies
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import TextPredictions

@@ -6,9 +6,8 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
-from attention_sieve.core.passes.prepare import prepare, prepare_all, window_at, with_relations
 from attention_sieve.core.passes.question import answer
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, prepare, prepare_all, window_at, with_relations
 from attention_sieve.core.roles.measures import USUAL, TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.scores import score_batch

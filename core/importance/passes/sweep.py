@@ -24,9 +24,8 @@ from attention_sieve.core.importance.passes.reuse import LayerReuse
 from attention_sieve.core.importance.per_text import with_holes
 from attention_sieve.core.passes.batches import BATCH_TOKENS, gates, plan_batches
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.readout import Readout, check_metric, model_of
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, prepare
 from attention_sieve.core.texts.text import Text
 
 SWEEP_TOKENS: Final = {"cpu": BATCH_TOKENS["cpu"], "mps": BATCH_TOKENS["mps"], "cuda": 4 * BATCH_TOKENS["cuda"]}

@@ -19,7 +19,7 @@ from attention_sieve.core.knowledge.trials.progress import Reporter
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
 from attention_sieve.core.knowledge.trials.trial import Trial, n_texts_of, name_of, row_path, task_sha256
 from attention_sieve.core.knowledge.vectors import usual_pooling
-from attention_sieve.core.passes.prepare import check_settings, prepare_all
+from attention_sieve.core.passes.texts import check_settings, prepare_all
 
 READING: Final = "Reading vectors"
 DOING: Final[dict[TrialStage, str]] = {

@@ -15,7 +15,7 @@ from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
 from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.descriptions.mentions import ReadMentions
-from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of

@@ -9,7 +9,7 @@ from attention_sieve.core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from attention_sieve.core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from attention_sieve.core.importance.removal.exports import TOLERANCE
 from attention_sieve.core.importance.verdicts import DRAWN_SHARE, LEAST_OF_EQUAL_SIZE, LEAST_UNITS, RESAMPLES
-from attention_sieve.core.passes.masked_tokens import MASKED_SHARE
+from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.statistics.by_role import SHUFFLES
 from attention_sieve.dashboard.figures.figure import counted, percent
 

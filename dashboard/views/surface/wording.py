@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.passes.masked_tokens import MASKED_SHARE
+from attention_sieve.core.passes.metric import MASKED_SHARE
 from attention_sieve.core.relations.settings import VOITA_MARGIN
 from attention_sieve.core.surface.key_kinds import CODE_SEPARATORS, SMOOTHED
 from attention_sieve.core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE

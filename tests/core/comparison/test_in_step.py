@@ -18,8 +18,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.comparison.in_step import MOST, compare_batch, row_divergence
 from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.passes.texts import same_tokens
+from attention_sieve.core.passes.texts import prepare, same_tokens
 from attention_sieve.core.roles.measures import USUAL
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.text import Text

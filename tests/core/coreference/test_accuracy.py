@@ -32,7 +32,7 @@ from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
 from attention_sieve.core.coreference.observer import mention_choices
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 STORY = "Unbelievable birds ran ; the black dog chased the birds , and it quickly sat where they ate apples"

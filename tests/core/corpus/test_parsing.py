@@ -18,7 +18,7 @@ from attention_sieve.core.corpus.texts.parsed import PARSED_FOLDER, PARSING, par
 from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts import relations
 from attention_sieve.core.texts.relations import dependencies, parse, with_tree
 from attention_sieve.core.texts.text import Text, read_typed

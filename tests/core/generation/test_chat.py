@@ -6,7 +6,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.generation.chat import chat_text, read_turns
 from attention_sieve.core.generation.continuation import continuation
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.record import of_template
 
 CHATML = (

@@ -11,7 +11,7 @@ from attention_sieve.core.errors import AnalysisError, TextTooLong
 from attention_sieve.core.generation.settings import HOTTEST, MOST_TOKENS, WritingSettings
 from attention_sieve.core.generation.writer import Writer, end_ids, prompt_ids, write_on
 from attention_sieve.core.passes.outputs import next_tokens
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.conllu import GivenTokens
 from attention_sieve.core.texts.text import Text, text_of_ids
 

@@ -9,8 +9,8 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.observer import text_vectors
 from attention_sieve.core.knowledge.question import vectors_question
 from attention_sieve.core.knowledge.vectors import POOLINGS, pair_features, stacked, usual_pooling
-from attention_sieve.core.passes.prepare import prepare, prepare_all
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import prepare, prepare_all
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (

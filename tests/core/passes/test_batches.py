@@ -5,7 +5,7 @@ from passing import look_at as looked
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.whole_maps import MapCollector
+from attention_sieve.core.passes.collectors import MapCollector
 from attention_sieve.core.texts.text import Text
 
 TEXTS = [Text((" ".join(["the cat sat"] * n),)) for n in (3, 1, 4, 2)]

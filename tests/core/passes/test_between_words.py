@@ -10,8 +10,8 @@ from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.between_words import WordCollector
-from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.passes.collectors import WordCollector
+from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
 from attention_sieve.core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, WordMap, word_map, words_of

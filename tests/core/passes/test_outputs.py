@@ -18,7 +18,7 @@ from attention_sieve.core.passes.outputs import (
     vector_angle,
     word_probability,
 )
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXT = Text(("the dog sat on the red mat.",))

@@ -5,8 +5,8 @@ import transformers
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.passes.prepare import prepare
-from attention_sieve.core.passes.whole_maps import attention_of_token
+from attention_sieve.core.passes.collectors import attention_of_token
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXT = Text(("the dog sat on the red mat.",))

@@ -17,7 +17,7 @@ from scipy.stats import t as student
 from statsmodels.api import OLS
 
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.relations.accuracy import (
     ALL,
     among_right_words,

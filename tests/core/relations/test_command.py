@@ -10,7 +10,7 @@ from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, TextError
-from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.relations.accuracy import ALL, beats_baseline, relation_accuracies
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.command import add_command

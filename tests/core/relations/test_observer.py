@@ -7,7 +7,7 @@ from eager_words import between_words, eager
 from passing import SELF
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.relations.observer import most_attended, predictions
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text

@@ -5,8 +5,8 @@ from passing import SELF, measured_of, pass_texts
 
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
-from attention_sieve.core.passes.prepare import prepare_all, with_relations
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.controls import SEEDS, counts_of, shuffled_words
 from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion

@@ -10,7 +10,7 @@ from small_checkpoints import TOKENIZERS
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observers import Tile
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.probe_texts.make import ProbeSettings, probe_texts
 from attention_sieve.core.roles.measures import RoleSet
 from attention_sieve.core.roles.record import after_earlier_copies, copied_from_needle

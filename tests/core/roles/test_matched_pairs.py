@@ -9,8 +9,8 @@ from scipy import stats
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import prepare_all, with_relations
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import prepare_all, with_relations
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.matched_pairs import TextMatches, joined_tests, matched_pairs, matched_tests
 from attention_sieve.core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores

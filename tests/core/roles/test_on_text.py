@@ -4,8 +4,8 @@ import pytest
 from transformers import BertModel
 
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.on_text import pass_text
 from attention_sieve.core.roles.question import SCORES

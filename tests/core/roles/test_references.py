@@ -9,7 +9,7 @@ from made_texts import pair, text
 from passing import measured_of, of_source, pass_texts
 
 from attention_sieve.core.attention.settings import Reach
-from attention_sieve.core.passes.prepare import with_relations
+from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
 from attention_sieve.core.roles.references import greatest_weighted_ratio
 from attention_sieve.core.roles.roles import ROLES

@@ -8,8 +8,8 @@ from passing import SELF, pass_texts
 import attention_sieve
 from attention_sieve.__main__ import main
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import with_relations
 from attention_sieve.core.passes.question import answer
+from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
 from attention_sieve.core.roles.roles import BY_NAME, known_roles, role_named, role_title

@@ -9,7 +9,7 @@ from passing import SELF
 from attention_sieve.core.answering import find
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.batches import collect
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.command import add_command
 from attention_sieve.core.surface.frequencies import english_frequencies, read_frequencies

@@ -11,8 +11,8 @@ import attention_sieve.core.surface.gradients
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.masked_tokens import masked_tokens
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.metric import masked_tokens
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.gradients import attention_gradients, check_gradients
 from attention_sieve.core.surface.per_text import KEY_KINDS
 from attention_sieve.core.surface.statistics import gradient_statistics

@@ -14,7 +14,7 @@ from attention_sieve.core.attention.observers import Pass, Tile
 from attention_sieve.core.attention.settings import PassSettings, Reach
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.passes.batches import collect, model_inputs
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.key_kinds import RowSettings, key_kinds, uniform_entropies
 from attention_sieve.core.surface.observer import SurfaceObserver, surface_collector
 from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES

@@ -10,7 +10,7 @@ from passing import SELF
 from scipy import stats
 
 from attention_sieve.core.attention.observers import Tile
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.surface.frequencies import FrequencyList
 from attention_sieve.core.surface.labels import (
     NEAR,

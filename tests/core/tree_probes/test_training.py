@@ -18,7 +18,7 @@ from probe_material import (
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import load_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.passes.prepare import prepare, queries_text
+from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.words import words_of

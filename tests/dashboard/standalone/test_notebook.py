@@ -13,7 +13,7 @@ import transformers
 import attention_sieve as sieve
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.errors import AnalysisError, CheckpointError, TextError
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.measures import ScoreSettings
 from attention_sieve.core.roles.on_text import pass_text

@@ -6,7 +6,7 @@ import pytest
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.passes.outputs import next_tokens
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.views.inspect import wording
 

@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text

@@ -13,7 +13,7 @@ from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.serving.run import Run
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import randomly_initialised
-from attention_sieve.core.passes.prepare import queries_text
+from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text

@@ -8,7 +8,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.importance.nearest import first_off
 from attention_sieve.core.importance.passes.gated import gated_vectors
 from attention_sieve.core.passes.outputs import output_change
-from attention_sieve.core.passes.prepare import prepare_all
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("the cat sat on the mat.",)), Text(("a dog ran.",)))

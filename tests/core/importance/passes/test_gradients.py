@@ -18,8 +18,8 @@ from attention_sieve.core.importance.measures import (
 from attention_sieve.core.importance.passes.projections import output_projections
 from attention_sieve.core.importance.per_text import LabelledText, OutputWeights, TextOutputs, TextSlopes
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
-from attention_sieve.core.passes.prepare import prepare
 from attention_sieve.core.passes.readout import Readout
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

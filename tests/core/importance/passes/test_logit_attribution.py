@@ -9,7 +9,7 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.passes.logit_attribution import logit_attribution
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXT = Text(("the dog sat on the red mat.",))

@@ -12,7 +12,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.importance.measures import relevance
 from attention_sieve.core.importance.per_text import TextRelevance
 from attention_sieve.core.importance.question import relevance_question
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

@@ -14,9 +14,9 @@ from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import AnalysisError, PairNeeded
 from attention_sieve.core.importance.passes.sweep import Sweep, sweep
 from attention_sieve.core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
-from attention_sieve.core.passes.masked_tokens import masked_tokens
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.metric import masked_tokens
 from attention_sieve.core.passes.readout import Readout, model_of
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
 
 SINGLE = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

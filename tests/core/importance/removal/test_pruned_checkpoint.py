@@ -20,7 +20,7 @@ from attention_sieve.core.importance.effects import kept_alone
 from attention_sieve.core.importance.metrics import TextOutcomes, label_score
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.verdicts import LEAST_UNITS
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
     closest_pair,

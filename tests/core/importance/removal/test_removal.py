@@ -17,7 +17,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.checkpoints.removed_heads import REMOVED_HEADS
 from attention_sieve.core.errors import AnalysisError, CheckpointError, GrowsLarger
 from attention_sieve.core.importance.removal.remove import remove
-from attention_sieve.core.passes.prepare import prepare
+from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.text import Text
 

@@ -28,9 +28,9 @@ from attention_sieve.core.knowledge.question import vectors_question
 from attention_sieve.core.knowledge.read_task import TaskReading
 from attention_sieve.core.knowledge.task import PARTS, Example, Task
 from attention_sieve.core.knowledge.vectors import stacked, usual_pooling
-from attention_sieve.core.passes.prepare import prepare_all
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.readout import Readout, model_of
+from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.text import Text
 
 WORDS = ("cat", "dog", "bird", "mat", "house", "the", "a", "ran", "saw", "ate")

@@ -4,8 +4,7 @@ from passing import SELF, look_at, measure, measures_of, whole_map
 
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
-from attention_sieve.core.passes.prepare import prepare, prepare_all, window_at, with_relations
-from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.passes.texts import PassText, prepare, prepare_all, window_at, with_relations
 from attention_sieve.core.roles import scores
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
@@ -94,7 +93,7 @@ def test_a_text_without_tokens_is_named(checkpoint):
 
 
 def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
-    import attention_sieve.core.passes.prepare
+    import attention_sieve.core.passes.texts
 
     monkeypatch.setattr("attention_sieve.core.roles.question.CHUNK", 2)
     monkeypatch.setattr("attention_sieve.core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
@@ -104,7 +103,7 @@ def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
         parsed.append(len(texts))
         return parse_for(texts, wanted)
 
-    monkeypatch.setattr(attention_sieve.core.passes.prepare, "parse_for", counting)
+    monkeypatch.setattr(attention_sieve.core.passes.texts, "parse_for", counting)
     work = measure(checkpoint, TEXTS)
     next(work)
     assert parsed == [2]
@@ -145,7 +144,7 @@ def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
     checkpoint = loaded(family, "float64")
     whole, measured = look_at(checkpoint, LONG, too_long="truncate")
     assert whole.overview is None
-    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_TOKENS", 8)
+    monkeypatch.setattr("attention_sieve.core.passes.texts.WINDOW_TOKENS", 8)
     monkeypatch.setattr("attention_sieve.core.roles.scores.OVERVIEW_BLOCKS", 7)
     part, of_part = look_at(checkpoint, LONG, too_long="truncate", start=start)
     assert part.window == Window(*window)
@@ -161,8 +160,8 @@ def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
 
 @pytest.mark.parametrize(("entries", "size"), [(2 * 3 * 16 * 16, 16), (2 * 3 * 16 * 16 - 1, 8), (2 * 3 * 5, 2)])
 def test_a_window_holds_no_more_entries_than_allowed(entries, size, checkpoint, monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_TOKENS", 16)
-    monkeypatch.setattr("attention_sieve.core.passes.prepare.WINDOW_ENTRIES", entries)
+    monkeypatch.setattr("attention_sieve.core.passes.texts.WINDOW_TOKENS", 16)
+    monkeypatch.setattr("attention_sieve.core.passes.texts.WINDOW_ENTRIES", entries)
     prepared = prepare(checkpoint, LONG, SELF, truncate=True)
     assert window_at(checkpoint, prepared, (3, 99)) == Window((3, 3 + size), (40 - size, 40))
 
