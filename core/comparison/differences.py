@@ -14,8 +14,14 @@ from scipy.special import stdtr
 from attention_sieve.core.comparison.transitions import check_heads
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Family, corrected
-from attention_sieve.core.statistics.means import Correction, half_interval, moments, ratio, refuse_infinite
-from attention_sieve.core.statistics.signed_ranks import signed_rank_p
+from attention_sieve.core.statistics.means import (
+    Correction,
+    half_interval,
+    moments,
+    ratio,
+    refuse_infinite,
+    signed_rank_p,
+)
 
 ROUNDING: Final = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}
 """By number format: scores that differ by at most this share of 1 + their absolute value count as equal. The same text

@@ -15,8 +15,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.mentions import TYPES, MentionText
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import REMOVED
-from attention_sieve.core.statistics.cases import Judgement, judge
-from attention_sieve.core.statistics.key_matched import Joined
+from attention_sieve.core.statistics.cases import Joined, Judgement, judge
 from attention_sieve.core.statistics.means import ratio
 
 Candidates = Literal["mentions", "words"]

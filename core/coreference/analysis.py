@@ -9,7 +9,7 @@ from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, Mention
 from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.coreference.question import choice_question
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,8 +25,7 @@ from attention_sieve.core.errors import PROGRAM, AnalysisError
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
 from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.statistics.means import half_interval, ratio
-from attention_sieve.core.statistics.series import Series
-from attention_sieve.core.statistics.sums import Sums
+from attention_sieve.core.statistics.series import Series, Sums
 
 DIFFERENCES: Final = "differences"
 ON_REFERENCE: Final = "roles of the reference"

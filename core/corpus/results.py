@@ -38,10 +38,8 @@ from attention_sieve.core.roles.reduction import (
 )
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
-from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
 from attention_sieve.core.statistics.means import half_interval, wilson
-from attention_sieve.core.statistics.series import TAUS
-from attention_sieve.core.statistics.sums import Sums, with_zeros
+from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
 from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
 from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
 from attention_sieve.core.surface.reduction import (

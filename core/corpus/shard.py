@@ -31,8 +31,7 @@ from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, check_settings, prepare, trees
-from attention_sieve.core.statistics.histogram import SCORE_BINS
-from attention_sieve.core.statistics.series import Series, Values
+from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 

@@ -19,9 +19,7 @@ from attention_sieve.core.errors import AnalysisError, first_line
 from attention_sieve.core.json_values import parse_json, typed_json
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.statistics.evidence import STAKES, log_wealth
-from attention_sieve.core.statistics.histogram import BINS, counts_of
-from attention_sieve.core.statistics.series import TAUS, Series
-from attention_sieve.core.statistics.sums import Sums, merged, no_sums, sums_of
+from attention_sieve.core.statistics.series import BINS, TAUS, Series, Sums, counts_of, merged, no_sums, sums_of
 
 AT_ONCE: Final = 128
 """Texts whose bets are computed at once: few enough for a processor's cache."""

@@ -13,8 +13,7 @@ from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
 from attention_sieve.core.relations.accuracy import best_offset, is_at_offset
 from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, TextPredictions, cases_of
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.statistics.cases import N_HALVES, judge
-from attention_sieve.core.statistics.key_matched import key_matched
+from attention_sieve.core.statistics.cases import N_HALVES, judge, key_matched
 
 Halves = tuple[Int[np.ndarray, " _"], Int[np.ndarray, " _"]]
 """Indices of the cases on which a relation is selected, and of those on which it is evaluated."""

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.relations.settings import Direction
-from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.statistics.cases import KeyMatched
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
 """Key attended to: at an offset from the query, or of a kind of token."""
@@ -45,7 +45,7 @@ class KeyControl:
     """For "the first is not above the second": one-sided, times the number of heads; NaN for one text or document."""
     beats: bool
     from_everywhere: bool
-    """As in attention_sieve.core.statistics.key_matched.KeyMatched; both are False where there are too few cases to
+    """As in attention_sieve.core.statistics.cases.KeyMatched; both are False where there are too few cases to
     decide."""
 
     @classmethod

@@ -20,8 +20,7 @@ from attention_sieve.core.relations.settings import (
     Margin,
     RelationSettings,
 )
-from attention_sieve.core.statistics.cases import judge
-from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.statistics.cases import KeyMatched, judge
 from attention_sieve.core.texts.relations import ROOT
 
 NAN: Final = float("nan")
@@ -111,7 +110,7 @@ def relation_accuracies(
     smallest. There is no correction for the number of relations, and the baseline's offset is chosen on the same cases,
     in its favour.
 
-    The best head is named among those that also beat a second control (`attention_sieve.core.statistics.key_matched`):
+    The best head is named among those that also beat a second control (`attention_sieve.core.statistics.cases`):
     they give the right word more attention from the word that the relation joins to it than the text's other words give
     it. Its units are documents, or texts if no document is known. A case read at a clitic is not compared.
 

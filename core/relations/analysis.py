@@ -14,7 +14,7 @@ from attention_sieve.core.relations.finding import RelationFinding, relation_fin
 from attention_sieve.core.relations.question import ParsedText, prediction_question
 from attention_sieve.core.relations.reduction import RELATION_REDUCTION
 from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, RelationSettings
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 
 if TYPE_CHECKING:
     import pandas as pd

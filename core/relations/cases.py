@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.relations.settings import Reading
+from attention_sieve.core.statistics.cases import Joined
 from attention_sieve.core.statistics.documents import document_numbers
-from attention_sieve.core.statistics.key_matched import Joined
 from attention_sieve.core.texts.relations import ROOT, ROOT_RELATION, Dependencies
 
 NO_RELATION: Final = ("punct", ROOT_RELATION)

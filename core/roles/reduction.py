@@ -9,8 +9,7 @@ from attention_sieve.core.answering import Reduction
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.roles.measures import TextMeasures, role_scores
-from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS
-from attention_sieve.core.statistics.series import TAUS, Series, Values
+from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
 from attention_sieve.core.texts.text import Text
 
 ROLE_SCORES: Final = "roles"

@@ -1,4 +1,7 @@
-"""Whether a number is greater for heads that hold a role than for heads that do not. Does not import torch."""
+"""Heads that hold a role: how far two roles overlap, and whether a number is greater for them than for other heads.
+
+Does not import torch.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -156,3 +159,37 @@ def superiority_interval(
             ends[0, index] = 0.0 if one_share <= 0 else brentq(beyond, 0.0, one_share, args=(one_share, m, n))
             ends[1, index] = 1.0 if one_share >= 1 else brentq(beyond, one_share, 1.0, args=(one_share, m, n))
     return ends[0], ends[1]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many heads two roles share: counts, and proportions in [0, 1] (NaN if the denominator is 0)."""
+
+    first: int
+    """Heads that hold the first role."""
+    second: int
+    """Heads that hold the second role."""
+    both: int
+    """Heads that hold both."""
+    of_first: float
+    """Share of the first role's heads that hold both."""
+    of_second: float
+    """Share of the second role's heads that hold both."""
+    of_union: float
+    """Share of the heads with either role that hold both."""
+
+
+def overlap(holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], first: str, second: str) -> Overlap:
+    """Heads that hold both of two roles, as a proportion of each possible denominator.
+
+    Raises:
+        ValueError: for a role that is not in `roles`.
+    Source: Pande et al. 2021, overlap of local and syntactic heads. The denominator of their 42% to 88% (89% in
+        their article) is not recoverable, so all three are given.
+    """
+    in_first, in_second = holds[roles.index(first)], holds[roles.index(second)]
+    n_first, n_second = int(in_first.sum()), int(in_second.sum())
+    n_both, n_either = int((in_first & in_second).sum()), int((in_first | in_second).sum())
+    return Overlap(
+        n_first, n_second, n_both, *(n_both / n if n else float("nan") for n in (n_first, n_second, n_either))
+    )

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.answering import Reduction
-from attention_sieve.core.statistics.histogram import SCORE_BINS
-from attention_sieve.core.statistics.series import Series, Values
+from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import SurfaceSettings
 from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies
 from attention_sieve.core.surface.labels import NEAR, OFFSETS, RARE, offset_counts, rare_chance, rare_values

@@ -47,7 +47,7 @@ from attention_sieve.core.knowledge.trials.result import fingerprint_of, read_re
 from attention_sieve.core.options import heads
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.tables import READ_COLUMNS, read_score_table
-from attention_sieve.core.statistics.histogram import BINS
+from attention_sieve.core.statistics.series import BINS
 from attention_sieve.core.surface.frequencies import read_frequencies
 from attention_sieve.core.texts.text import read_columns, read_file, read_labelled, read_typed
 from attention_sieve.dashboard.components.arcs.look import NAMES, read_look

@@ -14,8 +14,7 @@ from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.relations.reduction import RELATION_CASES
 from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.statistics.histogram import SCORE_BINS
-from attention_sieve.core.statistics.series import Series
+from attention_sieve.core.statistics.series import SCORE_BINS, Series
 
 
 def manifest():

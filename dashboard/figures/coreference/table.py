@@ -17,7 +17,7 @@ from attention_sieve.core.coreference.accuracy import (
     MentionChoices,
 )
 from attention_sieve.core.coreference.mentions import MentionText
-from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.statistics.cases import KeyMatched
 
 RANDOM: Final = "random mention"
 DESIGN_EFFECT: Final = "design effect"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from attention_sieve.core.statistics.histogram import Bins, quantile
+from attention_sieve.core.statistics.series import Bins, quantile
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import note_rows, score_ends
 from attention_sieve.dashboard.figures.figure import Figure, counted

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.statistics.cases import KeyMatched
 from attention_sieve.dashboard.figures.head_map import Detail
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from attention_sieve.core.statistics.key_matched import KeyMatched
+from attention_sieve.core.statistics.cases import KeyMatched
 from attention_sieve.core.texts.words import FromWord
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.passes.texts import TextAttention
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.word_links.on_text import words_on
 from attention_sieve.core.word_links.pronouns import PronounLink
 from attention_sieve.dashboard.views.riddle import wording

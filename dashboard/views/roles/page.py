@@ -20,7 +20,7 @@ from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from attention_sieve.core.roles.uncertainty.stability import few_texts
-from attention_sieve.core.statistics.overlap import overlap
+from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard import link, state
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.components.selection import Selection

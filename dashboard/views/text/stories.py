@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.core.passes.texts import PassText, TextAttention
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
 from attention_sieve.dashboard import state

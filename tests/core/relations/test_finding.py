@@ -13,7 +13,7 @@ from attention_sieve.core.relations.analysis import COLUMNS, RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.finding import BestRelation, Evaluation, RelationFinding
 from attention_sieve.core.relations.settings import AS_IN_PAPER, RelationSettings
-from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.statistics.cases import Joined, key_matched
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.core.texts.words import Words
 

@@ -17,7 +17,7 @@ from attention_sieve.core.roles.roles import (
     shown_roles,
     similar_heads,
 )
-from attention_sieve.core.statistics.overlap import Overlap, overlap
+from attention_sieve.core.statistics.by_role import Overlap, overlap
 
 LAYERS, HEADS = 2, 3
 ANY_HOLDS = arrays(bool, (len(ROLES), LAYERS, HEADS), elements=st.booleans())

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from attention_sieve.core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge
-from attention_sieve.core.statistics.key_matched import Joined
+from attention_sieve.core.statistics.cases import Joined, beats_by_chance, best_head, best_on_halves, judge
 from attention_sieve.core.statistics.means import wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)

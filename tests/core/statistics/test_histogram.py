@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attention_sieve.core.statistics.histogram import BINS, SCORE_BINS, SHARE_BINS, counts_of, quantile
+from attention_sieve.core.statistics.series import BINS, SCORE_BINS, SHARE_BINS, counts_of, quantile
 
 
 @given(arrays(np.float32, (9, 2, 3), elements=st.floats(0, 512, width=32) | st.just(np.nan)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.statistics.cases import Joined, key_matched
 
 NAN = np.nan
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from attention_sieve.core.statistics.signed_ranks import signed_rank_p
+from attention_sieve.core.statistics.means import signed_rank_p
 
 NAN = float("nan")
 # Quarters tie and are 0 often.

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.statistics.means import moments
-from attention_sieve.core.statistics.sums import Sums, merged, no_sums, sums_of, with_zeros
+from attention_sieve.core.statistics.series import Sums, merged, no_sums, sums_of, with_zeros
 
 VALUES = arrays(np.float32, (7, 2, 3), elements=st.floats(0, 2048, width=32) | st.just(np.nan))
 

@@ -17,7 +17,7 @@ from scipy import stats
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.roles import BY_NAME, COARSE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
-from attention_sieve.core.statistics.histogram import SCORE_BINS, counts_of
+from attention_sieve.core.statistics.series import SCORE_BINS, counts_of
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.export import figure_svg, svg_png, table_csv, table_parquet
 from attention_sieve.dashboard.figures.figure import MOST_MARKS

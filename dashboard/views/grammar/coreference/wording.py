@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attention_sieve.core.coreference.accuracy import Candidates
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 

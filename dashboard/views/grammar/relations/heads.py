@@ -11,7 +11,7 @@ from attention_sieve.core.relations.accuracy import beats_baseline
 from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.statistics.overlap import overlap
+from attention_sieve.core.statistics.by_role import overlap
 from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS

@@ -9,8 +9,8 @@ from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelatio
 from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
 from attention_sieve.core.relations.settings import AS_IN_PAPER, FARTHEST, USUAL_CASES, VOITA_MARGIN
 from attention_sieve.core.roles.measures import Scale
-from attention_sieve.core.statistics.key_matched import LEAST_TIMES
-from attention_sieve.core.statistics.overlap import Overlap
+from attention_sieve.core.statistics.by_role import Overlap
+from attention_sieve.core.statistics.cases import LEAST_TIMES
 from attention_sieve.core.texts.relations import RELATIONS
 from attention_sieve.dashboard.figures.figure import counted, percent
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES

@@ -10,7 +10,7 @@ from attention_sieve.core.roles.measures import RoleScores, Scale
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.core.roles.uncertainty.anytime import role_evidence_path
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
-from attention_sieve.core.statistics.histogram import SCORE_BINS, SHARE_BINS, counts_of
+from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, counts_of
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, Violins, head_scores, score_violins
 from attention_sieve.dashboard.figures.roles.evidence import evidence_by_texts

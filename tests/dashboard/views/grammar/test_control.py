@@ -5,7 +5,7 @@ from made_attention import to_no_antecedent
 
 from attention_sieve.core.coreference.accuracy import MentionChoices, coreference_scores
 from attention_sieve.core.coreference.mentions import Mention, MentionText
-from attention_sieve.core.statistics.key_matched import Joined, key_matched
+from attention_sieve.core.statistics.cases import Joined, key_matched
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
 from attention_sieve.dashboard.views.grammar import wording
