@@ -137,11 +137,7 @@ class Way:
         self.is_on = not is_end
 
     def _come_of_input(self, value: object) -> list[object]:
-        return [
-            each
-            for each in parts(value)
-            if id(each) in self._made or (isinstance(each, str | bytes) and MARK in str(each).lower())
-        ]
+        return [each for each in parts(value) if id(each) in self._made or is_marked(each)]
 
     def walked(self) -> tuple[set[str], set[str]]:
         """Files and types on the way, from its end back to the input."""
@@ -151,7 +147,7 @@ class Way:
             if any(id(each) in on_way for each in given):
                 files.add(file)
                 on_way |= {id(each): each for each in taken}
-        return files, {type(each).__name__ for each in on_way.values() if is_ours(each)}
+        return files, {type(each).__name__ for each in on_way.values() if is_ours(each) and holds_anything(each)}
 
 
 def arguments_of(frame: FrameType) -> Iterator[object]:
@@ -167,6 +163,15 @@ def is_ours(value: object) -> bool:
 
 def is_array(value: object) -> bool:
     return type(value).__name__ in ("ndarray", "Tensor")
+
+
+def holds_anything(value: object) -> bool:
+    """Whether it holds an array or the input's word, unlike settings that are built on the way."""
+    return not is_dataclass(value) or any(is_array(each) or is_marked(each) for each in parts(value))
+
+
+def is_marked(value: object) -> bool:
+    return isinstance(value, str | bytes) and MARK in str(value).lower()
 
 
 def parts(value: object, depth: int = 0) -> Iterator[object]:
