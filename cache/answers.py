@@ -9,13 +9,12 @@ from typing import Any, Final, Generic
 
 import numpy as np
 
-from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.memory import new_number
 from attention_sieve.cache.store.keys import answer_key, divergence_key
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import Analysis, Finding, Input, Settings
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.comparison.question import SIDES
 from attention_sieve.core.errors import EveryTextTooLong
 from attention_sieve.core.passes.question import AnswerQuestion, Arrays, Item, Question, Result, answer, part, part_of
@@ -26,6 +25,19 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 
 LENGTHS: Final = ("n_tokens", "n_cut")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A checkpoint on a device, in a number format."""
+
+    files: CheckpointFiles
+    device: str = "auto"
+    dtype: str = "float32"
+
+    def settings(self, settings: PassSettings | None) -> PassSettings:
+        """The given settings, or by default the checkpoint's first kind of attention with all heads on."""
+        return settings or PassSettings(self.files.kinds[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from attention_sieve.cache.answers import (
     Answers,
     CorpusFinding,
+    Engine,
     FindingRequest,
     ItemRequest,
     Record,
@@ -20,7 +21,6 @@ from attention_sieve.cache.answers import (
     joined,
     read,
 )
-from attention_sieve.cache.engine import Engine
 from attention_sieve.cache.looks import Look, Looks, look_request, moved_back
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.models import Models

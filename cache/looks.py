@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from attention_sieve.cache.answers import ItemRequest, Record, item_requests, read
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, ItemRequest, Record, item_requests, read
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.store.keys import attention_key
 from attention_sieve.cache.store.store import Store

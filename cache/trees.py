@@ -14,7 +14,7 @@ from attention_sieve.cache.store.store import Store
 from attention_sieve.core.passes.question import Arrays, array_to_text, text_to_array
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 TREES_BYTES: Final = 64 * 2**20
 """Limit of the trees in memory, which clicks read again. They have a memory of their own: the thousands of one corpus

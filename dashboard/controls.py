@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import Memory
 from attention_sieve.cache.serving.shares import Quotas

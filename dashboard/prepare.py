@@ -7,8 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from attention_sieve.cache.answers import FindingRequest
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.store import Store

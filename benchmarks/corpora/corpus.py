@@ -34,8 +34,7 @@ from attention_sieve.core.corpus.texts.text_shards import read_texts, write_text
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
 from attention_sieve.core.passes.texts import prepare_all, with_relations
-from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.reduction import ROLE_REDUCTION, UNIFORM
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS, ROLE_REDUCTION, UNIFORM
 from attention_sieve.core.roles.roles import ROLES
 from benchmarks.shared import material
 from benchmarks.shared.memory import in_own_process

@@ -64,7 +64,7 @@ WORK: Final = """
 import json, sys, time
 from pathlib import Path
 from benchmarks.shared.sentences import sentences
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import find_checkpoint

@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.answering import find

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import Head, PassSettings

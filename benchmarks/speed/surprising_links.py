@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import Final
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings

@@ -15,7 +15,7 @@ from typing import Final
 
 from safetensors import SafetensorError
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.limits import limit_from
 from attention_sieve.cache.serving.batch import warm_parser
 from attention_sieve.cache.serving.failures import as_exception

@@ -11,8 +11,7 @@ from functools import partial
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
-from attention_sieve.cache.answers import ItemRequest, Record, read, write
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, ItemRequest, Record, read, write
 from attention_sieve.cache.serving.batch import next_batch, passed, prepared
 from attention_sieve.cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
 from attention_sieve.cache.serving.memory import free_memory, trim_heap

@@ -12,8 +12,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, SPECIAL, TokenizedText, Words, word_map
 
 MOST_WORDS: Final = 8
 """Changed places whose words a language model is asked about: each costs a pass for every token of the word."""

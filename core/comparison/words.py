@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.core.texts.words import SPECIALS, word_starts
+from attention_sieve.core.texts.tokens import SPECIAL, SPECIALS, TokenizedText, word_starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -31,8 +31,8 @@ from attention_sieve.core.coreference.marked_texts import (
 )
 from attention_sieve.core.coreference.mentions import MentionText, unwatched
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.json_values import as_index, as_list, as_name, check_as_many, kind_of
 from attention_sieve.core.texts.json_files import parsed_json
-from attention_sieve.core.texts.json_values import as_index, as_list, as_name, check_as_many, kind_of
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import MAX_TEXTS, decoded
 

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 from attention_sieve.core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.statistics.means import check_alpha
-from attention_sieve.core.texts.words import FromWord
+from attention_sieve.core.texts.tokens import FromWord
 
 
 @dataclass(frozen=True, kw_only=True)

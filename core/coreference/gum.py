@@ -7,7 +7,7 @@ from typing import Any, Final
 from attention_sieve.core.coreference.marked_texts import Marked, MarkedText, marked_words, type_named
 from attention_sieve.core.coreference.mentions import MentionType
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.json_values import as_index, as_list, as_name, check_as_many, value_at
+from attention_sieve.core.json_values import as_index, as_list, as_name, check_as_many, value_at
 
 MENTION_KEYS: Final = ("start", "end", "head")
 """Keys of a mention: its first word, last word (inclusive), and head word."""

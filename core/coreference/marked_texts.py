@@ -12,10 +12,10 @@ from jaxtyping import Bool
 
 from attention_sieve.core.coreference.mentions import TYPES, Mention, MentionText, MentionType, Span, unwatched
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.texts.json_values import kind_of
+from attention_sieve.core.json_values import kind_of
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import BREAKS, Text, text_of
-from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.texts.tokens import words_of
 
 PRONOUNS: Final = frozenset(
     (

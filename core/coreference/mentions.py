@@ -13,7 +13,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError, panics_caught
 from attention_sieve.core.pauses import pause
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 MentionType = Literal["pronoun", "proper", "nominal"]
 TYPES: Final[tuple[MentionType, ...]] = get_args(MentionType)

@@ -17,7 +17,7 @@ from attention_sieve.core.passes.batches import collect, to_device
 from attention_sieve.core.passes.collectors import FromWord, WordCollector
 from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.words import FIRST_WORD, WordMap, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, WordMap, word_map
 
 
 def mention_choices(

@@ -13,7 +13,7 @@ from attention_sieve.core.coreference.accuracy import MentionChoices
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.passes.question import Arrays, Question, text_alone
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.words import FromWord
+from attention_sieve.core.texts.tokens import FromWord
 
 STORED: Final = tuple(field.name for field in fields(MentionChoices))
 """Arrays of an answer, which are part of its key."""

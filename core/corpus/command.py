@@ -43,7 +43,7 @@ from attention_sieve.core.options import (
     settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
-from attention_sieve.core.relations.reduction import RELATION_NAMES
+from attention_sieve.core.relations.analysis import RELATION_NAMES
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.command import add_roles_option, score_settings
 from attention_sieve.core.roles.hypotheses import Criterion, n_holding

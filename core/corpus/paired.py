@@ -22,8 +22,8 @@ from attention_sieve.core.corpus.statistics import (
 )
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.errors import PROGRAM, AnalysisError
+from attention_sieve.core.roles.analysis import ROLE_SCORES
 from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
-from attention_sieve.core.roles.reduction import ROLE_SCORES
 from attention_sieve.core.statistics.means import half_interval, ratio
 from attention_sieve.core.statistics.series import Series, Sums
 

@@ -22,20 +22,25 @@ from attention_sieve.core.corpus.statistics import (
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import PROGRAM, AnalysisError, first_line
 from attention_sieve.core.json_values import typed_json
-from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.reduction import OFFSET_RIGHT, RELATION_CASES, RELATION_REDUCTION, RELATION_RIGHT
+from attention_sieve.core.relations.analysis import (
+    OFFSET_RIGHT,
+    RELATION_ANALYSIS,
+    RELATION_CASES,
+    RELATION_REDUCTION,
+    RELATION_RIGHT,
+)
 from attention_sieve.core.relations.settings import OFFSETS
-from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
-from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
-from attention_sieve.core.roles.measures import SYNTACTIC
-from attention_sieve.core.roles.reduction import (
+from attention_sieve.core.roles.analysis import (
     ABOVE_UNIFORM,
     GREATEST,
     OUT_OF_REACH,
+    ROLE_ANALYSIS,
     ROLE_REDUCTION,
     ROLE_SCORES,
     UNIFORM,
 )
+from attention_sieve.core.roles.hypotheses import LACKS, Criterion, HeadTests, Moments, tests_of_moments, untested
+from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
 from attention_sieve.core.statistics.means import half_interval, wilson

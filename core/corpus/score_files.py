@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.errors import AnalysisError, first_line
-from attention_sieve.core.roles.reduction import UNIFORM
+from attention_sieve.core.roles.analysis import UNIFORM
 from attention_sieve.core.statistics.series import Values
 
 ROW_GROUP: Final = 10_000

@@ -14,7 +14,7 @@ from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 N_EXAMPLES: Final = 3
 MOST_LINKS: Final = 3

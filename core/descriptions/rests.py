@@ -14,7 +14,7 @@ from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.surface.key_kinds import key_kinds
 from attention_sieve.core.surface.per_text import KEY_KINDS, SHARES, TextSurface
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, Words, word_map
 
 MOST_TOKENS: Final = 48
 """Of a text that can be read at a glance."""

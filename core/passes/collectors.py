@@ -14,7 +14,7 @@ from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.batches import gates, model_inputs, to_device
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.words import FIRST_WORD, FromWord, WordMap
+from attention_sieve.core.texts.tokens import FIRST_WORD, FromWord, WordMap
 
 
 class MapCollector:

@@ -1,24 +1,33 @@
 """The analysis of relations: how often each head attends most to the syntactic head of a word, as one value."""
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from jaxtyping import Bool
 
-from attention_sieve.core.answering import Analysis
+from attention_sieve.core.answering import Analysis, Reduction
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import text_itself
 from attention_sieve.core.relations.accuracy import RelationAccuracy, beats_baseline
+from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.relations.finding import RelationFinding, relation_finding
 from attention_sieve.core.relations.question import ParsedText, prediction_question
-from attention_sieve.core.relations.reduction import RELATION_REDUCTION
-from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, RelationSettings
+from attention_sieve.core.relations.settings import AS_IN_PAPER, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.statistics.series import Series, Values
+from attention_sieve.core.texts.relations import RELATIONS, ROOT, UNIVERSAL
 
 if TYPE_CHECKING:
     import pandas as pd
 
+RELATION_CASES: Final = "relations cases"
+RELATION_RIGHT: Final = "relations right"
+OFFSET_RIGHT: Final = "relations offset right"
+RELATION_NAMES: Final = ("all", *RELATIONS)
+"""Relations whose words are counted; "all" is without punct and root."""
 COLUMNS: Final = {
     "relation": "relation of a word to its syntactic head, or of a pair that a file marks, whose first word counts as "
     "the dependent and whose second as the head; all: every relation except punct and root",
@@ -68,6 +77,53 @@ COLUMNS: Final = {
     "held_out_from_everywhere": "from_everywhere of the heads of held_out",
 }
 """What each column of the table holds."""
+
+
+def _values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions], _: RelationSettings) -> Values:
+    counts = [_of_text(text, predicted) for text, predicted in zip(texts, predictions, strict=True)]
+    cases, right, at_offset = (np.stack(arrays).astype(float) for arrays in zip(*counts, strict=True))
+    return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset}
+
+
+def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cases "relation", right ones "relation direction layer head", and those at an offset "relation offset"."""
+    tree = text.tree
+    is_of = _of_relations(tree.relations)
+    has_head = tree.heads != ROOT
+    has_tokens, predicted = predictions.has_tokens, predictions.predicted
+    is_case = is_of & has_head & has_tokens & has_tokens[np.where(has_head, tree.heads, 0)]
+    right = (predicted == tree.heads).reshape(len(DIRECTIONS), -1, len(tree.heads))
+    distance = tree.heads - np.arange(len(tree.heads))
+    at_offset = distance == np.array(OFFSETS)[:, None]
+    weights = is_case.astype(float)
+    n_right = np.einsum("rw,dhw->rdh", weights, right.astype(float))
+    shape = (len(is_case), *predicted.shape[:-1])
+    return weights.sum(axis=1), n_right.reshape(shape), weights @ at_offset.T
+
+
+def _of_relations(relations: Sequence[str]) -> Bool[np.ndarray, "relation word"]:
+    """Whether each word is counted for each of RELATION_NAMES."""
+    names = [UNIVERSAL.get(relation, relation) for relation in relations]
+    counts = np.array([name not in ("punct", "root") for name in names], bool)
+    by_relation = [np.array([name == target for name in names], bool) for target in RELATIONS]
+    return np.stack([counts, *by_relation])
+
+
+def _series(values: Values, _: Any) -> Mapping[str, Series]:
+    return {name: Series(values=array) for name, array in values.items()}
+
+
+def _cells(_: Any, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
+    n_relations = len(RELATION_NAMES)
+    return {
+        RELATION_CASES: (n_relations,),
+        RELATION_RIGHT: (n_relations, len(DIRECTIONS), n_layers, n_heads),
+        OFFSET_RIGHT: (n_relations, len(OFFSETS)),
+    }
+
+
+RELATION_REDUCTION: Final = Reduction(values=_values, series=_series, cells=_cells, columns=lambda _: {})
+"""Number of words for which each head, and each fixed offset, predicts the syntactic head."""
 
 
 def relation_table(finding: RelationFinding) -> "pd.DataFrame":

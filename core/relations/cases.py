@@ -31,8 +31,8 @@ class WordPredictions:
     attention to, or from, another word, such as the first word in a causal model or a single word. REMOVED for a head
     that was removed from the checkpoint."""
     has_tokens: Bool[np.ndarray, " word"]
-    """As in attention_sieve.core.texts.words.WordMap: False for truncated words, and for words of characters unknown to
-    the tokenizer."""
+    """As in attention_sieve.core.texts.tokens.WordMap: False for truncated words, and for words of characters unknown
+    to the tokenizer."""
     to_head: Float[np.ndarray, "layer head word"]
     """Attention from each word to its syntactic head, 0 to 1; NaN for a root, where one of the two has no tokens, where
     the word cannot see its head, and for a head that was removed."""

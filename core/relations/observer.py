@@ -17,7 +17,7 @@ from attention_sieve.core.passes.question import REMOVED
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
-from attention_sieve.core.texts.words import FIRST_WORD, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, word_map
 
 NO_WORD: Final = -1
 """In place of a head among the words with tokens, for a word without one."""

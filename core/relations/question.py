@@ -14,7 +14,7 @@ from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.relations.cases import WordPredictions
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text, text_fields
-from attention_sieve.core.texts.words import FromWord, Words
+from attention_sieve.core.texts.tokens import FromWord, Words
 
 STORED: Final = tuple(field.name for field in fields(WordPredictions))
 """Arrays of an answer, which are part of its key."""
@@ -27,7 +27,7 @@ class ParsedText:
     text: Text
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
-    """As in attention_sieve.core.texts.words.Words, of what the queries of the attention read
+    """As in attention_sieve.core.texts.tokens.Words, of what the queries of the attention read
     (attention_sieve.core.passes.texts.queries_text)."""
     heads: tuple[int, ...]
     relations: tuple[str, ...]

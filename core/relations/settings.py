@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.statistics.means import check_alpha
-from attention_sieve.core.texts.words import FromWord
+from attention_sieve.core.texts.tokens import FromWord
 
 Direction = Literal["dependent-to-head", "head-to-dependent"]
 DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")

@@ -1,21 +1,31 @@
 """The analysis of roles: which heads attend to which words, as one value."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from attention_sieve.core.answering import Analysis
+import numpy as np
+
+from attention_sieve.core.answering import Analysis, Reduction
 from attention_sieve.core.passes.question import Question, text_itself
 from attention_sieve.core.roles.finding import RoleFinding, RoleSettings, role_finding
+from attention_sieve.core.roles.hypotheses import clearly_above
 from attention_sieve.core.roles.measures import ScoreSettings, TextMeasures, role_scores
 from attention_sieve.core.roles.question import scores_question
-from attention_sieve.core.roles.reduction import ROLE_REDUCTION
 from attention_sieve.core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
 from attention_sieve.core.roles.uncertainty.intervals import with_syntactic_intervals
 from attention_sieve.core.roles.uncertainty.stability import resamples, stability
+from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Series, Values
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ROLE_SCORES: Final = "roles"
+ABOVE_UNIFORM: Final = "roles above uniform"
+UNIFORM: Final = "roles uniform"
+GREATEST: Final = "roles greatest"
+OUT_OF_REACH: Final = "roles out of reach"
+"""Texts on which no attention reaches a threshold of TAUS."""
 COLUMNS: Final = {
     "role": "name of the role",
     "layer": "index of the layer, from 0",
@@ -39,6 +49,45 @@ COLUMNS: Final = {
     "holds_anytime": "whether the head has the role by its evidence; only with scores, not with shares",
 }
 """What each column of the table holds."""
+
+
+def _values(_: Sequence[Text], texts: Sequence[TextMeasures], settings: RoleSettings) -> Values:
+    scored = role_scores(texts, settings.scores)
+    return {ROLE_SCORES: scored.scores, UNIFORM: scored.uniform, GREATEST: scored.greatest}
+
+
+def _series(values: Values, settings: RoleSettings) -> Mapping[str, Series]:
+    scores, uniform, greatest = values[ROLE_SCORES], values[UNIFORM], values[GREATEST]
+    is_score = settings.scores.scale == "score"
+    bins, bet_on = (SCORE_BINS, uniform) if is_score else (SHARE_BINS, None)
+    out_of_reach = np.stack([(greatest < tau).all(axis=2) for tau in TAUS], axis=1).astype(float)
+    return {
+        ROLE_SCORES: Series(values=scores, bins=bins, uniform=bet_on),
+        ABOVE_UNIFORM: Series(values=scores - clearly_above(uniform)),
+        UNIFORM: Series(values=uniform),
+        GREATEST: Series(values=greatest),
+        OUT_OF_REACH: Series(values=out_of_reach),
+    }
+
+
+def _cells(settings: RoleSettings, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
+    n_roles = len(settings.scores.roles)
+    return {
+        ROLE_SCORES: (n_roles, n_layers, n_heads),
+        ABOVE_UNIFORM: (n_roles, n_layers, n_heads),
+        UNIFORM: (n_roles, n_layers),
+        GREATEST: (n_roles, n_layers),
+        OUT_OF_REACH: (len(TAUS), n_roles),
+    }
+
+
+ROLE_REDUCTION: Final = Reduction(
+    values=_values,
+    series=_series,
+    cells=_cells,
+    columns=lambda settings: dict.fromkeys((ROLE_SCORES, UNIFORM), settings.scores.roles),
+)
+"""Scores, their references, and the number of texts on which no attention reaches a threshold."""
 
 
 def role_table(finding: RoleFinding) -> "pd.DataFrame":

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError
+from attention_sieve.core.json_values import as_list, kind_of, span_of, whole_numbers
 from attention_sieve.core.texts.conllu import GivenTokens, Tree, WrittenText, checked_tree, of_ids
-from attention_sieve.core.texts.json_values import as_list, kind_of, span_of, whole_numbers
 from attention_sieve.core.texts.pairs import DOCUMENT, PAIRS, written_pairs
 
 KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",), ("ids",))

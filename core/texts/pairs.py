@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from attention_sieve.core.errors import TextError, quoted
-from attention_sieve.core.texts.json_values import as_list, as_name, kind_of, span_of, value_at
+from attention_sieve.core.json_values import as_list, as_name, kind_of, span_of, value_at
 
 FORMAT: Final = 1
 PAIRS: Final = "pairs"

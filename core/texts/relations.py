@@ -27,8 +27,7 @@ from attention_sieve.core.texts.parsers import (
 )
 from attention_sieve.core.texts.patterns import matched_words, word_patterns
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.core.texts.words import Words, words_of
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText, Words, words_of
 
 RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")
 """Relations that have a syntactic role of their own, as spaCy names them.

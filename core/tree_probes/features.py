@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import Kind, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.words import FIRST_WORD, Words, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, Words, word_map
 from attention_sieve.core.tree_probes.texts import PassedWords
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, looked_up
 

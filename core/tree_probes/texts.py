@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float16, Int
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import Dependencies
-from attention_sieve.core.texts.words import FIRST_WORD
+from attention_sieve.core.texts.tokens import FIRST_WORD
 from attention_sieve.core.tree_probes.attachment import LEAST_TEXTS, NO_CANDIDATE, ROOT_CANDIDATE, counts, root_first
 
 FEW_WORDS: Final = 5_000
@@ -29,7 +29,7 @@ class PassedWords:
     """The words of one text that have tokens, and the attention between them; truncated words are left out."""
 
     attention: Float16[np.ndarray, "layer head axis axis"]
-    """From and to CLS_WORD, OTHER_SPECIAL and these words, as in attention_sieve.core.texts.words.WordMap."""
+    """From and to CLS_WORD, OTHER_SPECIAL and these words, as in attention_sieve.core.texts.tokens.WordMap."""
     places: Int[np.ndarray, " passed"]
     """Index of these words among all words of the text, sorted."""
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
+from attention_sieve.core.texts.tokens import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
 from attention_sieve.core.tree_probes.attachment import LEAST_TEXTS, NO_CANDIDATE
 from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeSettings, Training
 from attention_sieve.core.tree_probes.texts import ProbeText

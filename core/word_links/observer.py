@@ -13,7 +13,7 @@ from attention_sieve.core.checkpoints.checkpoint import AttentionLayers, Checkpo
 from attention_sieve.core.passes.batches import collect, to_device
 from attention_sieve.core.passes.collectors import WordCollector
 from attention_sieve.core.passes.texts import PassText
-from attention_sieve.core.texts.words import FIRST_WORD, WordMap, word_map
+from attention_sieve.core.texts.tokens import FIRST_WORD, WordMap, word_map
 from attention_sieve.core.word_links.pattern import PatternAttention, PatternText, WordPair
 
 SHARES, COMPARED, OTHERS = range(3)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 WordPair = tuple[int, int]
 """Indices of the attending word and the attended word among the words of a text."""
@@ -45,7 +45,7 @@ class PatternText:
     text: Text
     segments: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
-    """As in attention_sieve.core.texts.words.Words."""
+    """As in attention_sieve.core.texts.tokens.Words."""
     pairs: tuple[WordPair, ...]
     """Pairs of the pattern."""
     others: tuple[WordPair, ...]

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.command_lines import command_line, given_options
 from attention_sieve.core.roles.roles import DECODER_ROLES, ROLES, known_roles
 from attention_sieve.core.texts.parsers import parser_option

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Final
 
 from attention_sieve import __version__
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from attention_sieve.core.roles.roles import ROLES, role_title

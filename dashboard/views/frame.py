@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.attention.settings import Head, Kind, PassSettings, head_name
 from attention_sieve.core.errors import AnalysisError

@@ -8,7 +8,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.views.frame import Visit
 
 if TYPE_CHECKING:
-    from attention_sieve.cache.engine import Engine
+    from attention_sieve.cache.answers import Engine
     from attention_sieve.core.passes.texts import TextAttention
     from attention_sieve.dashboard.views.corpus import Corpus
     from attention_sieve.dashboard.views.lessons.computation import Beside

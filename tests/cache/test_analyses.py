@@ -7,8 +7,7 @@ import spacy
 from command_help import columns_in_help, own_columns
 
 from attention_sieve.__main__ import main
-from attention_sieve.cache.answers import FindingRequest
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.analysis import ANALYSES

@@ -10,7 +10,7 @@ from passing import SELF, measures_in
 from sessions import anew
 from small_checkpoints import edit_json, save
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import predicted
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from passing import SELF
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.keys import answer_key
 from attention_sieve.cache.store.store import Store

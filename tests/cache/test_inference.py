@@ -9,7 +9,7 @@ from passing import look_at, measures_in
 from sessions import anew
 from small_checkpoints import save
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving.models import Models
@@ -329,7 +329,7 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
     script = (
         "import sys\n"
         "from attention_sieve.cache.inference import Inference\n"
-        "from attention_sieve.cache.engine import Engine\n"
+        "from attention_sieve.cache.answers import Engine\n"
         "from attention_sieve.cache.store.store import Store\n"
         "from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint\n"
         "from attention_sieve.core.roles.question import SCORES\n"

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from attention_sieve.__main__ import main
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import find_checkpoint

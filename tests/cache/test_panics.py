@@ -9,7 +9,7 @@ import sys
 import pytest
 import tokenizers
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_checkpoints import save
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, randomly_initialised
 from attention_sieve.core.errors import AnalysisError

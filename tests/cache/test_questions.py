@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from passing import look_at
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong, TextTooLong

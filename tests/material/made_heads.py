@@ -6,7 +6,7 @@ from made_attention import along_no_tree
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.surface.per_text import SHARES, TextSurface
 from attention_sieve.core.texts.relations import Dependencies
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 ROOT = -1
 SHAPE = (2, 3)

@@ -20,7 +20,7 @@ from attention_sieve.core.errors import PROGRAM, AnalysisError, TextError, first
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.conllu import checked_tree
 from attention_sieve.core.texts.text import Text, text_of
-from attention_sieve.core.texts.words import word_starts
+from attention_sieve.core.texts.tokens import word_starts
 
 PARSING: Final = "parsing.json"
 PARSED_FOLDER: Final = "parsed"

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.roles.measures import SyntacticDirection

@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.places import PROBE_TEXTS, Place, places_table
 from attention_sieve.core.claims.probe import PROBES, ClaimSettings, ClaimText, claim_texts

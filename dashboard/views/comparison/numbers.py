@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.answers import Answers
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Answers, Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings

@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.core.checkpoints.saved_runs import SavedRun, run_and_step, steps_of_one_run
 from attention_sieve.core.errors import AnalysisError, EveryTextTooLong

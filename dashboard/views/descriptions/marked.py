@@ -11,7 +11,7 @@ from attention_sieve.core.descriptions.facts import ShareFact
 from attention_sieve.core.descriptions.rests import rests, telling_texts
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text, write_typed
-from attention_sieve.core.texts.words import Words, words_of
+from attention_sieve.core.texts.tokens import Words, words_of
 from attention_sieve.dashboard.components.marked_texts import Mark, MarkedText
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress

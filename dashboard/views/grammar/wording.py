@@ -3,7 +3,7 @@
 from typing import Final
 
 from attention_sieve.core.statistics.cases import KeyMatched
-from attention_sieve.core.texts.words import FromWord
+from attention_sieve.core.texts.tokens import FromWord
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE, NOT_SETTLED, beside_others
 
 SECTIONS: Final = {"Relations": "relations", "Coreference": "coreference", "Probes": "tree_probes"}

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head, Kind
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import randomly_initialised

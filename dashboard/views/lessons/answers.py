@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attention_sieve.cache.answers import FindingRequest
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name, head_names, highest_head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.question import ablation_question

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.dashboard.components.arcs.asked import AskedLink

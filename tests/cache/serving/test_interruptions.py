@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_checkpoints import save
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module

@@ -9,7 +9,7 @@ from small_adapters import LORA, save_adapter
 from small_checkpoints import save
 from transformers import AutoModel
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.serving import memory, models
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.serving.shares import QUOTA_SECONDS, STOPPED_BYTES, Quotas
 from attention_sieve.cache.store.store import Store

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from small_checkpoints import edit_json
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.serving import models
 from attention_sieve.cache.serving.models import Models
 from attention_sieve.core.checkpoints import trial_load

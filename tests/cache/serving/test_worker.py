@@ -16,8 +16,7 @@ import torch
 from passing import measure, measures_in
 from small_checkpoints import save
 
-from attention_sieve.cache.answers import Record, item_requests, write
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, Record, item_requests, write
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.on_screen import changed
 from attention_sieve.cache.serving import worker as worker_module

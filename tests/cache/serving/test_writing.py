@@ -8,7 +8,7 @@ import torch
 import transformers
 from small_checkpoints import TOKENIZERS, config
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.generation.settings import MOST_TOKENS, WritingSettings

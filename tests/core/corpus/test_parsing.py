@@ -22,7 +22,7 @@ from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts import relations
 from attention_sieve.core.texts.relations import dependencies, parse, with_tree
 from attention_sieve.core.texts.text import Text, read_typed
-from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.texts.tokens import words_of
 
 HERE = partial(run_local, n_workers=1)
 N_TEXTS = 12

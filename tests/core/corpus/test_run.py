@@ -35,8 +35,7 @@ from attention_sieve.core.corpus.run import alone
 from attention_sieve.core.corpus.score_files import highest, read_role_scores
 from attention_sieve.core.corpus.strata import EVERYTHING, Stratum
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
-from attention_sieve.core.relations.reduction import RELATION_NAMES
+from attention_sieve.core.relations.analysis import RELATION_ANALYSIS, RELATION_NAMES
 from attention_sieve.core.relations.settings import RelationSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings

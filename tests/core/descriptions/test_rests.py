@@ -11,8 +11,7 @@ from attention_sieve.core.descriptions.facts import HeadDescription, ShareFact
 from attention_sieve.core.descriptions.rests import MOST_TOKENS, resting, rests, telling_texts
 from attention_sieve.core.passes.texts import PassText, TextAttention
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
-from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText, words_of
 
 HEAD = (1, 2)
 TEXT = Text(("the baker left .",))

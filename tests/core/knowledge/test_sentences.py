@@ -14,7 +14,7 @@ from attention_sieve.core.knowledge.from_trees.sentences import (
 )
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 
 def test_a_conllu_file_gives_its_trees_with_tags_and_documents():

@@ -13,8 +13,7 @@ from attention_sieve.core.passes.batches import collect
 from attention_sieve.core.passes.collectors import WordCollector
 from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.tokens import SPECIAL
-from attention_sieve.core.texts.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, WordMap, word_map, words_of
+from attention_sieve.core.texts.tokens import CLS_WORD, FIRST_WORD, OTHER_SPECIAL, SPECIAL, WordMap, word_map, words_of
 
 TEXTS = (
     Text(("The unbelievable cat sat on the old mats.", "She drinks hot coffee, quickly.")),

@@ -30,7 +30,7 @@ from attention_sieve.core.relations.observer import predictions
 from attention_sieve.core.relations.settings import AS_IN_CODE, DIRECTIONS, OFFSETS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import read_file
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 LAYERS, HEADS = 2, 3
 SHAPE = (2, LAYERS, HEADS)

@@ -15,7 +15,7 @@ from attention_sieve.core.relations.finding import BestRelation, Evaluation, Rel
 from attention_sieve.core.relations.settings import AS_IN_PAPER, RelationSettings
 from attention_sieve.core.statistics.cases import Joined, key_matched
 from attention_sieve.core.texts.relations import ROOT, Dependencies
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 
 
 def accuracy(relation, n_cases, best=0.5, share=0.4):

@@ -11,7 +11,7 @@ from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.relations.observer import most_attended, predictions
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.texts.words import FIRST_WORD, word_map, words_of
+from attention_sieve.core.texts.tokens import FIRST_WORD, word_map, words_of
 
 TEXTS = (
     Text(("The unbelievable cat sat on the old mats.", "She drinks hot coffee, quickly.")),

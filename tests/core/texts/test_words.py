@@ -9,14 +9,15 @@ from small_checkpoints import TOKENIZERS
 
 from attention_sieve.core.comparison.words import common_words, word_attention
 from attention_sieve.core.texts.text import Text, read_typed
-from attention_sieve.core.texts.tokens import SPECIAL, tokenize
-from attention_sieve.core.texts.words import (
+from attention_sieve.core.texts.tokens import (
     CLS_WORD,
     FIRST_WORD,
     OTHER_SPECIAL,
+    SPECIAL,
     SPECIALS,
     WordMap,
     Words,
+    tokenize,
     word_map,
     words_of,
 )

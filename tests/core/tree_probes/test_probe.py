@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
-from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes.attachment import (
     NO_CANDIDATE,
     at_offset,

@@ -21,7 +21,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, read_file
-from attention_sieve.core.texts.words import words_of
+from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes import training as probe_training
 from attention_sieve.core.tree_probes.attachment import NO_CANDIDATE
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces

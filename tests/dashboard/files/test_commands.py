@@ -11,7 +11,7 @@ import pytest
 from reading import command_of, sent
 
 from attention_sieve.__main__ import main
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.coreference.accuracy import GROUPS
 from attention_sieve.core.roles.hypotheses import Criterion

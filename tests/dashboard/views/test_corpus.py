@@ -3,8 +3,7 @@
 import gc
 import weakref
 
-from attention_sieve.cache.answers import FindingRequest
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine, FindingRequest
 from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint

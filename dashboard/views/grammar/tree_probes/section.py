@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.serving.run import Run
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.find import randomly_initialised

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.cheap import KINDS

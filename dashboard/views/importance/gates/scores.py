@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.cache.engine import Engine
+from attention_sieve.cache.answers import Engine
 from attention_sieve.core.finetuning.data import held_out_texts
 from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.gates.settings import TrainedGates

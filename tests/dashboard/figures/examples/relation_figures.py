@@ -7,7 +7,7 @@ import pandas as pd
 from drawn import Drawn
 
 from attention_sieve.core.texts.relations import ROOT, Dependencies
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.distance_histogram import MOST, distance_histogram, distances
 

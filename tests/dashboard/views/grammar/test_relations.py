@@ -20,7 +20,7 @@ from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
-from attention_sieve.core.texts.words import Words
+from attention_sieve.core.texts.tokens import Words
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import CHECK
