@@ -61,9 +61,7 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
 
     Args:
         field: position of the marks, from 0 for the first place.
-        n_places: number of places.
         margin: room left of the first place and right of the last one, in places.
-        title: of the axis.
     """
     import altair as alt
 
@@ -80,8 +78,6 @@ def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float
     """Heights for the names of lines: near their values without overlap, within the ends if there is room.
 
     Args:
-        values: of the lines.
-        ends: of the axis.
         least: minimum distance of two names.
     """
     heights, order = values.copy(), np.argsort(values, kind="stable")
@@ -135,8 +131,6 @@ def score_position(channel: Any, field: str, scale: Scale, title: str, ends: End
     Args:
         channel: `alt.X` or `alt.Y`.
         field: the score.
-        scale: of the scores.
-        title: of the axis.
         ends: of the axis, as of `score_ends`.
     """
     import altair as alt
@@ -152,11 +146,6 @@ def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
     """Both ends of an axis of scores: the ticks around all of them and around every tau.
 
     As `round_ends`, but at the ticks of scores. They do not depend on tau, so the axis stays the same when tau changes.
-
-    Args:
-        data: rows of the figure.
-        fields: columns of scores.
-        scale: of the scores.
     """
     scores = data.reindex(columns=list(fields)).to_numpy(float)
     scores = [HIGHEST_TAU[scale], *scores[np.isfinite(scores)].tolist()]
@@ -171,7 +160,6 @@ def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" 
 
     Args:
         channel: `alt.Color`, `alt.Fill` or `alt.Stroke`.
-        roles: roles in the figure.
         legend: names the roles; None for no legend.
     """
     import altair as alt
@@ -264,10 +252,8 @@ def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
     """Axis of every lane on the right: 0 at the bottom, and the value of its full height.
 
     Args:
-        n_lanes: number of lanes.
         full: height of a full bar in its lane, 0 to 1.
         most: label at that height.
-        title: of the axis.
     """
     import altair as alt
 

@@ -32,10 +32,7 @@ def figure_svg(figure: Figure, *, title: str, caption: Sequence[str], size: Size
     """The figure as a standalone SVG file, as wide as a printed page or a column, with a title and a caption.
 
     Args:
-        figure: what to draw.
         title: replaces the title of the figure on its page.
-        caption: provenance; long lines are wrapped.
-        size: of the file.
     """
     import vl_convert
 

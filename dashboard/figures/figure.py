@@ -79,7 +79,6 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
 
     Args:
         chart: its layers, bottom first, each for the rows of one kind (`of_kind`).
-        title: of the chart.
         reading: short lines under the title that explain the marks.
         height: of the marks, in pixels, without title, axis and legend.
     """

@@ -42,11 +42,7 @@ def head_map_svg(
     """The map on white: rows layers, columns heads.
 
     Args:
-        head_map: the map.
-        title: above the map; by default its label.
-        caption: lines beneath the picture: checkpoints, settings, number of texts.
         chosen: heads to frame, in the colours of their order.
-        size: of the file.
 
     Returns: an SVG document.
     """

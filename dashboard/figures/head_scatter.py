@@ -52,9 +52,6 @@ def head_scatter(
 
     Args:
         x, y: of each head; NaN in either leaves it out.
-        words: its texts.
-        description: the text alternative.
-        chosen: heads that are ringed and named.
         star: coordinates and name of an additional mark.
         by_layer: whether the colour of a dot shows its layer.
     """

@@ -11,7 +11,6 @@ def drawable(name: str, most: int | None = None) -> str:
     """Replace characters that cannot be drawn.
 
     Args:
-        name: any text.
         most: maximum number of characters; longer names are cut at the start. None for no limit.
     """
     clean = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)

@@ -26,7 +26,6 @@ def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:
 
     Args:
         compared: comparison by role; roles without pairs are left out.
-        labels: display names of the roles.
     """
     rows = pd.DataFrame(
         {

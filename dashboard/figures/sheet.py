@@ -134,10 +134,8 @@ def sheet(
     """A white page with a picture.
 
     Args:
-        title: of the figure.
         blocks: parts of the picture, from top to bottom; parts that are too wide for it are scaled down.
         reading: lines below the title that explain the marks.
-        caption: lines below the picture: provenance.
         size: of the page; one without words has the title and the caption as metadata.
 
     Returns: an SVG document, `COLUMN` or `PAGE` wide.

@@ -30,7 +30,6 @@ def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) 
     """Accuracy at antecedent selection: by baselines, by the best head held out, and by single heads.
 
     Args:
-        scores: of all heads.
         chosen: layer and head to show beside the best; None for none.
 
     Returns: one row each, with a column for each of GROUPS, and for heads the ends of the interval of each (`all low`,

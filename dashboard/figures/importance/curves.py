@@ -25,9 +25,6 @@ def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str
     """Score against the share of heads removed: a line for each order, the range of random ones as a band.
 
     Args:
-        curves: one or more.
-        n_heads: number of heads that can be removed.
-        name: name of the score.
         chosen: order whose interval is drawn.
 
     Source: Michel et al. 2019, figures 3 and 6.

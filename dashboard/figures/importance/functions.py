@@ -18,10 +18,6 @@ HEIGHT: Final = 260
 def functions_kept(functions: Sequence[KeptFunction], n_heads: int) -> Figure:
     """Share of each function's heads that is kept, against the share of all heads that is removed.
 
-    Args:
-        functions: one or more.
-        n_heads: number of heads before pruning.
-
     Source: Voita et al. 2019, figure 8.
     """
     rows = [

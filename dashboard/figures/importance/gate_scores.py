@@ -25,9 +25,6 @@ def gate_scores(
 
     Args:
         curve: its first step has all heads on; then one step for each penalty.
-        penalties: of the runs.
-        n_heads: of the checkpoint.
-        name: name of the score.
         pruning: curves of pruning over the same texts: one order and random ones; or none.
 
     Source: Voita et al. 2019, figure 7.

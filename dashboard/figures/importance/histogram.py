@@ -27,7 +27,6 @@ def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: 
     Args:
         scores: score without each head; NaN for heads that were removed from the checkpoint.
         full: score with all heads on.
-        name: name of the score.
 
     Source: Michel et al. 2019, figure 1.
     """

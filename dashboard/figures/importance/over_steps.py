@@ -27,8 +27,6 @@ def score_over_steps(curves: Sequence[StepCurve], n_heads: int, name: str, chose
 
     Args:
         curves: one or more in the order of their steps, over the same numbers of heads removed.
-        n_heads: number of heads that can be removed.
-        name: name of the score.
         chosen: number of heads removed whose intervals are drawn.
 
     Source: Michel et al. 2019, figure 5, left.
@@ -56,7 +54,6 @@ def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
     Args:
         curves: as for `score_over_steps`; at least one score with all heads on must be above 0. The intervals of the
             last step are drawn.
-        n_heads: number of heads that can be removed.
 
     Source: Michel et al. 2019, figure 5, right.
     """
@@ -100,8 +97,6 @@ def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.Da
     """One row per step and number of heads removed.
 
     Args:
-        curves: of the steps.
-        n_heads: number of heads that can be removed.
         shares: whether each score is divided by that of the same step with all heads on.
     """
     return pd.concat([_points_of(step_curve, n_heads, shares) for step_curve in curves], ignore_index=True)

@@ -41,11 +41,8 @@ def scores_by_layer(
     A click on a dot chooses its head.
 
     Args:
-        scores: of one or more checkpoints.
         outputs: scores of the outputs of the layers of the first one.
         floor: a baseline, drawn across; NaN for none.
-        name: name of the scores.
-        chosen: heads that are ringed and named.
 
     Source: Jo and Myaeng 2020.
     """

@@ -46,9 +46,6 @@ class TaskGain:
 def gain_dots(gains: Sequence[TaskGain]) -> Figure:
     """Three marks per task.
 
-    Args:
-        gains: of one or more tasks.
-
     Source: Jo and Myaeng 2020, their table of the last layer, the best layer and the best heads.
     """
     rows = []
@@ -73,16 +70,12 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
     data = pd.DataFrame(rows)
     values = data[["value", "low", "high"]].stack().tolist()
     names = tuple(drawable(gain.task, LONGEST) for gain in gains)
-    return Figure(_spec(names, score_ends(values)), data, _description(gains))
-
-
-def _description(gains: Sequence[TaskGain]) -> str:
     parts = [
         f"{gain.task}: last layer {percent(gain.last.value, 0)}, best layer {percent(gain.best.value, 0)}, best "
         f"{gain.n_heads} heads {percent(gain.together.value, 0)}"
         for gain in gains
     ]
-    return f"Accuracy on the test part. {'; '.join(parts)}."
+    return Figure(_spec(names, score_ends(values)), data, f"Accuracy on the test part. {'; '.join(parts)}.")
 
 
 @lru_cache(maxsize=16)

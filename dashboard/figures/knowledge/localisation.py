@@ -22,10 +22,7 @@ def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str,
     """A line for each checkpoint through the scores of its heads, the best first.
 
     Args:
-        scores: of each checkpoint.
         floor: a baseline, drawn across; NaN for none.
-        floor_name: its name.
-        name: name of the scores.
 
     Source: Jo and Myaeng 2020, their figure of scores in descending order.
     """
@@ -40,7 +37,14 @@ def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str,
         ends,
         not np.isnan(floor),
     )
-    return Figure(spec, data, _description(lines, scores, name))
+    parts = []
+    for line, checkpoint_scores in zip(lines, scores):
+        best, middle = line["value"].iloc[0], line["value"].median()
+        parts.append(
+            f"{checkpoint_scores.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
+            f"{written(middle, name)}"
+        )
+    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}.")
 
 
 def _line(number: int, scores: Scores) -> pd.DataFrame:
@@ -64,17 +68,6 @@ def _floor(floor: float, label: str, name: str) -> list[pd.DataFrame]:
     if np.isnan(floor):
         return []
     return [pd.DataFrame([{"kind": "floor", "value": floor, "label": f"{label}: {written(floor, name)}"}])]
-
-
-def _description(lines: Sequence[pd.DataFrame], scores: Sequence[Scores], name: str) -> str:
-    parts = []
-    for line, checkpoint_scores in zip(lines, scores):
-        best, middle = line["value"].iloc[0], line["value"].median()
-        parts.append(
-            f"{checkpoint_scores.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
-            f"{written(middle, name)}"
-        )
-    return f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}."
 
 
 @lru_cache(maxsize=32)

@@ -20,9 +20,7 @@ def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: st
     """The score of the best n heads together, with a band, and that of the best layer across.
 
     Args:
-        reconstruction: the probes of the best heads.
         best_layer: score of the output of the best layer.
-        name: name of the scores.
 
     Source: Jo and Myaeng 2020, their figure of the effect of n.
     """
@@ -44,7 +42,7 @@ def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: st
             "kind": "enough",
             "n": reconstruction.enough,
             "value": reconstruction.accuracy[index],
-            "label": _label(reconstruction.enough),
+            "label": "1 is enough" if reconstruction.enough == 1 else f"{reconstruction.enough} are enough",
         },
     ]
     data = pd.concat([line, pd.DataFrame(marks)], ignore_index=True)
@@ -52,10 +50,6 @@ def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: st
     ends_above = bool(reconstruction.accuracy[-1] >= best_layer)
     spec = _spec(int(reconstruction.n_heads.max()), name, ends, ends_above)
     return Figure(spec, data, _description(reconstruction, best_layer, name))
-
-
-def _label(n_heads: int) -> str:
-    return "1 is enough" if n_heads == 1 else f"{n_heads} are enough"
 
 
 def _description(reconstruction: Reconstruction, best_layer: float, name: str) -> str:

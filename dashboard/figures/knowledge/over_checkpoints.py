@@ -34,9 +34,7 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
     """The best head, the best layer and the best heads together, each chosen on the validation part.
 
     Args:
-        scores: of each checkpoint.
         steps: training steps of the checkpoints; None for others than steps of one run, which no line joins.
-        name: name of the scores.
     """
     positions = list(range(len(scores))) if steps is None else list(steps)
     rows = []

@@ -29,8 +29,6 @@ def sorted_heads(values: Float[np.ndarray, "layer head"], name: str, chosen: Seq
 
     Args:
         values: of each head; NaN for one that was removed.
-        name: name of the numbers.
-        chosen: heads that are ringed.
 
     Source: Jo and Myaeng 2020, their sorted heat maps.
     """

@@ -43,8 +43,6 @@ def formation(measured: Sequence[HeldOut], strongest: Strongest, shown: int, las
     """Loss of copied tokens over training steps, and below it how strong the strongest head of each role is.
 
     Args:
-        measured: loss and accuracy at some steps.
-        strongest: heads at some steps.
         shown: the step that is shown elsewhere, marked by a line.
         last: step at which the run ends.
         n_choices: size of the vocabulary, whose logarithm is the loss of a guess.

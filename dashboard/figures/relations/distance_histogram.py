@@ -44,7 +44,6 @@ def distance_histogram(counts: dict[str, Counter[int]], relations: Sequence[str]
     """Bars by signed distance from dependent to head, one row of bars for each relation.
 
     Args:
-        counts: from `similarity`.
         relations: relations to draw, top first; those without counts are left out.
 
     Source: Voita et al. 2019, figure 3 (distributions of the relative position of heads of dependency relations), and

@@ -51,9 +51,7 @@ def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
     prediction is drawn are bold.
 
     Args:
-        sentence: the sentence.
         attends: "dependent-to-head" if each word's own row predicts its head, else "head-to-dependent".
-        label: description for screen readers.
 
     Returns: an SVG element that is safe to embed in a page: all text is escaped.
     """
@@ -70,14 +68,6 @@ def parse_arcs_file(
     sentence: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str], size: Size = SHEET
 ) -> str:
     """The same as a standalone file, on white; long sentences are scaled to fit.
-
-    Args:
-        sentence: the sentence.
-        attends: as above.
-        title: above the picture.
-        reading: explanation of the arcs.
-        caption: lines below the picture: provenance.
-        size: of the file.
 
     Returns: an SVG document.
     """

@@ -47,12 +47,9 @@ def sentence(
     """Extract a sentence from a text.
 
     Args:
-        words: of the whole text, as shown.
-        dependencies: of the whole text.
         predicted: head of each word as predicted by an attention head; below 0 for none.
         judged: words whose prediction is drawn.
         span: first and one-past-last word of the sentence.
-        is_paired: as of the sentence.
     """
     start, stop = span
     heads, sentence_predictions = dependencies.heads[start:stop], predicted[start:stop]

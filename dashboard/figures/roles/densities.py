@@ -35,7 +35,6 @@ def density(values: Float[np.ndarray, "score"], scale: Scale = "score") -> Densi
 
     Args:
         values: scores from 0 upwards, or shares up to 1; not NaN.
-        scale: of the scores.
 
     Returns: the density; None for fewer than 2 scores or equal scores.
     """
@@ -62,7 +61,6 @@ def outline(
 
     Args:
         values: scores from 0 upwards, or shares up to 1; not NaN.
-        scale: of the scores.
 
     Returns: scores from the lowest to the highest, and the half width of the shape there, up to HALF_WIDTH; both empty
         if there is no density.

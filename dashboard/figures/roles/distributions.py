@@ -111,8 +111,6 @@ def score_violins(
 
     Args:
         scores: sieve bias scores of the role; NaN where a text takes no part.
-        violins: the shapes.
-        tau: drawn as a line.
         uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
 
     Source: Pande et al. 2021, violin plots of the scores per layer.
@@ -120,7 +118,12 @@ def score_violins(
     layer, scale = violins.layer, violins.scale
     by_place = np.moveaxis(scores, 1, 0).reshape(scores.shape[1], -1) if layer is None else scores[:, layer].T
     level = float(uniform.mean() if layer is None else uniform[layer])
-    data = _violins(by_place, tau, level, violins.role, scale)
+    scores_by_place = [values[~np.isnan(values)] for values in by_place]
+    shapes = [_violin(values, place, scale) for place, values in enumerate(scores_by_place)]
+    middles = [_middle(place, values) for place, values in enumerate(scores_by_place) if len(values)]
+    message = note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
+    lines = [line("tau", tau), line("uniform", level), line_labels(tau, level)]
+    data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
     spec = places_spec(violins, len(by_place), score_axis(level, scale), score_ends(data, SCORE_FIELDS, scale))
     return Figure(spec, data, _description(by_place, violins, tau, level))
 
@@ -129,7 +132,6 @@ def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
     """One head: its scores for every role, their mean with its interval, and the score of the text on screen.
 
     Args:
-        of_head: the scores.
         every_text: whether to draw a dot for each text even if there are more than MOST_MARKS.
 
     Returns: the figure; without `every_text`, it has dots only for up to MOST_MARKS scores. The shapes include all
@@ -166,17 +168,6 @@ def score_axis(uniform: float, scale: Scale) -> str:
     return WORDS[scale].title() if np.isnan(uniform) or uniform == UNIFORM[scale] else WEIGHTED_AXIS
 
 
-def _violins(
-    by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str, scale: Scale
-) -> pd.DataFrame:
-    scores_by_place = [values[~np.isnan(values)] for values in by_place]
-    shapes = [_violin(values, place, scale) for place, values in enumerate(scores_by_place)]
-    middles = [_middle(place, values) for place, values in enumerate(scores_by_place) if len(values)]
-    message = note_rows(not middles, f"No text has a score for the role {LOOKS[role].label}.")
-    lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
-    return pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
-
-
 def _violin(values: Float[np.ndarray, "score"], place: int, scale: Scale) -> pd.DataFrame:
     scores, half = outline(values, scale)
     sides = {"left": place - half, "right": place + half}
@@ -195,9 +186,7 @@ def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool, s
     Args:
         roles: top lane first.
         scores: bytes of an array [text role].
-        dtype: of that array.
         with_dots: whether each text is a dot.
-        scale: of the scores.
     """
     by_role = np.frombuffer(scores, dtype).reshape(-1, len(roles)).T
     return pd.concat(

@@ -34,10 +34,7 @@ def evidence_by_texts(
 
     Args:
         path: natural logarithms, in the order of the texts; roles without a score are left out.
-        roles: names along the role axis.
         needed: logarithms of the minimum evidence for a role, and of evidence that is always sufficient.
-        alpha: level of the test.
-        name: of the head.
     """
     role_indices = [
         role_index for role_index, role in enumerate(roles) if len(path) and not np.isnan(path[0, role_index])

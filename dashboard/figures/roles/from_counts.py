@@ -34,9 +34,6 @@ def density_violins(
 
     Args:
         counts: scores of the role in each bin.
-        bins: of the counts.
-        violins: the shapes.
-        tau: drawn as a line.
         uniform: mean score of uniform attention; drawn as a line, over layers with windows at their mean.
     """
     layer, scale = violins.layer, violins.scale
@@ -59,12 +56,8 @@ def _shape(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> pd.DataFr
     bins_shown = slice(max(0, filled[0] - 1), filled[-1] + 2)
     half = HALF_WIDTH * counts[bins_shown] / counts.max()
     sides = {"left": place - half, "right": place + half}
-    return pd.DataFrame({"kind": "shape", "place": place, "score": _middles(bins)[bins_shown], **sides})
-
-
-def _middles(bins: Bins) -> Float[np.ndarray, " bin"]:
-    edges = bins.edges
-    return (edges[:-1] + edges[1:]) / 2
+    middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+    return pd.DataFrame({"kind": "shape", "place": place, "score": middles[bins_shown], **sides})
 
 
 def _middle(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> dict[str, object]:

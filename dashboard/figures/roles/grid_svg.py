@@ -53,11 +53,7 @@ def grid_svg(
     """The grid on white: rows are layers, columns heads, with one corner per shown role, and a legend.
 
     Args:
-        grid: The grid.
-        title: Above the grid; by default its label.
-        caption: Lines below the picture: checkpoint, settings, number of texts.
         chosen: Heads to frame, in the colours of their order.
-        size: Of the file.
 
     Returns: an SVG document.
     """

@@ -45,8 +45,6 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "scor
 
     Args:
         tests: tests of all heads; those without a p-value are left out and counted in the description.
-        roles: the roles to show.
-        scale: of the scores that were tested.
 
     Source: Pande et al. 2021, scatter of all p-values with marginal histogram.
     """
@@ -63,8 +61,6 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale =
 
     Args:
         tests: tests of all heads; those without a p-value are left out and counted in the description.
-        roles: the roles to show.
-        scale: of the scores that were tested.
 
     Returns: the figure; a p-value of 1e-16 or less, 0 included, is drawn at 16 and counted in the description.
     """

@@ -23,10 +23,7 @@ def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale:
     """A row for each part: mean and interval of one head's score for a role, filled where it holds the role.
 
     Args:
-        tests: of each part, by its name.
         role: one of the roles of the tests.
-        head: layer and head.
-        scale: of the scores.
     """
     rows = pd.DataFrame([{"part": part, **_numbers(part_tests, role, head)} for part, part_tests in tests.items()])
     known = rows.dropna(subset="mean")

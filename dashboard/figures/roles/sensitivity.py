@@ -21,15 +21,7 @@ BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples
 
 
 def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int, scale: Scale = "score") -> Figure:
-    """A line for each role: the number of heads that hold it, by tau, with the current tau marked.
-
-    Args:
-        counts: of these roles.
-        roles: the roles to show.
-        tau: the current threshold.
-        n_heads: number of heads of the checkpoint, the end of the axis.
-        scale: of the scores.
-    """
+    """A line for each role: the number of heads that hold it, by tau, with the current tau marked."""
     rows = [
         {"kind": "count", "role": role, "tau": value, "heads": heads}
         for value, counts_at_tau in zip(counts.taus, counts.heads.tolist(), strict=True)
@@ -50,13 +42,7 @@ def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads:
 
 
 def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) -> Figure:
-    """A line and a band for each role: the number of heads that hold it, by the number of texts.
-
-    Args:
-        counts: of these roles.
-        roles: the roles to show.
-        n_heads: number of heads of the checkpoint, the end of the axis.
-    """
+    """A line and a band for each role: the number of heads that hold it, by the number of texts."""
     ends = {name: getattr(counts, name).tolist() for name in ("low", "median", "high")}
     rows = [
         {"kind": "count", "role": role, "texts": size, **{name: ends[name][size_index][role_index] for name in ends}}

@@ -25,19 +25,18 @@ def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = (), siz
 
     For other numbers of roles, only the exact combinations are drawn.
 
-    Args:
-        overlaps: The roles and their heads.
-        title: First line of the picture.
-        caption: Lines beneath the picture: checkpoint, settings, number of texts.
-        size: Of the file.
-
     Returns: an SVG document on white.
     """
     bar = _SHORT_BAR if size is ONE_COLUMN else _BAR
     if str(len(overlaps.roles)) in GEOMETRY:
         blocks = [_venn(overlaps, size), _table(overlaps, 76, bar, names=True)]
     else:
-        blocks = [_legend(overlaps), _table(overlaps, 34, bar, names=False)]
+        drawn = ET.Element("g")
+        for order, role in enumerate(overlaps.roles):
+            look = overlaps.looks[role]
+            Box(0, _ROW * order, 20, 20, 4).show(drawn, look)
+            write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", TextStyle(14))
+        blocks = [Block(drawn, 300, _ROW * len(overlaps.roles)), _table(overlaps, 34, bar, names=False)]
     return sheet(title, blocks, caption=caption, size=size)
 
 
@@ -65,16 +64,6 @@ def _venn(overlaps: Overlaps, on: Size) -> Block:
     write(drawn, _VENN_WIDTH - 24, _VENN_HEIGHT - 12, without, TextStyle(on.legible(16, _VENN_WIDTH), "end", "600"))
     write(drawn, 0, _VENN_HEIGHT - 12, "Areas are not to scale.", TextStyle(on.legible(12, _VENN_WIDTH)))
     return Block(drawn, _VENN_WIDTH, _VENN_HEIGHT)
-
-
-def _legend(overlaps: Overlaps) -> Block:
-    """The roles with their totals one below the other."""
-    drawn = ET.Element("g")
-    for order, role in enumerate(overlaps.roles):
-        look = overlaps.looks[role]
-        Box(0, _ROW * order, 20, 20, 4).show(drawn, look)
-        write(drawn, 28, 15 + _ROW * order, f"{look.label} {overlaps.total(role)}", TextStyle(14))
-    return Block(drawn, 300, _ROW * len(overlaps.roles))
 
 
 def _table(overlaps: Overlaps, column: float, bar: float, *, names: bool) -> Block:

@@ -29,10 +29,7 @@ def dendrogram(tree: HeadTree, kinds: HeadKinds, chosen: Sequence[Head], unit: s
     """The tree from its leaves on the left to the last merge on the right.
 
     Args:
-        tree: of the heads.
         kinds: kinds of the heads, drawn at the leaves.
-        chosen: heads whose leaves are marked.
-        unit: of the distances.
     """
     leaves = _leaves(tree, kinds, chosen)
     present = [look for look in (*kinds.present(), MIXED) if (leaves["kind of head"] == look.label).any()]

@@ -64,9 +64,6 @@ def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequenc
 
     Args:
         channel: `alt.Color` or `alt.Shape`.
-        title: of the legend.
-        looks: looks of the kinds that occur.
-        values: values of the channel, such as colours.
     """
     import altair as alt
 

@@ -35,9 +35,6 @@ def distance_matrix(
 
     Args:
         values: 0 or more; NaN for none.
-        rows, columns: their names.
-        title: name of the numbers.
-        unit: of the numbers.
     """
     row, column = np.indices(values.shape).reshape(2, -1)
     cells = pd.DataFrame(

@@ -35,7 +35,11 @@ def name_places(
     Returns: coordinates of each name, in the unit of `marks`. If every position overlaps, the one with the fewest
         overlaps.
     """
-    offsets = _candidate_offsets() / pixels[0]
+    # Offsets from a mark to its name in pixels, the nearest and uppermost first.
+    directions = sorted(range(N_DIRECTIONS), key=lambda direction: min(direction, N_DIRECTIONS - direction))
+    angles = 2 * np.pi * np.array(directions) / N_DIRECTIONS
+    vectors = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    offsets = (np.array(REACHES)[:, None, None] * vectors).reshape(-1, 2) / pixels[0]
     placed: list[np.ndarray] = []
     for head in chosen:
         places = marks[head] + offsets
@@ -58,14 +62,6 @@ def line_ends(
     steps = marks - names
     shares = np.array(NAME) / 2 / pixels / np.maximum(np.abs(steps), 1e-9)
     return names + steps * np.minimum(shares.min(axis=1, keepdims=True), 1)
-
-
-def _candidate_offsets() -> Float[np.ndarray, "place 2"]:
-    """Candidate offsets from a mark to its name in pixels, the nearest and uppermost first."""
-    directions = sorted(range(N_DIRECTIONS), key=lambda direction: min(direction, N_DIRECTIONS - direction))
-    angles = 2 * np.pi * np.array(directions) / N_DIRECTIONS
-    vectors = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
-    return (np.array(REACHES)[:, None, None] * vectors).reshape(-1, 2)
 
 
 def _n_overlaps(

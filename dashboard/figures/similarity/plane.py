@@ -62,9 +62,6 @@ def heads_by_kind(
     """The plane with the kind of each head as colour and mark.
 
     Args:
-        plane: coordinates of the heads.
-        kinds: of the heads.
-        chosen: heads that are ringed.
         outside: heads that are left out of the visible part, and marked at its rim, in their direction; None for none.
 
     Source: Clark et al. 2019, Figure 6, upper panel.

@@ -33,7 +33,6 @@ def entropy_panel(
         name: one of TITLES.
         uniform: entropy of uniform attention, in nats; differs between layers with windows; NaN draws no line.
         most: largest value of all panels, so that they share a scale.
-        chosen: heads that are ringed.
 
     Source: Clark et al. 2019, Figure 4.
     """

@@ -57,10 +57,8 @@ def head_dots(
     Args:
         series: side by side within a layer, each with its own colour, mark and dash.
         axis: of the values.
-        title: of the figure.
         means: whether to draw a line through the means of the layers.
         level: name of a horizontal line, and its value in each layer; NaN leaves a layer out.
-        chosen: heads that are ringed.
     """
     dots = pd.concat([_dots(numbers, number, len(series)) for number, numbers in enumerate(series)])
     layer_means = dots.groupby(["series", "label", "layer"], as_index=False)["value"].mean()

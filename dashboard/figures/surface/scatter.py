@@ -62,8 +62,6 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
 
     Args:
         statistics: of the heads; contains the panel's shares.
-        panel: from `panels_of`.
-        chosen: heads that are ringed.
 
     Source: Clark et al. 2019, Figure 2. The labels of its third panel are swapped in the authors' code; here "next" is
         the token after the query.

@@ -115,9 +115,6 @@ def arcs_svg(
         share: part of each query's attention that is drawn, heaviest arcs first; of a difference, part of the sum of
             its absolute differences.
         strongest: number of links of each query and head that are drawn instead of a share; None for the share.
-        title: one line above the arcs.
-        caption: lines below them: provenance.
-        size: of the file.
 
     Returns: an SVG document.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.comparison.words import WordAttention, common_words, word_attention
+from attention_sieve.core.comparison.words import common_words, word_attention
 from attention_sieve.core.passes.texts import TextAttention, same_tokens
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import SPECIAL
@@ -34,7 +34,6 @@ def in_common(
     Words need a whole text that attends to itself.
 
     Args:
-        text: the text.
         looked: the text under each checkpoint.
         attention: of the same heads under each.
     """
@@ -50,7 +49,11 @@ def in_common(
         word_attention(query_text, a.text.queries, attention[0]),
         word_attention(query_text, b.text.queries, attention[1]),
     )
-    side = _side(common.a, common.n_left_out)
+    segments = np.array(common.a.segments)
+    special = segments == SPECIAL
+    numbers = np.where(special, SPECIAL, np.cumsum(~special) - 1)
+    n_whole = len(common.a.words) + common.n_left_out if common.n_left_out else None
+    side = Side(tokens=common.a.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
     return InCommon(queries=side, keys=side, a=common.a.attention, b=common.b.attention, is_on_words=True)
 
 
@@ -61,11 +64,3 @@ def _query_text(text: Text, text_attention: TextAttention) -> Text:
     segment = 0 if text_attention.text.kind == "encoder" else 1
     words = None if text.words is None else (text.words[segment],)
     return Text((text.segments[segment],), words, parser=text.parser)
-
-
-def _side(words: WordAttention, n_left_out: int) -> Side:
-    segments = np.array(words.segments)
-    special = segments == SPECIAL
-    numbers = np.where(special, SPECIAL, np.cumsum(~special) - 1)
-    n_whole = len(words.words) + n_left_out if n_left_out else None
-    return Side(tokens=words.words, special=special, segments=segments, words=numbers, n_whole=n_whole)

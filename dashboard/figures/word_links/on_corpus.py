@@ -7,15 +7,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_
 
 
 def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, beats: str) -> HeadMap:
-    """One number per head: mean attention from the first word of a pattern to the second, in percent.
-
-    Args:
-        links: over the texts.
-        alpha: level of the test.
-        title: name of the numbers.
-        label: description of the map, with its checkpoint.
-        beats: meaning of the outline.
-    """
+    """One number per head: mean attention from the first word of a pattern to the second, in percent."""
     low, high = percents(links.low), percents(links.high)
     even = np.broadcast_to(links.even[:, None], links.shares.shape)
     return HeadMap(

@@ -34,9 +34,6 @@ def link_map(named: NamedLinks, *, title: str, label: str, outline: str) -> Head
 
     Args:
         named: the links; heads that are beyond chance are outlined.
-        title: name of the numbers.
-        label: description of the map, with its checkpoint.
-        outline: meaning of the outline.
     """
     links, (n_layers, n_heads) = named.links, named.links.shares.shape
     link_names = [[" → ".join(named.words((layer, head))) for head in range(n_heads)] for layer in range(n_layers)]
