@@ -146,7 +146,6 @@ TOO_MANY_WRITTEN: Final = (
 
 
 def same_letter(letter: str, label: str, other: str) -> str:
-    """Two roles that grids could not tell apart."""
     return f"{letter} is the letter of {label} and of {other}. Choose another letter for one that you wrote."
 
 
@@ -183,7 +182,6 @@ def more_texts(n_texts: int) -> str:
 
 
 def heads_off(names: Sequence[str]) -> str:
-    """Which heads are switched off."""
     without = (
         "this head. Where it looks is still shown."
         if len(names) == 1
@@ -239,7 +237,6 @@ def no_window(value: str) -> str:
 
 
 def no_head_names(name: str, value: str, shown: Sequence[str] = ()) -> str:
-    """Heads that cannot be read from the link."""
     instead = f" Showing {', '.join(shown)}." if shown else ""
     return f"The link asks for {name} “{value}”; heads are written as in 3-7,2-5.{instead}"
 
@@ -249,7 +246,6 @@ def too_many_heads(name: str, most: int) -> str:
 
 
 def no_such_heads(missing: Sequence[str], shape: tuple[int, int], shown: Sequence[str]) -> str:
-    """Heads of the link that the checkpoint does not have."""
     heads = "head" if len(missing) == 1 else "heads"
     return (
         f"The link asks for {heads} {some_of(missing)}; this checkpoint has {counted(shape[0], 'layer')} of "
@@ -258,7 +254,6 @@ def no_such_heads(missing: Sequence[str], shape: tuple[int, int], shown: Sequenc
 
 
 def no_heads_to_switch_off(missing: Sequence[str], shape: tuple[int, int]) -> str:
-    """Heads that the link switches off and the checkpoint does not have."""
     heads = "head" if len(missing) == 1 else "heads"
     return (
         f"The link switches off {heads} {some_of(missing)}; this checkpoint has {counted(shape[0], 'layer')} of "
@@ -271,12 +266,10 @@ AGAINST: Final = "against all heads on"
 
 
 def off_again(names: Sequence[str]) -> str:
-    """The button that undoes switching all heads on."""
     return f"Switch {some_of(names)} off again"
 
 
 def some_of(names: Sequence[str]) -> str:
-    """Names on a button, which has room for a few."""
     more = len(names) - NAMED_HEADS
     return f"{', '.join(names[:NAMED_HEADS])} and {more} more" if more > 0 else ", ".join(names)
 
@@ -292,7 +285,6 @@ SWITCH_HELP: Final = (
 
 
 def what_changes(n_off: int) -> str:
-    """Heading above the effects of switching heads off."""
     return f"What changes without {'it' if n_off == 1 else 'them'}"
 
 
@@ -311,12 +303,10 @@ MASKED_WORD_HELP: Final = (
 
 
 def switch(to: str, names: Sequence[str]) -> str:
-    """The button that switches heads off or on."""
     return f"Switch {some_of(names)} {to}"
 
 
 def output_moves(unit: str, distance: float | None) -> str:
-    """How far the output's probabilities move."""
     if distance is None:
         return f"The output of the checkpoint: a {unit} each."
     points = f"{100 * distance:.1f}"
@@ -338,7 +328,6 @@ def above_tau(tau: float, scale: Scale) -> str:
 
 
 def roles_change(n_heads: int, n_later: int, tau: float, scale: Scale) -> str:
-    """How many heads gain or lose a role on the text."""
     verb = "gains or loses" if n_heads == 1 else "gain or lose"
     return f"On this text, {n_heads:,} of {n_later:,} heads in later layers {verb} a role ({above_tau(tau, scale)})."
 
@@ -430,19 +419,16 @@ ARCHIVE: Final = (
 
 
 def archived(n_figures: int, n_tables: int) -> str:
-    """On the button that saves all files of a page."""
     return f"Save {counted(n_figures, 'figure')} and {counted(n_tables, 'table')}"
 
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
-    """Progress of a pass over many texts."""
     queue = f" {counted(n_before, 'request')} of other users first." if n_before else ""
     time_left = _time_left(seconds_left)
     return f"{doing}: {done:,} of {total:,}{time_left}.{queue} Finished texts are kept if you leave this page."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:
-    """While the text on screen waits for its pass."""
     queue = f" {counted(n_before, 'request')} of other users first." if n_before else ""
     return f"Running the model on your text{_time_left(seconds_left)}.{queue}"
 
@@ -461,17 +447,14 @@ def not_known(parts: Sequence[tuple[str, str]]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """An estimated time, in minutes where seconds would be too many to grasp."""
     return f"about {max(1, round(seconds))} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def finding(name: str) -> str:
-    """While a checkpoint is looked up, or fetched from the hub."""
     return f"Finding {name} ..."
 
 
 def loading(name: str) -> str:
-    """While a checkpoint is being loaded."""
     return f"Loading {name} ..."
 
 
@@ -487,7 +470,6 @@ CUT_THIS: Final = "Cut it to what the checkpoint can read"
 
 
 def cut_to(limit: int) -> str:
-    """The switch that cuts a text that is too long."""
     return f"Use the first {limit:,} tokens"
 
 
@@ -505,7 +487,6 @@ def about(
         model_type: as its configuration names it.
         shapes: layers and heads of each stack by its name, which is empty where there is only one.
         where: device and number format; empty before it is loaded.
-        fingerprint: of its files.
         quantised: how its weights were stored before, such as Q4_1; empty if as plain numbers.
         saved_in: number format in its files; empty for float32.
     """
@@ -522,12 +503,10 @@ def about(
 
 
 def adapter_of(kind: str, base: str) -> str:
-    """Kind of an adapter and its base, which may be a path."""
     return f"{kind} adapter of **{base}**, merged into its weights. Compare the two on *Compare*."
 
 
 def arcs_hint(most: int) -> str:
-    """What to click where no head is chosen."""
     return f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {most}."
 
 
@@ -536,13 +515,11 @@ def last_heads(n_drawn: int, n_chosen: int) -> str:
 
 
 def not_there(names: str, n_heads: int) -> str:
-    """Chosen heads are removed, or of a layer without attention."""
     verb = "is" if n_heads == 1 else "are"
     return f"{names} {verb} not in this checkpoint, so there is no attention to draw."
 
 
 def links_drawn(share: float, strongest: int | None) -> str:
-    """Which links a picture of arcs has: those in a share of the attention, or the strongest few."""
     if strongest is None:
         return f"the top {percent(share, 0)} of each query's attention"
     return f"the {counted(strongest, 'strongest link')} of each query"
@@ -578,14 +555,12 @@ PAPER_TITLE: Final = "What the paper found"
 
 
 def token_range(n_tokens: Sequence[int]) -> str:
-    """Lengths of texts: "median 22, 15 to 30"."""
     ordered = sorted(n_tokens)
     middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
     return f"median {middle:g}, {ordered[0]:,} to {ordered[-1]:,}"
 
 
 def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
-    """Roles that cannot reach tau on some texts, whatever a head does."""
     counts = ", ".join(
         f"{count:,} of {counted(n_texts, 'text')} for {role_title(role)}" for role, count in n_short.items()
     )
@@ -593,7 +568,6 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
 
 
 def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
-    """What a filled corner means by score on the text."""
     # A share above tau is above that of uniform attention, 0, already.
     beyond = " and clearly above that of uniform attention" if rule == "role" and scale == "score" else ""
     return f"Filled letters: {above_tau(tau, scale)}{beyond} on this text."
@@ -604,7 +578,6 @@ def filled_by_test(tau: float, scale: Scale) -> str:
 
 
 def all_steps(name: str, n_steps: int) -> str:
-    """The button that adds a whole training run."""
     return f"{counted(n_steps, 'saved step')} of {name}"
 
 

@@ -84,7 +84,6 @@ IN_TABLE: Final = {
 
 
 def summary(finding: ClaimFinding) -> str:
-    """What became of a claim."""
     of_heads = list(zip(finding.claim.heads, finding.verdicts, strict=True))
     told = (
         f"**{verdict}** for {count:,}{_named([head for head, each in of_heads if each == verdict])}"
@@ -94,12 +93,10 @@ def summary(finding: ClaimFinding) -> str:
 
 
 def _named(heads: Sequence[Head]) -> str:
-    """Heads in brackets, unless they are too many."""
     return f" ({head_names(heads)})" if 0 < len(heads) <= MOST_NAMED else ""
 
 
 def tested_on(finding: ClaimFinding, texts: str) -> str:
-    """On what a claim was tested."""
     criterion, scores = finding.settings.of_role.criterion, finding.settings.of_role.scores
     scale = "share above chance" if scores.scale == "share" else "times uniform attention"
     n_texts = int(finding.tests.texts.max())
@@ -110,12 +107,10 @@ def tested_on(finding: ClaimFinding, texts: str) -> str:
 
 
 def ranking(finding: ClaimFinding, name: str) -> str:
-    """The text alternative of the scatter plot."""
     return f"Claimed against measured scores of {counted(len(finding.claim.heads), 'head')} of {name}."
 
 
 def columns(role: str) -> dict[str, str]:
-    """What the columns of the table on a page hold."""
     by_distance = (
         "mean score where copies have a fixed period: a head that passes only there looks at a distance"
         if role in OF_COPIES
@@ -145,5 +140,4 @@ def _of_place(place: Place) -> dict[str, str]:
 
 
 def place_name(checkpoint: str, texts: str, here: Place) -> str:
-    """What a place is called: what it does not share with the first one."""
     return plain(texts if checkpoint == here.checkpoint else checkpoint)

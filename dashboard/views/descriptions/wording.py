@@ -50,7 +50,6 @@ IN_SHARES: Final = "delimiter"
 
 
 def does(description: HeadDescription) -> str:
-    """Description of a head, as a sentence without its subject."""
     facts, sight = description.facts, description.sight
     shares = [fact for fact in facts if isinstance(fact, ShareFact)]
     most = [fact for fact in shares if is_mostly(fact)]
@@ -77,7 +76,6 @@ def does(description: HeadDescription) -> str:
 
 
 def over(description: HeadDescription) -> str:
-    """Begins a description: of which texts it speaks."""
     of_corpus = f"the {counted(description.n_texts, 'text')} of the corpus"
     if not description.n_others:
         return f"Over {of_corpus}"
@@ -85,17 +83,14 @@ def over(description: HeadDescription) -> str:
 
 
 def at(fact: ShareFact, sight: Sight) -> str:
-    """The target of a share of attention."""
     return AT[fact.target] + (OF_OTHER_TEXT if sight == "across" else "")
 
 
 def examples_of(head: str) -> str:
-    """Label of the list of texts, for screen readers."""
     return f"Texts in which {head} does so most clearly"
 
 
 def rest_examples(fact: ShareFact, sight: Sight) -> str:
-    """Caption of the texts in which a head rests on something."""
     return (
         f"Seen most clearly in these texts: bold words give most of their attention to {at(fact, sight)}, underlined "
         "ones least. Click a text to put it on screen."
@@ -103,17 +98,14 @@ def rest_examples(fact: ShareFact, sight: Sight) -> str:
 
 
 def looks_at(query: str, key: str) -> str:
-    """A link between two words, for screen readers."""
     return f"{query} looks at {key}"
 
 
 def gives(word: str, fact: ShareFact, share: float) -> str:
-    """Share of a word's attention to the resting target, for screen readers."""
     return f"{word} gives {percent(share, 0)} to {AT[fact.target]}"
 
 
 def tip(description: HeadDescription) -> str:
-    """Description of a head as a complete sentence for its tooltip."""
     return f"In {VARIED if description.n_others else 'these texts'}: {does(description)}"
 
 
@@ -121,7 +113,6 @@ def evidence(description: HeadDescription, relations: str = "") -> str:
     """The evidence behind the numbers of the description.
 
     Args:
-        description: of the head.
         relations: source of the relations of the texts.
     """
     parts = [text for fact in description.facts if (text := _evidence(fact))]
@@ -143,7 +134,6 @@ def _part(fact: ShareFact) -> str:
 
 
 def _beyond(fact: ShareFact) -> str:
-    """Note that the share of the first token excludes that of uniform attention."""
     return " beyond an even share" if fact.target == "first" else ""
 
 
@@ -187,7 +177,6 @@ def _of_mentions(fact: MentionFact) -> str:
 
 
 def _beside_others(control: KeyControl) -> str:
-    """What other words give to the right word, and whether the head looks there from everywhere."""
     beside = beside_others(control.to_right, control.from_others)
     if not beside:
         return ""

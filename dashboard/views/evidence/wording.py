@@ -43,7 +43,6 @@ BY_TEXTS: Final = "How evidence grows with the number of texts is drawn for each
 
 
 def evidence(alpha: float) -> str:
-    """Definition of evidence, and its limits."""
     return (
         "**Roles by evidence: stop whenever you like.** Each text is a bet that the head has the role, and odds "
         "such as 34 : 1 are what a stake of 1 has become over your texts. For a head without the role, they ever "
@@ -68,14 +67,12 @@ def left_out(n_texts: int) -> str:
 
 
 def kept(n_texts: int, is_new: bool, previous: str | None) -> str:
-    """Confirmation that a text was kept."""
     outcome = "Kept" if is_new else "This text is in your corpus already and was not added again"
     instead = "" if previous is None else f", in place of “{previous}”"
     return f"{outcome}. The corpus is {counted(n_texts, 'text')} of your own{instead}; edit them in the sidebar."
 
 
 def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
-    """Roles of one head by evidence."""
     listing = ", ".join(f"{role_title(role)} ({odds})" for role, odds in roles)
     return f"Over {counted(n_texts, 'text')}, by evidence: {listing or 'no role'}."
 

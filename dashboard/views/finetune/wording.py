@@ -140,7 +140,6 @@ def one_at_a_time(name: str) -> str:
 
 
 def bad_name(name: str, longest: int) -> str:
-    """A name that cannot be that of a folder."""
     if not name:
         return "The new checkpoint has no name. Enter one."
     if len(name) > longest:
@@ -164,18 +163,15 @@ def not_started(reason: str) -> str:
 
 
 def ended_badly(code: int, last: str) -> str:
-    """The process of a run ended with an error that is not one of our messages."""
     output = f' Its last output: "{last}".' if last else ""
     return f"The training program ended with exit status {code}.{output}"
 
 
 def comma_in_column(name: str) -> str:
-    """A column whose name would be read as two."""
     return f'The column "{name}" has a comma in its name. Rename it in the file, or pick another.'
 
 
 def data_summary(n_texts: int, are_pairs: bool, labels: str) -> str:
-    """What a table holds."""
     noun = "pair of segments" if are_pairs else "text"
     texts = f"{n_texts:,} pairs of segments" if are_pairs and n_texts != 1 else counted(n_texts, noun)
     return f"**{texts}**, {labels}."
@@ -198,7 +194,6 @@ def head(name: str, start: str) -> str:
 
 
 def running(progress: Progress) -> str:
-    """How far a run is."""
     if not progress.steps:
         return progress.message or LOOKING
     time_left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
@@ -206,7 +201,6 @@ def running(progress: Progress) -> str:
 
 
 def measured(progress: Progress) -> str:
-    """The latest figures of a run."""
     parts = []
     if progress.losses:
         parts.append(f"Loss {progress.losses[-1][1]:.3f} at step {progress.losses[-1][0]:,}")
@@ -237,7 +231,6 @@ def result(progress: Progress) -> str:
 
 
 def finished(progress: Progress, folder: str) -> str:
-    """A run has done all its steps."""
     figure, beside = result(progress), against_chance(progress)
     advice = "" if beside is None or beside.is_above else f" {MAY_TELL}"
     return (
@@ -250,7 +243,6 @@ def stopped(progress: Progress) -> str:
 
 
 def left(progress: Progress) -> str:
-    """The process of a run has ended without a message."""
     step = f" at step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
     return f"The training program ended unexpectedly{step}. {_kept(progress)}"
 
@@ -262,23 +254,19 @@ def _kept(progress: Progress) -> str:
 
 
 def compare_with(start: str) -> str:
-    """The link to the page Compare."""
     return f"Compare with {_short(start)}"
 
 
 def _short(checkpoint: str) -> str:
-    """The last part of a path or a hub id, cut to the width of a button."""
     last = checkpoint.rstrip("/").rsplit("/", 1)[-1]
     return last if len(last) <= BUTTON_CHARACTERS else f"{last[: BUTTON_CHARACTERS - 1]}…"
 
 
 def start(checkpoint: str) -> str:
-    """The button that begins a run."""
     return f"Start from {_short(checkpoint)}"
 
 
 def resume(name: str) -> str:
-    """The button that resumes a run."""
     return f"Resume {name}"
 
 
@@ -288,7 +276,6 @@ def about_to_delete(name: str, n_bytes: int) -> str:
 
 
 def delete(name: str) -> str:
-    """The button that deletes a run for good."""
     return f"Delete {name}"
 
 
@@ -304,7 +291,6 @@ def made(name: str, start: str, task: Task | None, data: str, n_texts: int | Non
 
 
 def made_state(progress: Progress, n_bytes: int) -> str:
-    """Progress, validation result, saved steps and size on disk."""
     at_step = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
     steps = {
         "running": "running: see above",  # where the step is up to date

@@ -109,11 +109,8 @@ def summary(
     """The score with all heads on, and the most important head.
 
     Args:
-        name: of the score.
         full: the score with all heads on.
         worst_head: the most important head, the score without it, and the interval of the change.
-        n_heads: number of heads that were switched off in turn.
-        n_texts: number of texts.
     """
     head, score, low, high = worst_head
     scope = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."

@@ -39,13 +39,11 @@ COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides w
 
 
 def column_mean(scale: Scale) -> str:
-    """What the column of means holds."""
     where = "over the texts in which the role is applicable"
     return f"Mean {WORDS[scale].noun} {where}, and its two-sided confidence interval."
 
 
 def too_short(greatest: Mapping[str, float]) -> str:
-    """Roles that no head can have on a text."""
     named = ", ".join(f"{role_title(role)} (no head can score more than {most:.2f})" for role, most in greatest.items())
     return f"This text is too short for {named}."
 
@@ -56,7 +54,6 @@ def in_text(query: str, key: str, share: float) -> str:
 
 
 def text_summary(names: Sequence[str]) -> str:
-    """What one head does in one text, by the roles whose score is high enough there."""
     targets, roles = [], [role_named(name) for name in names]
     for role in dict.fromkeys(role_named(record.part_of or record.name) for record in roles):
         finer = [record.expects for record in roles if record.part_of == role.name]
@@ -69,7 +66,6 @@ def text_summary(names: Sequence[str]) -> str:
 
 
 def shares(names: Sequence[str]) -> str:
-    """The heads whose keys and values a head shares."""
     named = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Shares its keys and values with {named} (*Choose whole groups*, below the grid, chooses them together)."
 
@@ -79,7 +75,6 @@ def positional(role: str) -> str:
 
 
 def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
-    """Roles of one head by the test."""
     if not is_tested:
         return f"Over {counted(n_texts, 'text')}: not tested; a test needs at least 2."
     return f"Over {counted(n_texts, 'text')}: {', '.join(map(role_title, names)) if names else 'no role'}."
@@ -96,7 +91,6 @@ def alike(heads: list[str], scale: Scale) -> str:
 
 
 def alike_help(heads: list[tuple[str, float]], scale: Scale) -> str:
-    """How far each of them is."""
     of = "logarithms of the mean scores" if scale == "score" else f"mean {WORDS[scale].nouns}"
     named = ", ".join(f"{name} {distance:.2f}" for name, distance in heads)
     return f"By the {of} of all roles. Distances, of which 0 would be equal: {named}."
@@ -109,12 +103,10 @@ EVERY_SCORE_HELP: Final = (
 
 
 def every_score(n_scores: int, scale: Scale) -> str:
-    """The switch that draws single scores where there are many."""
     return f"Draw each of the {n_scores:,} {WORDS[scale].nouns}"
 
 
 def every_score_table(scale: Scale) -> str:
-    """Opens the table of single scores."""
     return f"{WORDS[scale].nouns.capitalize()} of each text"
 
 
@@ -135,7 +127,6 @@ ADDED_NOTE: Final = (
 
 
 def added(name: str) -> str:
-    """Title of the map of what heads add to the logit of a token."""
     return f"Direct effect on the logit of “{name}”"
 
 
@@ -152,6 +143,5 @@ def fetched(name: str) -> str:
 
 
 def on_copies_help(by_chance: float) -> str:
-    """What the column of attention on copies holds, with what evenly spread attention has."""
     even = f"Evenly spread attention would have {percent(by_chance, 1)} there." if by_chance else "There is none here."
     return f"Attention on earlier copies of this token in the text, as heads have that copy it. {even}"

@@ -214,7 +214,6 @@ ROLE_COLUMNS: Final = {
 
 
 def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
-    """Label of the button that starts or resumes a run."""
     scope = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
     return f"{'Continue' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
 
@@ -224,7 +223,6 @@ def known_already(n_known: int, n_all: int) -> str:
 
 
 def running(progress: TrialsProgress) -> str:
-    """What a run is doing."""
     if not progress.trial:
         return "Starting …"
     texts = f", text {progress.n_texts:,} of {progress.n_all_texts:,}" if progress.n_all_texts else ""
@@ -234,7 +232,6 @@ def running(progress: TrialsProgress) -> str:
 
 
 def ended(progress: TrialsProgress) -> str:
-    """How a run that is not finished ended."""
     reason = "was stopped" if progress.state == "stopped" else "ended before it was done"
     return f"The last run {reason} after {progress.done:,} of {counted(progress.total, 'step')}. What it found is kept."
 
@@ -250,7 +247,6 @@ def not_probed(task: str, is_on: bool) -> str:
 
 
 def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> str:
-    """Definition and size of a task."""
     kind = counted(n_classes, "class").replace("classs", "classes") if n_classes else "a number to predict"
     suffix = f" {definition}" if definition else ""
     rows = ", ".join(f"{count:,} {part}" for count, part in zip(n_rows, ("for training", "validation", "test")))
@@ -275,12 +271,10 @@ def unsettled(name: str, n_rivals: int, n_test: int, is_regression: bool) -> str
 
 
 def best_layer(layer: int, score: str, interval: str) -> str:
-    """The layer output that was chosen in the same way."""
     return f"The output of the best layer, {layer}, gives {score} ({interval})."
 
 
 def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
-    """Scores of the baselines, and of the best head of the checkpoint with random weights."""
     score_list = "; ".join(f"{name} {score}" for name, score in scores.items())
     control = "" if random is None else f"; the best head of random weights {random[0]} ({random[1]})"
     return f"For comparison: {score_list}{control}."
@@ -298,7 +292,6 @@ def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:
 
 
 def gained(gain: Gain, score: str, layer: str) -> str:
-    """Whether the best heads together score higher than the best layer."""
     verdict = "more than"
     if gain.low <= 0 <= gain.high:
         verdict = "not clearly more or less than"
@@ -334,7 +327,6 @@ def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float)
 
 
 def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
-    """What a head knows, for its card: task, its score, and that of the most frequent class."""
     task_list = ", ".join(f"{task} {score} (most frequent class {floor})" for task, score, floor in tasks)
     return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {task_list}."
 
@@ -348,7 +340,6 @@ def choose_heads(most: int) -> str:
 
 
 def erase_button(names: Sequence[str]) -> str:
-    """Label of the button that starts the erasure."""
     return f"Erase it from {', '.join(names)}"
 
 
@@ -375,7 +366,6 @@ def erased(name: str, row: Any) -> str:
 
 
 def corrected_for(n_heads: int, n_tasks: int) -> str:
-    """The family of tests for which p-values are corrected, and what that needs."""
     n_tests = n_heads * n_tasks
     return (
         f"p is corrected (Holm) for {counted(n_tests, 'test')}: {counted(n_heads, 'chosen head')} times "

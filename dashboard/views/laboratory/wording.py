@@ -80,7 +80,6 @@ NO_COPIES: Final = "No head looks mostly at the copies, on either kind of probe 
 
 
 def named(periods: Periods, seed: int) -> str:
-    """Name of a new run."""
     return f"repeats-{periods}" + (f"-seed-{seed}" if seed else "")
 
 

@@ -52,7 +52,6 @@ def corpus_line(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int
 
 
 def few_in_parts(n_texts: Mapping[str, int]) -> str:
-    """Parts with too few texts for a reliable map of roles, by title."""
     parts = ", ".join(f"{title} ({n:,})" for title, n in n_texts.items())
     return (
         f"With fewer than {FEW} texts, a map of roles is unreliable, and with fewer than {FEWEST} mostly noise: "
@@ -67,7 +66,6 @@ def summary(n_any: int, n_heads: int, counts: Mapping[str, int | None], tau: flo
 
 
 def reading_shard(number: int, n_shards: int) -> str:
-    """Label of the progress bar while raw scores are read."""
     return f"Reading shard {number:,} of {n_shards:,}"
 
 

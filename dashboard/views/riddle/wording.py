@@ -37,17 +37,14 @@ def how_to_read(asked: PronounSentence) -> str:
 
 
 def picture(asked: PronounSentence) -> str:
-    """What the enlarged square shows, for screen readers."""
     return f"A square enlarged: the row of “{asked.pronoun}” and the column of “{asked.antecedent}” meet in one field."
 
 
 def cell(pronoun: str, key: str, share: float) -> str:
-    """What a square shows of the pronoun, for screen readers."""
     return f"{pronoun} looks most at {key}, {percent(share, 0)}."
 
 
 def grid(name: str, asked: PronounSentence) -> str:
-    """Name of the grid, for screen readers."""
     return f"Heads of {name}: where they look in “{asked.sentence}”"
 
 
@@ -56,22 +53,18 @@ def right(head: str) -> str:
 
 
 def also_right(guess: str, head: str) -> str:
-    """The guess follows the pronoun, but another head does so more."""
     return f"{guess} knows it, too. The strongest is {head}."
 
 
 def close(head: str) -> str:
-    """The guess looks from the pronoun to its antecedent, but other words do so as well."""
     return f"Close! The one is {head}."
 
 
 def wrong(head: str) -> str:
-    """The guess does something else."""
     return f"Not that one. It is {head}."
 
 
 def elsewhere(links: Sequence[tuple[PronounSentence, float]], n_sentences: int) -> str:
-    """In which other sentences the head follows the pronoun."""
     if not links:
         return f"It follows the pronoun in none of {counted(n_sentences, 'other sentence')}: one proves nothing yet."
     named = ", ".join(
@@ -81,7 +74,6 @@ def elsewhere(links: Sequence[tuple[PronounSentence, float]], n_sentences: int) 
 
 
 def of_head(head: str, asked: PronounSentence, share: float, greatest_other: float) -> str:
-    """What the head does that is the answer, or a guess that follows the pronoun as well."""
     return (
         f"**{head}** gives {percent(share, 0)} of *{plain(asked.pronoun)}* to *{plain(asked.antecedent)}*, and of no "
         f"other word more than {percent(greatest_other, 0)}."
@@ -98,7 +90,6 @@ def of_column(
 
 
 def of_other(guess: str, share: float, does: str) -> str:
-    """What a guess does that hardly looks from the pronoun to the antecedent."""
     return f"Your **{guess}** gives {percent(share, 0)}: {does}."
 
 

@@ -34,7 +34,6 @@ ANSWERS: Final[dict[Control, str]] = {
 
 
 def doing(name: str) -> str:
-    """Label of the progress bar."""
     return f"Scoring texts {_under(name)}"
 
 
@@ -52,10 +51,8 @@ def answer(
     """The question that a control answers, and what the counts say about it, as a list item.
 
     Args:
-        control: the control.
         checkpoint_heads: heads of this checkpoint by role.
         control_heads: heads under the control by role, one number per seed.
-        n_heads: of the checkpoint.
     """
     none = [role for role, heads in control_heads.items() if not any(heads)]
     as_many = [
@@ -93,7 +90,6 @@ def _joined(roles: Sequence[str], word: str) -> str:
 
 
 def control_shown(name: str) -> str:
-    """Above the grid of a control."""
     return f"**Control: roles {_under(name)}.** The grid is not this checkpoint's."
 
 
@@ -102,7 +98,6 @@ def _under(name: str) -> str:
 
 
 def positional(role: str, n_held: int, heads: Sequence[Head]) -> str:
-    """How many heads with a role do not beat pairs at the same distance."""
     others = "on pairs at the same distance that are not joined"
     if not heads:
         each = f"The {role} head" if n_held == 1 else f"Each of {n_held} {role} heads"
@@ -115,7 +110,6 @@ def positional(role: str, n_held: int, heads: Sequence[Head]) -> str:
 
 
 def without_match(n_without: int, n_texts: int) -> str:
-    """How many texts could not be compared."""
     have, are = ("has", "is") if n_without == 1 else ("have", "are")
     return (
         f"{n_without} of {counted(n_texts, 'text')} with such a pair {have} no other pair at its distance, "

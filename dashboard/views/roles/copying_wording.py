@@ -53,12 +53,10 @@ NOTE: Final = (
 
 
 def description(name: str) -> str:
-    """The text alternative of the scatter plot."""
     return f"Scores of looking against scores of writing, for each head of {name}."
 
 
 def summary(finding: CopyFinding) -> str:
-    """How many heads pass each test, and all of them, beside chance."""
     settings, n_heads = finding.settings, int(finding.present.sum())
     n = {name: int(holds.sum()) for name, holds in finding.columns.items()}
     parts = [f"**{n['looks']:,}** look (at least {settings.least:g})"]
@@ -79,10 +77,8 @@ def summary(finding: CopyFinding) -> str:
 
 
 def region(names: Sequence[str], heads: Sequence[Head]) -> str:
-    """The heads of a part of the diagram."""
     return f"{counted(len(heads), 'head')} ({' and '.join(names) or NONE}): {head_names(heads) or 'none'}"
 
 
 def missing(name: str, reason: str) -> str:
-    """Why a column is not there."""
     return f"Without the column {name}: {reason}"

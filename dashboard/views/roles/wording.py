@@ -76,7 +76,6 @@ OVERLAP: Final = (
 
 
 def untested(reasons: dict[str, str]) -> str:
-    """Roles that could not be tested, by reason."""
     by_reason: dict[str, list[str]] = {}
     for role, reason in reasons.items():
         by_reason.setdefault(reason, []).append(role_title(role))
@@ -87,7 +86,6 @@ def untested(reasons: dict[str, str]) -> str:
 
 
 def looks_back(direction: SyntacticDirection) -> str:
-    """Which relations the syntactic roles of a decoder leave out."""
     relations = {
         "dependent-to-head": "only those whose head stands before its dependent",
         "head-to-dependent": "only those whose dependent stands before its head",
@@ -100,7 +98,6 @@ def looks_back(direction: SyntacticDirection) -> str:
 
 
 def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
-    """Layers of which more than half of the heads hold a role, by role."""
     if not layers:
         return "In no layer do more than half of the heads hold the same role."
     phrases = [
@@ -126,7 +123,6 @@ def no_such_region(requested: str) -> str:
 
 
 def sink_share(share: float, n_long: int, n_texts: int) -> str:
-    """The published share of attention sinks."""
     others = "" if n_long == n_texts else f"; the others of {n_texts:,} are shorter than {_SINKS.tokens} tokens"
     return f"**{percent(share, 0)}** of heads are attention sinks, mean over {counted(n_long, 'text')}{others}."
 
@@ -198,7 +194,6 @@ SCORE_IT: Final = "Score this role"
 
 
 def cases(n_queries: int, n_cells: int, text: str) -> str:
-    """How often a rule holds in the text on screen."""
     if not n_queries:
         return f"No token looks by this rule in the text on screen: *{text}*"
     return f"{counted(n_cells, 'case')} from {counted(n_queries, 'token')} in the text on screen: *{text}*"

@@ -108,9 +108,7 @@ def summary(
     Args:
         closest: names of two heads and their distance.
         within, between: mean distance between heads of one layer, and of different layers; NaN without such pairs.
-        unit: of the distances.
         n_texts: number of texts that were compared, evenly spaced, and of all texts.
-        n_heads: number of heads that were compared.
     """
     n_compared, n_all = n_texts
     texts = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
@@ -130,7 +128,6 @@ def summary(
 
 
 def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
-    """The groups that the cut of the dendrogram gives."""
     several = [size for size in sizes if size > 1]
     n_alone = len(sizes) - len(several)
     threshold = f"within {cut:.3g} {unit}, half the mean distance"
@@ -148,13 +145,11 @@ def nearest(neighbours: Sequence[str]) -> str:
 
 
 def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
-    """The distances of these heads."""
     distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
     return f"Distances (0 = equal attention): {distances} ({unit})."
 
 
 def distance(unit: str) -> str:
-    """The column of distances."""
     return f"distance ({unit}, 0 = equal)"
 
 
@@ -164,12 +159,10 @@ def mean_over(n_texts: int) -> str:
 
 
 def closest_rows(n_shown: int, n_all: int) -> str:
-    """The table on the page does not show all pairs."""
     return f"The {n_shown:,} closest of {n_all:,} pairs; the files have all."
 
 
 def view_help(outside: Sequence[str]) -> str:
-    """What the closer view leaves out."""
     verb = "lies" if len(outside) == 1 else "lie"
     return (
         f"{', '.join(outside)} {verb} so far from the others that these would be crowded. **Most heads** zooms in on "

@@ -203,17 +203,14 @@ def summary(
 
 
 def interval(alpha: float) -> str:
-    """What an interval covers."""
     return f"{percent(1 - alpha)} interval"
 
 
 def offset_name(offset: int) -> str:
-    """An offset with its sign: −1 is the previous token."""
     return f"{offset:+d}".replace("-", "\N{MINUS SIGN}")
 
 
 def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
-    """Layers that put over half of their attention on one kind of key, by kind."""
     layer_lists = {
         name: ", ".join(map(str, of_name[:NAMED_LAYERS])) + (" and more" if len(of_name) > NAMED_LAYERS else "")
         for name, of_name in layers.items()
@@ -240,22 +237,18 @@ def by_sieve(n_pooled: int, n_single: int) -> str:
 
 
 def by_offset(share: float) -> str:
-    """Why a head is positional."""
     return f"{share:.0%} of the tokens with such a neighbour attend most to it"
 
 
 def by_guesses(direction: str, accuracy: float) -> str:
-    """Why a head is syntactic by argmax."""
     return f"{direction}: {accuracy:.1%}"
 
 
 def by_rarest(share: float, chance: float) -> str:
-    """Why a head counts as attending to rare words."""
     return f"{share:.0%} of the tokens attend most to one of the two rarest words (by chance {chance:.0%})"
 
 
 def rare_texts(n_texts: int, n_all: int, source: str) -> str:
-    """How many texts have rare words, and by which frequency list."""
     return (
         f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
@@ -263,7 +256,6 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
 
 
 def few_cases(least: int, usual: int) -> str:
-    """Voita's rule was applied to relations with few cases."""
     return (
         f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because few relations in "
         f"these texts have {usual:,}. With fewer cases, more heads pass the rule by chance."
@@ -271,5 +263,4 @@ def few_cases(least: int, usual: int) -> str:
 
 
 def on_gradients(n_texts: int, n_masked: int) -> str:
-    """How many texts and masked tokens the gradients are computed on."""
     return f"Over {counted(n_texts, 'text')} with {counted(n_masked, 'masked token')}."

@@ -35,7 +35,6 @@ LOOK_AT_PAIR: Final = "Look at both"
 
 
 def words(words: Sequence[str], *, are_all: bool) -> str:
-    """Some words of a text, in italics."""
     *before, last = [f"*{plain(word)}*" for word in words] + ([] if are_all else ["others"])
     return f"{', '.join(before)} and {last}" if before else last
 
@@ -44,12 +43,10 @@ def story(head: str, share: float, even: float, see: str, of_others: float | Non
     """The head that shows most of what a story is about, and what to see.
 
     Args:
-        head: its name.
         share: of its attention on the links of the story.
         even: share of evenly spread attention.
         see: what to see.
         of_others: what other words give to the same words; None where a story does not join words.
-        n_heads: of the checkpoint.
     """
     from_everywhere = FROM_EVERYWHERE.replace("looks", "look")
     but = "" if of_others is None else f", but for heads that {from_everywhere} or always at that distance"

@@ -51,17 +51,14 @@ OVER_NOTE: Final = (
 
 
 def occurrence(word: str, number: int, n_all: int, segment: str) -> str:
-    """Which of several equal words: "the (2 of 3)", in a pair "the (2 of 3, in A)"."""
     return f"{word} ({number} of {n_all}{segment and f', in {segment}'})"
 
 
 def missing(word: str) -> str:
-    """A word from the link or from the previous text that is not among the options."""
     return f"“{plain(word)}” is not among the words shown. Choose another word."
 
 
 def by_chance(even: float, chance: float, n_links: int) -> str:
-    """Expected share of a link, and of the strongest of several links, by chance."""
     evenly = f"Evenly spread attention would give it {_percent(even)}"
     if n_links == 1:
         return f"{evenly}."
@@ -69,12 +66,10 @@ def by_chance(even: float, chance: float, n_links: int) -> str:
 
 
 def link(query: str, key: str, share: float, by_chance: str) -> str:
-    """A link, compared with chance."""
     return f"“{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. {by_chance}"
 
 
 def strongest(head: str, link: str, n_beyond: int, n_heads: int, alpha: float) -> str:
-    """The head with the strongest link."""
     beyond = f"{n_beyond} of {n_heads} heads {'gives' if n_beyond == 1 else 'give'}"
     return (
         f"Strongest in **{head}**: {link} {beyond} clearly more than a random split (p below {alpha:g}, {AS_SET}). "
@@ -83,7 +78,6 @@ def strongest(head: str, link: str, n_beyond: int, n_heads: int, alpha: float) -
 
 
 def none_beyond_chance(head: str, link: str, alpha: float) -> str:
-    """No head has a link that is clearly stronger than under attention that is split at random."""
     return (
         f"No head looks there clearly more than attention split at random would (p below {alpha:g}, {AS_SET}). Closest "
         f"is {head}: {link}"
@@ -97,25 +91,21 @@ def entry(head: str, share: float, off: bool, query: str, key: str) -> str:
 
 
 def map_title(query: str, key: str) -> str:
-    """Title of the map."""
     words = [word if word == ANY else f"“{word}”" for word in (query, key)]
     return f"% of attention from {words[0]} to {words[1]}"
 
 
 def pattern(query: str | None, key: str | None, relation: str | None, from_dependent: bool) -> str:
-    """The pattern in words."""
     words = ["any word" if word is None else f"“{word}”" for word in (query, key)]
     direction = "dependent → head" if from_dependent else "head → dependent"
     return f"from {words[0]} to {words[1]}" + (f" ({relation}, {direction})" if relation else "")
 
 
 def over(title: str, n_pairs: int, n_texts: int) -> str:
-    """How often a pattern occurs in the corpus."""
     return f"{title[0].upper()}{title[1:]}: {counted(n_pairs, 'pair')} in {counted(n_texts, 'text')}."
 
 
 def held_out(heads: list[str], share: float, low: float, high: float, even: float, other_share: float) -> str:
-    """The best head, chosen on one half of the texts and evaluated on the other."""
     comparison = (
         "" if isnan(other_share) else f", and to other words at the same distance it gives {_percent(other_share)}"
     )
@@ -135,7 +125,6 @@ NEXT_HELP: Final = "The next most surprising link of this text, in another head.
 
 
 def surprising(head: str, query: str, key: str, share: float, from_others: float, even: float) -> str:
-    """The most surprising link of a text, or one of the next."""
     return (
         f"**{head}** gives {_percent(share)} of *{plain(query)}* to *{plain(key)}*; other words give it "
         f"{_percent(from_others)}, evenly spread it would be {_percent(even)}."
@@ -148,12 +137,10 @@ def next_of(rank: int, n_links: int) -> str:
 
 
 def show_link(query: str, key: str) -> str:
-    """The button that chooses the head and the word of a link."""
     return f"Show {plain(query)} → {plain(key)}"
 
 
 def back_to(heads: str) -> str:
-    """The button that chooses the heads of before."""
     return f"Back to {heads}"
 
 

@@ -61,7 +61,6 @@ def several(n_lines: int) -> str:
 
 
 def in_both(pair: WordPair) -> str:
-    """A row of the difference."""
     if pair.a is None:
         return f"{pair.b.text if pair.b else ''} (only b)"
     if pair.b is None:
@@ -70,18 +69,15 @@ def in_both(pair: WordPair) -> str:
 
 
 def side(letter: str, words: Sequence[str]) -> str:
-    """Above the arcs of one sentence: its words that differ, highlighted."""
     marked = " … ".join(f":orange-background[**{plain(word)}**]" for word in words)
     return f"**({letter})** {marked or 'lacks a word'}"
 
 
 def difference(head: Head) -> str:
-    """Above the arcs of the difference."""
     return f"**b − a** for {head_name(*head)}"
 
 
 def no_partner(n_words: int) -> str:
-    """Words that only one sentence has."""
     has = "has no partner" if n_words == 1 else "have no partner"
     return (
         f"{counted(n_words, 'word')} {has} in the other sentence ({GAP}): no difference is shown from there, and "
@@ -90,7 +86,6 @@ def no_partner(n_words: int) -> str:
 
 
 def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
-    """How far the attention of one head moves, and where it moves most."""
     name, moved = f"**{head_name(*head)}**", float(swap.moved[head])
     if isnan(moved):
         return not_there(head_name(*head), 1)

@@ -63,7 +63,6 @@ def no_ids(value: str) -> str:
 
 
 def other_heads(now: Sequence[Head], then: Sequence[Head]) -> str:
-    """What was off when it was written, where other heads are off now."""
     return f"It was written {with_heads(then)}. Write again to see what it writes {with_heads(now)}."
 
 

@@ -89,18 +89,15 @@ AS_TABLE: Final = "The same as a table"
 
 
 def upload_limits(megabytes: int) -> str:
-    """What a file with mentions may be."""
     return f"UTF-8, at most {megabytes} MB. {UPLOAD_FORMATS}"
 
 
 def read(name: str, n_texts: int, n_cases: int, n_mentions: int) -> str:
-    """How many texts, mentions and cases were read."""
     mentions = f"{counted(n_texts, 'text')} with {counted(n_mentions, 'mention')}"
     return f"{name}: {mentions}, of which **{n_cases:,}** have an antecedent."
 
 
 def few(n_cases: int, *, is_example: bool) -> str:
-    """A warning that there are few cases."""
     written = ", in texts written for this page" if is_example else ""
     return f"Only {counted(n_cases, 'case')}{written}: an illustration, not a result."
 
@@ -126,7 +123,6 @@ def left_out(n_without: int, n_apart: int, n_unread: int) -> str:
 def headline(
     heads: Sequence[str], accuracy: float, n_cases: int, baselines: Sequence[float], *, is_held_out: bool
 ) -> str:
-    """Accuracy of the best head, or of those that are best on each half, next to the baselines."""
     names = list(dict.fromkeys(heads))
     named = " and ".join(f"**{name}**" for name in names)
     antecedent = f"the antecedent in **{percent(accuracy, 1)}** of {counted(n_cases, 'case')}"
@@ -144,12 +140,10 @@ def headline(
 
 
 def among_others(candidates: Candidates, accuracy: float) -> str:
-    """The accuracy among the candidates that are not chosen."""
     return f"With {CANDIDATE_NAMES[candidates]} as candidates instead, the best head finds **{percent(accuracy, 1)}**."
 
 
 def beats(p_values: Mapping[str, float], alpha: float) -> str:
-    """Which baselines are beaten significantly."""
     beaten = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if p < alpha]
     others = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if not p < alpha]
     parts = [f"This significantly beats {' and '.join(beaten)}"] if beaten else []
@@ -162,15 +156,12 @@ def _p(p: float) -> str:
 
 
 def column(group: str, n_cases: int) -> str:
-    """The head of a column of the table."""
     return f"{group} ({n_cases:,})"
 
 
 def map_title(group: str, baseline: str | None) -> str:
-    """What the map's numbers are."""
     return f"{group} mentions: " + ("right, in percent" if baseline is None else f"right − {baseline}, in points")
 
 
 def in_text(name: str, n_right: int, n_cases: int) -> str:
-    """How often a head is right in one text."""
     return f"**{name}** is right in **{n_right:,} of {n_cases:,}** cases of this text."

@@ -177,7 +177,6 @@ def arcs_read(*, is_paired: bool) -> str:
 
 
 def among_right_words(nearest: float, random_choice: float) -> str:
-    """How often two guesses are right that know the words in which pairs of a text end."""
     return (
         f"Among the words where such a pair ends, the nearest is right in {percent(nearest, 1)}, a random one in "
         f"{percent(random_choice, 1)}."
@@ -219,7 +218,6 @@ def not_tested(n_untested: int) -> str:
 
 
 def source(n_gold: int, n_texts: int, parser: str) -> str:
-    """Where the relations come from."""
     if n_gold == n_texts:
         return f"Relations: **gold**, from the file, for {counted(n_texts, 'text')}."
     if not n_gold:
@@ -243,7 +241,6 @@ def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: B
 
 
 def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
-    """How often heads are right about a relation, and how often the best fixed offset is."""
     words = DEPENDENT_AND_HEAD.get(relation)
     phrase = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
     side = "after" if baseline.offset > 0 else "before"
@@ -257,7 +254,6 @@ def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Basel
 
 
 def _heads(heads: Sequence[str]) -> str:
-    """The best head, or the two heads of the halves."""
     return heads[0] if len(heads) == 1 else f"{' or '.join(heads)} (one chosen on each half of the texts)"
 
 
@@ -268,8 +264,6 @@ def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relati
         n_above: relations whose held-out accuracy is above the baseline.
         n_held_out: relations with a held-out accuracy.
         n_significant: relations whose best head beats the baseline by the test.
-        n_relations: all relations.
-        alpha: level of the test.
     """
     test = f"(p < {alpha:g}, corrected for all heads and directions)"
     relations = f"{counted(n_relations, 'relation')} ('all' not counted)"
@@ -285,7 +279,6 @@ def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relati
 
 
 def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:
-    """How many heads Voita's rule calls syntactic, and for which relations."""
     counts = [f"{n:,} for {relation}" for relation, n in by_relation.items() if n]
     *absent, last = [relation for relation, n in by_relation.items() if not n] or [""]
     without = [f"none for {', '.join(absent)} or {last}" if absent else f"none for {last}"] if last else []
@@ -301,7 +294,6 @@ def fewer_cases(least: int, usual: int) -> str:
 
 
 def both_rules(shared: Overlap, n_all: int) -> str:
-    """How the two rules overlap."""
     neither = n_all - shared.first - shared.second + shared.both
     return (
         f"Of {counted(n_all, 'head')}, **{shared.first:,}** are syntactic by argmax, **{shared.second:,}** by the "

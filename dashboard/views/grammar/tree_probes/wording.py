@@ -120,13 +120,11 @@ CURVE_PAPER: Final = "The paper has no figure of this."
 
 
 def kind_name(kind: ProbeKind) -> str:
-    """A probe's name in figures and tables."""
     name = AND_WORDS if kind.words else ALONE
     return f"{name}, random weights" if kind.control else name
 
 
 def offset_name(offset: int, *, is_best: bool) -> str:
-    """A fixed offset's name in figures and tables."""
     if offset != RIGHT_BRANCHING:
         return f"best fixed offset ({offset:+d})"
     return "right-branching (also the best offset)" if is_best else "right-branching"
@@ -136,9 +134,6 @@ def size(n_train: int, n_test: int, n_train_words: int, megabytes: float | None,
     """How much there is to train on and to test on, and how much memory it takes.
 
     Args:
-        n_train: texts to train on.
-        n_test: texts to test on.
-        n_train_words: words of the texts to train on.
         megabytes: that their attention takes at most; None where the checkpoint's size is not known yet.
         n_gold: of all these texts, those whose file brought their trees.
     """
@@ -153,7 +148,6 @@ def size(n_train: int, n_test: int, n_train_words: int, megabytes: float | None,
 
 
 def progress(at: Stand, max_epochs: int) -> str:
-    """The progress of a run."""
     if at.stage == "waiting":
         return "Waiting for another user's training to finish ..."
     if at.stage == "passing":
@@ -176,7 +170,6 @@ def headline(name: str, share: float, offsets: Mapping[int, float], control: flo
     """The accuracy of the best probe, next to fixed offsets and random weights.
 
     Args:
-        name: of the probe.
         share: of words whose head it predicts correctly.
         offsets: the same share for right-branching and, if it is another one, the best fixed offset.
         control: the same share for the probe on random weights, if it was trained.

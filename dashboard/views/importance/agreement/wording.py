@@ -53,7 +53,6 @@ ABOUT: Final[Mapping[str, str]] = {
 
 
 def conserved(share: float) -> str:
-    """How much of the distributed relevance arrives at the input tokens."""
     return (
         f"Of the relevance that is propagated, {100 * share:.0f}% reaches the tokens (median over texts). In a model "
         "without biases, all of it does."
@@ -61,7 +60,6 @@ def conserved(share: float) -> str:
 
 
 def summary(agreements: Sequence[Agreement], n_heads: int) -> str:
-    """Which measure comes closest to ablation, and which is farthest."""
     order = sorted(
         (agreement for agreement in agreements if agreement.spearman[0] == agreement.spearman[0]),
         key=lambda agreement: -agreement.spearman[0],
@@ -83,5 +81,4 @@ def _with_interval(agreement: Agreement) -> str:
 
 
 def left_out(name: str, reason: str) -> str:
-    """Why a measure is missing."""
     return f"Without {name}: {plain(reason)}"

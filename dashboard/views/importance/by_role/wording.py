@@ -41,7 +41,6 @@ def letters(lettered: Sequence[str]) -> str:
 
 
 def summary(comparison: ByRole, labels: Mapping[str, str], alpha: float) -> str:
-    """Summarise the comparison, role by role."""
     sentences = []
     for index, role in enumerate(comparison.roles):
         n_with, n_without = int(comparison.n_holding[index]), int(comparison.n_others[index])
@@ -58,7 +57,6 @@ def summary(comparison: ByRole, labels: Mapping[str, str], alpha: float) -> str:
 
 
 def _remains(differs: bool, in_layers: bool, share: float) -> str:
-    """Whether a difference remains among the heads of one layer."""
     if share != share:
         return "; no layer has heads of both sides"
     within = percent(share, 0)

@@ -47,7 +47,6 @@ _PART_IS_STORED: Final = "drawn from stored results; the others have yet to be c
 
 
 def waiting(n_known: int, n_passes: int) -> str:
-    """What remains to be computed when the button is pressed."""
     if n_known:
         return f"{counted(n_known, 'curve')} {_PART_IS_STORED}"
     return (
@@ -61,7 +60,6 @@ def refused(sentences: Sequence[str]) -> str:
 
 
 def allowed(name: ScoreName, within: float) -> str:
-    """How much worse the score may get, in words."""
     if name == "loss":
         return f"a loss at most {percent(within)} higher"
     if name == "change":
@@ -70,7 +68,6 @@ def allowed(name: ScoreName, within: float) -> str:
 
 
 def summary(results: Sequence[Removable], order: str, n_heads: int, allowance: str) -> str:
-    """How many heads can go at a small cost in the chosen order, compared with the controls."""
     by_name = {result.order: result for result in results}
     if order not in by_name:
         return ""
@@ -156,12 +153,10 @@ def steps(counts: Sequence[int], n_heads: int) -> dict[str, int]:
 
 
 def suggested_name(checkpoint: str, n_heads: int) -> str:
-    """Name of a checkpoint without so many heads."""
     return f"{checkpoint}-without-{n_heads}-head{'s' * (n_heads != 1)}"
 
 
 def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], difference: float, folder: str) -> str:
-    """Summary of the new checkpoint."""
     before, after = n_weights
     weights = f"{after:,} weights, as before"
     if after != before:
@@ -200,7 +195,6 @@ VOITA_8: Final = "Corresponds to Figure 8 of Voita et al. (2019)."
 
 
 def functions_summary(functions: Sequence[KeptFunction], n_heads: int) -> str:
-    """Which functions last longer or shorter than under random removal, with half of the heads removed."""
     step = len(functions[0].n_removed) // 2
     longer = [function.name for function in functions if function.kept[step] > function.high[step]]
     sooner = [function.name for function in functions if function.kept[step] < function.low[step]]
@@ -241,7 +235,6 @@ STEPS_TABLE: Final = "All steps in a table"
 
 
 def no_run(names: Sequence[str]) -> str:
-    """Which checkpoints have saved steps."""
     some = ", ".join(names[:SHOWN_RUNS]) + (", ..." if len(names) > SHOWN_RUNS else "")
     return (
         f"Curves over training are drawn for a checkpoint that was fine-tuned here ({some}), or that a run started "
@@ -250,12 +243,10 @@ def no_run(names: Sequence[str]) -> str:
 
 
 def without_beginning(reason: str) -> str:
-    """Why there is no step 0."""
     return f"Without step 0, the checkpoint before fine-tuning: {reason}"
 
 
 def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
-    """What remains to be computed when the button is pressed."""
     if n_known:
         return f"{n_known} of {counted(n_steps, 'step')} {_PART_IS_STORED}"
     return (
@@ -265,7 +256,6 @@ def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
 
 
 def over_training(results: Sequence[tuple[int, Removable]], order: str, n_heads: int, allowance: str) -> str:
-    """How many heads can go at the first and at the last step."""
     numbers = [
         f"**{result.n} of {counted(n_heads, 'head')}**{_interval(result)} at step {step:,}"
         for step, result in dict((results[0], results[-1])).items()

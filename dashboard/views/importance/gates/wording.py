@@ -79,12 +79,10 @@ VOITA_7: Final = "Corresponds to Figure 7 of Voita et al. (2019)."
 
 
 def start(n_runs: int) -> str:
-    """Label of the button that starts a sweep."""
     return f"Train gates ({counted(n_runs, 'run')})"
 
 
 def no_penalties(written: str) -> str:
-    """The field does not hold a list of numbers."""
     return f'"{written}" names no penalties. Write numbers from 0 to 100 with commas between, such as 0.01, 0.02.'
 
 
@@ -110,7 +108,6 @@ def head(checkpoint: str, data: str) -> str:
 
 
 def running(penalty: float | None, number: int, n_runs: int, progress: Progress | None) -> str:
-    """Progress of a sweep."""
     prefix = "" if penalty is None else f"Penalty {penalty:g} ({number} of {n_runs}): "
     if progress is None or not progress.steps:
         message = "" if progress is None else progress.message
@@ -120,7 +117,6 @@ def running(penalty: float | None, number: int, n_runs: int, progress: Progress 
 
 
 def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -> str:
-    """State of a sweep that is neither finished nor running."""
     finished = f"{n_finished} of {counted(n_runs, 'run')} finished."
     reason = "was stopped" if state == "stopped" else "ended unexpectedly"
     if progress is None or not progress.steps or progress.state == "finished":
@@ -134,7 +130,6 @@ def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -
 
 
 def settings(gates: GateSettings, penalties: Sequence[float]) -> str:
-    """Label that tells sweeps of the same checkpoint and table apart."""
     trained = "gates and weights" if gates.with_weights else "gates alone"
     penalty_list = ", ".join(f"{penalty:g}" for penalty in penalties)
     return (
@@ -147,10 +142,7 @@ def found(metric: str, penalty: float, n_open: int, n_heads: int, numbers: tuple
     """Result of the run that closes the most heads.
 
     Args:
-        metric: name of the score, in words.
-        penalty: of the run.
         n_open: heads whose gate is above 0.
-        n_heads: of the checkpoint.
         numbers: score with all heads on and with the gates, and the 95% interval of the change.
     """
     full, score, low, high = numbers
@@ -162,7 +154,6 @@ def found(metric: str, penalty: float, n_open: int, n_heads: int, numbers: tuple
 
 
 def over(n_texts: int, with_weights: bool) -> str:
-    """Which texts the scores are computed on."""
     note = " The weights were trained along with the gates." if with_weights else ""
     return f"Scores are of {counted(n_texts, 'text')} that no gate was trained on.{note}"
 

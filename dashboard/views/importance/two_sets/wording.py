@@ -32,7 +32,6 @@ def shared(n_shared: int, n_first: int) -> str:
 
 
 def summary(pair: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
-    """How similar the changes are, compared with the similarity within each set."""
     sets = f"{counted(n_texts[0], 'text')} against {counted(n_texts[1], 'text')}"
     if pair.pearson.value != pair.pearson.value:
         return (
