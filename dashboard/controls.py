@@ -272,11 +272,8 @@ def typed_texts(
     """A text area. Its text is part of the link, or stored in the browser tab where it is too long for a link.
 
     Args:
-        label: of the text area.
-        key: its key, and the name of the query parameter.
         otherwise: initial text; also replaces the unchanged initial text of another page.
         height: in pixels, or that of its content.
-        help: explains what to type.
     """
     state.follow(key, otherwise)
     with st.container():
@@ -314,7 +311,6 @@ def fetch_from_tab(key: str, missing: str) -> None:
     """Restore the text that the link refers to; nothing else is drawn before the browser tab has answered.
 
     Args:
-        key: of the text in the session.
         missing: what is said of the link if the tab does not have the text.
     """
     pending_key = f"{key} to fetch"

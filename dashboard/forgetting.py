@@ -23,7 +23,6 @@ def forget(store: Store, now: float) -> None:
     """Forget everything that would be older than HOURS_KEPT by the next round.
 
     Args:
-        store: of the server.
         now: in seconds since 1970.
     """
     before = now + EVERY - 3600 * HOURS_KEPT

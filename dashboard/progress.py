@@ -57,7 +57,6 @@ def with_progress(question: object, work: Callable[[Report], Done], doing: str =
     Args:
         question: what the work is about; hashable. Stopping holds for this question only.
         work: takes the callback that reports progress.
-        doing: label of the bar.
 
     Returns: the result of the work; None if it is stopped.
     """
@@ -85,7 +84,6 @@ def stop_button(key: str, stop: Callable[[], None], help: str, stopping: str = "
     """A button that stops a run, or in its place the sentence that it is stopping.
 
     Args:
-        key: of the button.
         stop: called by a click.
         help: what becomes of the run.
         stopping: the sentence; empty where it is not stopping.

@@ -337,7 +337,6 @@ def chosen_heads(
     the reader cleared the choice.
 
     Args:
-        n_layers, n_heads: of the checkpoint.
         otherwise: the first head of the page.
         follow: show the head of the previous page instead, if there was one.
         anew: show a new `otherwise` instead of keeping the first head.
@@ -420,7 +419,6 @@ def follow(key: str, start: str | float | None) -> None:
 
     Args:
         key: of the value in the session.
-        start: the default.
     """
     at_first = f"{key} at first"
     if st.session_state.get(key) == st.session_state.get(at_first, start) != start:

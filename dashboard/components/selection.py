@@ -40,7 +40,6 @@ def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, An
     Call it before the view is mounted.
 
     Args:
-        key: The view's key in the session state.
         field: The name of the view's selection in its state.
         selection: The initial selection, also taken whenever `reset` changes. JSON data.
         reset: Any value; a new one makes the view take `selection`.

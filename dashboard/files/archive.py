@@ -130,8 +130,6 @@ def archive(downloads: Sequence[Download], address: str, others: Mapping[str, by
     The files are made one after the other, so that only one is in memory at a time.
 
     Args:
-        downloads: of the page.
-        address: link to the page.
         others: further files by name: the works as BibTeX, and the texts that the commands read.
 
     Returns: a ZIP archive.

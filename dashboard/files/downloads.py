@@ -74,12 +74,7 @@ def leave_out(tab: str, why: str) -> None:
 
 
 def offer_page(checkpoints: Sequence[str], html: Callable[[], bytes]) -> None:
-    """Offer the page as one HTML file, below everything else: `page_download` draws the button.
-
-    Args:
-        checkpoints: what it is of, for the name of the file.
-        html: makes the file.
-    """
+    """Offer the page as one HTML file, below everything else: `page_download` draws the button."""
     _saved.set((page_name(checkpoints), html))
 
 
@@ -105,9 +100,6 @@ def drawing_downloads(
 
     Args:
         name: of the component, on its buttons and in its file names.
-        title: of the picture.
-        facts: its provenance.
-        svg: draws it in a size.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
     _row(Picture(name, title, facts, svg), paper=paper)
@@ -118,8 +110,6 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
 
     Args:
         name: of the chart, on its buttons and in its file names.
-        figure: the chart.
-        facts: its provenance.
         title: before the checkpoint and the texts; by default that of the chart.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
@@ -143,8 +133,6 @@ def table_downloads(
 
     Args:
         name: of the table, on its buttons and in its file names.
-        table: what is written.
-        facts: its provenance.
         paper: sentence that names the corresponding table of the paper, if there is one.
         card: writes it as a section of a model card, of its provenance, if it can be one.
     """

@@ -26,9 +26,6 @@ def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
     """Provenance of a file about a corpus.
 
     Args:
-        choice: the settings that all pages share.
-        engine: the checkpoint.
-        n_texts: number of texts of the corpus that were read.
         n_tokens: of each text, for files of scores, which grow with the length of a text.
     """
     criterion, settings = choice.criterion, choice.score_settings

@@ -29,9 +29,6 @@ def grid_of_text(passed: PassedText, criterion: Criterion, label: str, n_shared:
     """Roles by the scores on a text, which no test can confirm.
 
     Args:
-        passed: the text.
-        criterion: when a head has a role.
-        label: what the grid shows.
         n_shared: how many neighbouring heads share keys and values.
     """
     scored = passed.scored

@@ -65,10 +65,7 @@ class HeadsWidget(anywidget.AnyWidget):
         """Show texts, the first one at first, and in it the head that attends most specifically to related words.
 
         Args:
-            files: of the checkpoint.
-            settings: what is scored, and when a head has a role.
             off: heads that are switched off.
-            passed: the texts, each as it is shown.
 
         Raises: AnalysisError for more than MOST_WEIGHTS weights.
         """

@@ -35,12 +35,8 @@ def find(
     """What an analysis finds; None where the reader has to do something first, which the page says.
 
     Args:
-        visit: what the page works with.
-        analysis: what is asked.
-        settings: of the analysis.
         inputs: what the analysis takes; None for the texts of the corpus.
         too_long: what happens to inputs that are too long; for the corpus this is the reader's choice.
-        doing: label of the bar of progress.
 
     Raises: AnalysisError of any stage.
     """
@@ -68,11 +64,6 @@ def _request(
 @in_its_place
 def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -> Answers[Result] | None:
     """Answer a question about each item; None where the reader has to do something first, which the page says.
-
-    Args:
-        visit: what the page works with.
-        question: about each item.
-        items: one or more.
 
     Raises: AnalysisError of any stage.
     """

@@ -18,9 +18,6 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
     """Draw a figure.
 
     Args:
-        name: of its files, and its key.
-        figure: what to draw.
-        facts: where it comes from, written below its files.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         selects: whether a click on a mark chooses its head.
     """
@@ -47,9 +44,6 @@ def table(
     """Draw a table.
 
     Args:
-        name: of its files.
-        rows: to draw.
-        facts: where it comes from.
         columns: what columns hold, shown on request; those of an analysis.
         number: format of numbers that are not whole.
         written: the table in the files; None for the same one.

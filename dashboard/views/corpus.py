@@ -154,7 +154,6 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
 
     Args:
         found: in the texts.
-        choice: the reader's settings.
         counted: in the texts that evidence counts; None for the same ones.
     """
     bets = (counted or found) if ledger.decides(choice) else None

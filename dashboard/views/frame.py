@@ -79,7 +79,6 @@ def read_notes(folder: Path, numbers: Mapping[str, str] = NO_NUMBERS, *, paper_t
     """Read a page's `method.md`, and its `paper.md` where it has one.
 
     Args:
-        folder: of the page.
         numbers: value of each placeholder of the two files, from the constants that decide them.
         paper_title: title above `paper.md`; by default that of one paper.
 
@@ -105,7 +104,6 @@ def page(
     """Draw a page.
 
     Args:
-        title: of the page.
         see: what the reader sees, in a sentence or two.
         body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
         notes: collapsed notes below, or a function that reads them, called after the first screen is drawn.

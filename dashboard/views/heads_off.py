@@ -156,7 +156,6 @@ def role_changes(
     """Roles that heads gain or lose on one text, the largest difference first.
 
     Args:
-        roles: names along the role axis.
         scores: with all heads on, and without some.
         holds: which head has which role, likewise.
     """

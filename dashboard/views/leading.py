@@ -43,8 +43,6 @@ def lesson_panel(
     """Draw the panel of the current step.
 
     Args:
-        container: where to draw it.
-        visit: what the page works with.
         looked: see `attention_sieve.dashboard.views.lessons.computation.StepInputs`.
         tested: see there.
         others: see there.

@@ -35,10 +35,6 @@ def show_head_map(
     """Draw one number per head, with its files.
 
     Args:
-        picture: what to draw.
-        selection: the chosen heads.
-        file: name of the files.
-        facts: where the numbers come from, written into the files.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
 
     Returns: the heads that are chosen now.
@@ -68,11 +64,6 @@ def show_role_grid(
     """Draw the grid of roles, with its files.
 
     Args:
-        grid: what to draw.
-        selection: the chosen heads.
-        file: name of the files.
-        facts: where the roles come from, written into the files.
-        on_text: what it shows of the text on screen.
         files: container for the files; below the grid by default.
 
     Returns: the heads that are chosen now.

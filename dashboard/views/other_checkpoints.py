@@ -18,11 +18,7 @@ def other_checkpoints(
     """Ask for other checkpoints.
 
     Args:
-        label: above the names.
-        chosen: the settings that all pages share.
         runs: fine-tuning runs, whose saved steps are offered.
-        placeholder: shown while none is chosen.
-        help: explains the choice.
 
     Returns: their names, in the order in which they were chosen.
     """

@@ -17,11 +17,8 @@ def one_of(
     """Choose one of a few values, whose names are shown side by side; by default `start`, or else the first.
 
     Args:
-        label: above the names.
-        options: the values by name.
         key: of the choice in the session and in the link, which hold its name.
         start: name of the first choice.
-        help: explains the choice.
     """
     names = list(options)
     name = st.segmented_control(
@@ -49,12 +46,8 @@ def from_list(
     """Choose one of many values from a drop-down list; by default `start`, or else the first.
 
     Args:
-        label: above the list.
-        options: the values by name.
         key: of the choice in the session and in the link, which hold its name.
         start: name of the first choice; if it changes, a choice that the reader has not changed follows.
-        help: explains the choice.
-        width: of the list, in pixels.
     """
     names = list(options)
     state.follow(key, names[0] if start is None else start)
@@ -93,7 +86,6 @@ def numbers(
     """Values of the fields of settings that are numbers, by name, each from a cell of a grid.
 
     Args:
-        grid: of `st.grid`.
         fields: label, explanation and step of each; a value is whole where its step is.
         usual: the settings at first; if they change, a value that the reader has not changed follows.
         prefix: of the name of each in the session and in the link.

@@ -28,9 +28,6 @@ def plotly_chart(
     """Draw a figure.
 
     Args:
-        name: of its files, and its key.
-        figure: what to draw.
-        facts: where it comes from, written below its files.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         on_click: takes the `customdata` of a clicked mark, as the browser sends it.
     """

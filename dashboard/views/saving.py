@@ -42,9 +42,6 @@ def save_heads(
     """Offer the heads of a checkpoint, as tested over the corpus, with the attention in a text.
 
     Args:
-        visit: what the page works with.
-        tested: the corpus.
-        heads: the chosen ones.
         looked: the text on screen with its attention; the first text of the corpus that fits is drawn if that is in
             windows, or if there is none.
     """

@@ -32,7 +32,6 @@ class KnownAddresses:
         """Wrap this app.
 
         Args:
-            app: of Streamlit.
             pages: address of each page, by its names: the address itself, and its title.
         """
         self._app = app

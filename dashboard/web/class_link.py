@@ -17,7 +17,6 @@ def class_link(host: str, port: int) -> str:
 
     Args:
         host: name or address of the server for the class.
-        port: of the server.
 
     Raises: AnalysisError for an invalid host or port.
     """

@@ -22,7 +22,6 @@ class FewUploads:
         """Wrap this app.
 
         Args:
-            app: of Streamlit.
             most: maximum number of uploads of one session.
         """
         self._app = app

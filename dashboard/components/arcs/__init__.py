@@ -82,9 +82,6 @@ def attention_arcs(
 
     Args:
         maps: what is drawn, of 1 to 12 heads.
-        selection: the settings of the view, which the reader can change.
-        style: how it is drawn.
-        overlay: sieves to lay over the arcs.
         grid: of the heads; None if there is none.
         asking: what is asked of the reader; None for nothing.
 
@@ -206,7 +203,9 @@ def _signs(signs: Signs) -> dict[str, Any]:
 
 
 def _side_data(side: Side) -> dict[str, Any]:
-    words = _from_zero(side.words)
+    words = np.full(len(side.words), -1)
+    # In a window the numbers of words start anywhere.
+    words[side.words >= 0] = np.unique(side.words[side.words >= 0], return_inverse=True)[1]
     return {
         "tokens": [visible(token) for token in side.tokens],
         "special": [int(is_special) for is_special in side.special],
@@ -217,13 +216,6 @@ def _side_data(side: Side) -> dict[str, Any]:
         "start": side.start,
         "whole": side.length,
     }
-
-
-def _from_zero(words: Int[np.ndarray, " token"]) -> Int[np.ndarray, " token"]:
-    """Word numbers shifted to start at 0: in a window they start anywhere."""
-    numbered = np.full(len(words), -1)
-    numbered[words >= 0] = np.unique(words[words >= 0], return_inverse=True)[1]
-    return numbered
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:

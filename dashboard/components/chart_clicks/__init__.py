@@ -16,7 +16,6 @@ def chart_clicks(*, key: str, box: str, on_click: Callable[[Any], None]) -> None
     """Listen to the Plotly chart in the same container.
 
     Args:
-        key: of this component.
         box: the container's key, of letters, digits and hyphens.
         on_click: called before the next run with the `customdata` of the clicked mark. It comes from the browser, so it
             may be anything.

@@ -18,13 +18,7 @@ _HERE: Final = Path(__file__).parent
 
 
 def heads_source(name: str, folder: Path, *scripts: str) -> Source:
-    """Source of a component: the shared grid, then the style sheet and the script named like their folder.
-
-    Args:
-        name: The component's name.
-        folder: Where its files are.
-        scripts: Further files that its script needs.
-    """
+    """Source of a component: the shared grid, then the style sheet and the script named like their folder."""
     styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
     names = (*scripts, f"{folder.name}.js")
     paths = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", *(folder / name for name in names))
@@ -32,12 +26,7 @@ def heads_source(name: str, folder: Path, *scripts: str) -> Source:
 
 
 def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:
-    """What all views of heads are sent.
-
-    Args:
-        shape: Number of layers, and of heads in each.
-        label: What the view shows, for screen readers.
-    """
+    """What all views of heads are sent."""
     layers, heads = shape
     return {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
 
@@ -46,8 +35,6 @@ def choose(mount: Callable[..., Any], selection: Selection[list[Head]], data: Ma
     """Mount a view of heads and return the chosen ones.
 
     Args:
-        mount: The registered source of the view.
-        selection: The chosen heads.
         data: `heads_data`, and what its cells show; `shared` says how many neighbouring heads share keys and values.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
@@ -82,8 +69,6 @@ def chosen_heads(
 
     Args:
         state: What the browser sent, possibly for an earlier checkpoint.
-        layers: How many layers the checkpoint has.
-        heads: How many heads each layer has.
         rev: How often heads have been pushed.
         pushed: The heads that were pushed last, used if the state has none since.
     """

@@ -21,7 +21,5 @@ def drawing(svg: str, *, key: str, label: str) -> None:
     Args:
         svg: an SVG element written by ElementTree, so that text in it is escaped; currentColor is the text colour of
             the page.
-        key: the view's own key.
-        label: what the picture shows, for screen readers.
     """
     _mount(key=key, data={"svg": svg, "label": label}, width="stretch", height="content")

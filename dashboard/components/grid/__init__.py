@@ -45,7 +45,6 @@ def role_grid(grid: RoleGrid, selection: Selection[list[Head]], on_text: GridOnT
     Args:
         grid: What to draw; the tooltip lists all of its roles.
         selection: The chosen heads; one grid on a page keeps one key.
-        on_text: What it shows of the text on screen.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """

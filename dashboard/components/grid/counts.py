@@ -27,7 +27,6 @@ def counts_on_grid(key: str, counts: Mapping[Head, int]) -> None:
     """Write a count on the cells of the grid of the page.
 
     Args:
-        key: of this element.
         counts: by head; other cells stay without one.
     """
     _mount(key=key, data={f"{layer}-{head}": count for (layer, head), count in counts.items()}, height=0)

@@ -18,10 +18,6 @@ _mount: Final = heads_source("head_map", Path(__file__).parent).registered()
 def head_map(picture: HeadMap, selection: Selection[list[Head]]) -> list[Head]:
     """Draw the map and return the heads the reader has chosen.
 
-    Args:
-        picture: What to draw.
-        selection: The chosen heads.
-
     Returns: the chosen heads in the order they were chosen, each within the map.
     """
     values, outlined, cells = picture.values, picture.outlined, picture.cells

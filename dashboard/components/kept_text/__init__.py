@@ -24,7 +24,6 @@ def keep_text(name: str, text: str) -> bool:
 
     Args:
         name: of the text; a new text of this name replaces it.
-        text: any text.
 
     Returns: False once the browser has reported that it has no room.
     """
@@ -37,8 +36,6 @@ def fetch_text(name: str, mark: str, on_answer: Callable[[str | None], None]) ->
     """Fetch a text from the reader's browser tab.
 
     Args:
-        name: of the text.
-        mark: of the text.
         on_answer: called before the next run with the text, or None if the tab has another or none.
     """
     key = f"{name} fetched"

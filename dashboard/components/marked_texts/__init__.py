@@ -34,9 +34,6 @@ def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: 
     """Draw texts below each other.
 
     Args:
-        texts: one or more.
-        key: the view's own key.
-        label: what the texts show, for screen readers.
         on_pick: called with the index of the clicked text, before the run that follows.
     """
 

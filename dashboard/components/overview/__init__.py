@@ -60,7 +60,6 @@ def attention_overview(overview: Overview, selection: Selection[Window]) -> Wind
     Moving the window is the only interaction that runs the page: a click or a drag on a map, or arrow keys and Enter.
 
     Args:
-        overview: the maps.
         selection: the window, whose size never changes.
 
     Returns: the chosen window, inside the text.

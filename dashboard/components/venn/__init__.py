@@ -36,10 +36,7 @@ def role_venn(
     Two to four roles are drawn as outlines and as a table; any other number as the table alone.
 
     Args:
-        overlaps: The roles and their heads.
         selection: The combination; None for none.
-        label: What the diagram shows, for screen readers.
-        caption: Title of the table.
 
     Returns: the roles of the selected combination in the order of `roles`, empty for heads without a role; None when
         nothing is selected.

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head, Window, head_name, head_names
-from attention_sieve.core.passes.texts import PassText, TextAttention
+from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state, wording
@@ -49,9 +49,6 @@ def where_heads_look(
     """Draw the arcs of the chosen heads, and for a long text the overview that moves their window.
 
     Args:
-        visit: what the page works with.
-        screen: the text.
-        heads: the chosen heads.
         grid: key of the grid in which they were chosen.
         asked: the link that a lesson asks for; until it is answered, the words of its head stand there without links.
 
@@ -183,11 +180,6 @@ def pin_word(text_attention: TextAttention, token: int) -> None:
     pin_query(*sides(text_attention), token)
 
 
-def _names(text: PassText) -> tuple[str, str]:
-    """Labels of the rows and of the columns of a map."""
-    return CROSS if text.kind == "cross" else ("queries", "keys")
-
-
 def move_window(
     engine: Engine,
     whole_text: Text,
@@ -204,7 +196,7 @@ def move_window(
         tokens=(len(text.queries.ids), len(text.keys.ids)),
         block=(text_attention.block, text_attention.block),
         causal=text_attention.causal,
-        names=_names(text),
+        names=CROSS if text.kind == "cross" else ("queries", "keys"),
         label=f"Attention of {names} in the whole text, in {engine.files.name}",
     )
 

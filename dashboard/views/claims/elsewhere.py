@@ -62,9 +62,7 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callabl
     """Draw a table of the places where a claim holds, and a button for each that is not computed yet.
 
     Args:
-        visit: what the page works with.
         here: where the claim was made.
-        settings: of the claim.
         facts: makes the metadata of the file, with further options of its command.
     """
     st.subheader(wording.ELSEWHERE, anchor=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim, claim_of
 from attention_sieve.core.claims.judge import ClaimFinding
@@ -58,7 +58,10 @@ def _claims() -> None:
             st.file_uploader(wording.OPEN_HELP, type=["json"], key=FILE, on_change=_open, max_upload_size=1)
         on_corpus = toggle(wording.ON_CORPUS, key="claim on corpus", help=wording.ON_CORPUS_HELP)
     if not written.strip():
-        _example(visit)
+        claim = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(wording.SUCH_AS, width="content")
+            st.button(claim, key="claim example", on_click=partial(st.session_state.update, {CLAIM: claim}))
         return
     made = claim_of(written, role)
     visit.engine.files.check_heads(visit.settings.kind, made.heads)
@@ -80,13 +83,6 @@ def _open() -> None:
             st.session_state[CLAIM] = decoded(file.getvalue())
         except AnalysisError as error:
             show_error(error)
-
-
-def _example(visit: Visit) -> None:
-    claim = wording.EXAMPLES.get(visit.engine.files.name, wording.ANY_EXAMPLE)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(wording.SUCH_AS, width="content")
-        st.button(claim, key="claim example", on_click=partial(st.session_state.update, {CLAIM: claim}))
 
 
 def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
@@ -134,20 +130,15 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
     state.put_in_link(heads)
     with st.container():
         if finding.spearman is not None:
-            _ranking(finding, heads, facts)
+            claimed = np.full(finding.means.shape, np.nan)
+            claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
+            description = wording.ranking(finding, facts["checkpoint"])
+            figure = head_scatter(claimed, finding.means, wording.RANKING, description, heads)
+            chart("claimed and measured scores", figure, facts, selects=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.link_to_inspect(heads)
         if heads != named:
             st.button(wording.CHOOSE, key="choose claimed", on_click=partial(state.push_heads, named), type="tertiary")
-
-
-def _ranking(finding: ClaimFinding, heads: list[Head], facts: Mapping[str, str]) -> None:
-    """Draw the claimed scores against the measured ones."""
-    claimed = np.full(finding.means.shape, np.nan)
-    claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
-    description = wording.ranking(finding, facts["checkpoint"])
-    figure = head_scatter(claimed, finding.means, wording.RANKING, description, heads)
-    chart("claimed and measured scores", figure, facts, selects=True)
 
 
 def _shown(finding: ClaimFinding) -> pd.DataFrame:

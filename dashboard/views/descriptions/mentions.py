@@ -13,7 +13,6 @@ def known_mentions(visit: Visit, *, may_ask: bool) -> tuple[str, CoreferenceFind
     """Name and finding of the reader's texts of the page Grammar if that is kept; else of the example texts.
 
     Args:
-        visit: what the page works with.
         may_ask: whether to run a pass over the example texts if needed.
 
     Returns: None if a pass is needed but not allowed or stopped, and for attention between two texts.

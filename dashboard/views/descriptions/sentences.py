@@ -26,7 +26,6 @@ def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | 
     """The sentence of every head; None if that needs a pass or there are no texts.
 
     Args:
-        visit: what the page works with.
         tests: of the roles; by default those over the corpus.
     """
     if tests is None:
@@ -50,7 +49,6 @@ def with_sentences(table: "pd.DataFrame", sentences: Sentences | None, column: s
 
     Args:
         table: with columns "layer" and "head", or head names in "head".
-        sentences: of every head.
         column: name of the new column.
     """
     if sentences is None:

@@ -32,10 +32,6 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
     """Show the description of a head with its evidence and examples, or a button to compute it.
 
     Args:
-        visit: what the page works with.
-        tested: the corpus.
-        head: the head to describe.
-        buttons: container for the button.
         in_text: a sentence on what the head does in the text on screen, which follows; escaped for Markdown.
     """
     described = requested_descriptions(visit, tested.tests)

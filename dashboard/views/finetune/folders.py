@@ -75,7 +75,6 @@ def keep_data(name: str, content: bytes) -> Path:
 
     Args:
         name: of the uploaded file; only safe characters are kept.
-        content: its bytes.
 
     Returns: its path; the folder is named after the content, so that equal files are stored once.
     Raises: AnalysisError if it cannot be written.

@@ -69,9 +69,7 @@ def keep_table(
     """Keep a table in the session and in the reader's browser tab.
 
     Args:
-        name: of the file.
         file_id: differs for each upload.
-        content: the bytes of the file.
         columns: as of `KeptTable`.
 
     Returns: whether the tab has room for it; otherwise it keeps the name alone.

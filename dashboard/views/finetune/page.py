@@ -97,7 +97,11 @@ def _panel(run: FineTuning, progress: Progress) -> None:
             stop_button("stop run", run.stop, wording.STOP_HELP, stopping)
         else:
             summary = next((item for item in made_here() if item.name == run.name), None)
-            _ended(summary)
+            if summary is not None:
+                _next_step(summary, "panel")
+            if st.button(wording.CLOSE, key="close run", icon=":material/close:"):
+                del st.session_state[WATCHED]
+                st.rerun(scope="app")
     if measured := wording.measured(progress):
         st.markdown(measured)
     for note in progress.notes:
@@ -140,15 +144,6 @@ def _wrong_texts(summary: RunSummary, area: str) -> None:
             alt=wording.WRONG,
             key=f"wrong texts {summary.name} {area}",
         )
-
-
-def _ended(summary: RunSummary | None) -> None:
-    """Buttons for a run that has ended."""
-    if summary is not None:
-        _next_step(summary, "panel")
-    if st.button(wording.CLOSE, key="close run", icon=":material/close:"):
-        del st.session_state[WATCHED]
-        st.rerun(scope="app")
 
 
 def _next_step(summary: RunSummary, area: str) -> None:

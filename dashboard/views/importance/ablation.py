@@ -56,7 +56,12 @@ def each_head(importance: Importance) -> None:
         chart(
             "scores without each head", figure, importance.computed_by("ablate", *importance.options), wording.MICHEL_1
         )
-    _table(importance)
+    with st.expander(wording.TABLE):
+        ablation = importance.ablation
+        rows = ablation_table(ablation)
+        facts = importance.computed_by("ablate", *importance.options) | ablation.facts(ablation.effects)
+        written = with_sentences(rows, kept_sentences(importance.material.visit))
+        table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
     _one_head_a_layer(importance)
 
 
@@ -97,15 +102,6 @@ def _intervals(importance: Importance) -> list[list[str]]:
         ["" if np.isnan(low) else f"{low:+.3g} to {high:+.3g}" for low, high in zip(*rows)]
         for rows in zip(effects.low, effects.high)
     ]
-
-
-def _table(importance: Importance) -> None:
-    with st.expander(wording.TABLE):
-        ablation = importance.ablation
-        rows = ablation_table(ablation)
-        facts = importance.computed_by("ablate", *importance.options) | ablation.facts(ablation.effects)
-        written = with_sentences(rows, kept_sentences(importance.material.visit))
-        table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
 
 
 def _one_head_a_layer(importance: Importance) -> None:

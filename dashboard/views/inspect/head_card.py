@@ -48,7 +48,6 @@ def head_views(
     """Functions that draw the views of a head over the corpus, by title; the titles are always the same.
 
     Args:
-        visit: what the page works with.
         passed: measures of the text on screen.
         tested: the corpus; None while it has not been tested.
         head: the head to show; None where none is chosen.

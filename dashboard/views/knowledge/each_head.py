@@ -105,8 +105,16 @@ def each_head(probing: Probing) -> None:
         else:
             show_map(probing, result, measure, values, key="knowledge map")
     with right:
-        _in_order(probing, result.report)
-    _table(probing, result)
+        name = score_name(result.report.is_regression)
+        figure = localisation_curves(probing.scores, majority(result.report), MAJORITY, name)
+        chart("heads in order", figure, probing.facts, wording.JO_CURVES)
+    with st.expander(wording.TABLE):
+        rows = places_table(result)
+        if not result.report.is_regression:
+            rows.insert(2, "beats all", probing.beats)
+        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("probed heads", rows, probing.facts)
 
 
 def show_map(
@@ -118,6 +126,7 @@ def show_map(
     title = name if report.is_regression else measure
     signed = bool(np.nanmin(values, initial=0) < 0)
     beats = None if report.is_regression else report.grid(probing.beats.astype(float)) == 1
+    measured = {measure: MEASURES[measure](result) for measure in (wording.SELECTIVITY, wording.CODE)}
     picture = HeadMap(
         title=title,
         label=f"{title} of the heads of {probing.subjects[0].label}, {probing.task.name}",
@@ -131,7 +140,7 @@ def show_map(
         details=[
             (name, report.grid(report.accuracy)),
             (wording.INTERVAL, _intervals(report)),
-            *_details(result),
+            *[(measure, values) for measure, values in measured.items() if values is not None],
         ],
     )
     show_head_map(
@@ -145,12 +154,6 @@ def show_map(
     )
 
 
-def _details(result: TrialResult) -> list[tuple[str, Float[np.ndarray, "layer head"]]]:
-    """Control measures of each head, if they are computed."""
-    measured = {measure: MEASURES[measure](result) for measure in (wording.SELECTIVITY, wording.CODE)}
-    return [(measure, values) for measure, values in measured.items() if values is not None]
-
-
 def _intervals(report: TaskReport) -> list[list[str]]:
     name = score_name(report.is_regression)
     low, high = report.grid(report.low), report.grid(report.high)
@@ -158,23 +161,6 @@ def _intervals(report: TaskReport) -> list[list[str]]:
         ["" if np.isnan(lower) else f"{written(lower, name)} to {written(upper, name)}" for lower, upper in zip(*rows)]
         for rows in zip(low, high)
     ]
-
-
-def _in_order(probing: Probing, report: TaskReport) -> None:
-    """Heads of each probed checkpoint in the order of their scores."""
-    name = score_name(report.is_regression)
-    figure = localisation_curves(probing.scores, majority(report), MAJORITY, name)
-    chart("heads in order", figure, probing.facts, wording.JO_CURVES)
-
-
-def _table(probing: Probing, result: TrialResult) -> None:
-    with st.expander(wording.TABLE):
-        rows = places_table(result)
-        if not result.report.is_regression:
-            rows.insert(2, "beats all", probing.beats)
-        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
-        st.dataframe(rows, hide_index=True, column_config=numbers)
-        table_downloads("probed heads", rows, probing.facts)
 
 
 def places_table(result: TrialResult) -> pd.DataFrame:

@@ -105,7 +105,6 @@ def keep_task(name: str, content: bytes) -> Path:
 
     Args:
         name: of the uploaded file; unsafe characters are removed.
-        content: its bytes.
 
     Returns: its path, in a folder named by a hash of the content.
     Raises: AnalysisError if it cannot be written.

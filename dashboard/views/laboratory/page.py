@@ -186,17 +186,12 @@ def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[He
     )
     state.put_in_link(heads)
     if looked is not None:
-        st.caption(_marked(looked))
+        text = looked.text.queries
+        words = (
+            f"**{plain(token)}**" if copied else plain(token) for token, copied in zip(text.tokens, is_copied(text.ids))
+        )
+        st.caption(wording.probe_text(" ".join(words)))
     return heads
-
-
-def _marked(looked: TextAttention) -> str:
-    """The text of the patterns, with its copied tokens in bold type."""
-    text = looked.text.queries
-    words = (
-        f"**{plain(token)}**" if copied else plain(token) for token, copied in zip(text.tokens, is_copied(text.ids))
-    )
-    return wording.probe_text(" ".join(words))
 
 
 def _verdict(run: SavedRun, visit: Visit) -> None:
@@ -234,7 +229,7 @@ def _copies(visit: Visit) -> CopyScore | None:
     """How well the model continues repetitions, with all heads on and without those that are off; None where the reader
     has stopped the work."""
     now = copies_at(visit)
-    all_on = copies_at(_all_on(visit)) if visit.choice.off else now
+    all_on = copies_at(replace(visit, choice=replace(visit.choice, off=()))) if visit.choice.off else now
     if now is None or all_on is None:
         return None
     with st.container(horizontal=True):
@@ -255,10 +250,6 @@ def _copies(visit: Visit) -> CopyScore | None:
             border=True,
         )
     return now
-
-
-def _all_on(visit: Visit) -> Visit:
-    return replace(visit, choice=replace(visit.choice, off=()))
 
 
 def _rises(visit: Visit, now: CopyScore) -> HeadMap:

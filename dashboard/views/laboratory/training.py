@@ -4,7 +4,7 @@ from typing import Final
 
 import streamlit as st
 
-from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, delete_run
+from attention_sieve.core.checkpoints.saved_runs import SavedRun, delete_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
@@ -37,28 +37,20 @@ def training(*, has_form: bool) -> None:
         _progress(active)
         return
     if (watched := st.session_state.get(WATCHED)) is not None:
-        _say_failed(training_runs.progress(watched))
+        progress = training_runs.progress(watched)
+        if progress.state == "failed":
+            st.error(plain(progress.message), icon=":material/error:")
+        elif progress.state == "left":
+            st.error(plain(training_wording.left(progress)), icon=":material/error:")
     if has_form:
-        _form()
-
-
-def _say_failed(progress: Progress) -> None:
-    """Why the run that this reader saw last has failed, if it has."""
-    if progress.state == "failed":
-        st.error(plain(progress.message), icon=":material/error:")
-    elif progress.state == "left":
-        st.error(plain(training_wording.left(progress)), icon=":material/error:")
-
-
-def _form() -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
-        periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
-        seed = st.number_input(
-            wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
-        )
-        if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:"):
-            settings = LaboratorySettings(periods=periods, seed=int(seed))
-            _begin(free_name(wording.named(periods, int(seed))), settings)
+        with st.container(horizontal=True, vertical_alignment="bottom", key="laboratory form"):
+            periods = one_of(wording.PERIODS, wording.OPTIONS, key="periods", help=wording.PERIODS_HELP)
+            seed = st.number_input(
+                wording.SEED, 0, LARGEST_SEED, 0, key="laboratory seed", help=wording.SEED_HELP, width=130
+            )
+            if st.button(wording.TRAIN, key="train", icon=":material/play_arrow:"):
+                settings = LaboratorySettings(periods=periods, seed=int(seed))
+                _begin(free_name(wording.named(periods, int(seed))), settings)
 
 
 def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:

@@ -44,9 +44,7 @@ def class_answers(question: tally.LessonStep, asks: Asks, result: StepResult, sh
     """Predictions of the class, updated regularly.
 
     Args:
-        question: which.
         asks: what was asked for.
-        result: the answer.
         shape: numbers of layers and heads of the grid on the page, if heads were asked for.
     """
     counts = tally.tally().counts(tally.code_now(), question)

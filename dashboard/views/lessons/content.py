@@ -81,7 +81,6 @@ def read_words(path: Path, expected: Mapping[str, Set[str]]) -> LessonTexts:
     """Read and check a lesson's file.
 
     Args:
-        path: of the file.
         expected: names of the sections of the lesson except `check`, and the values that each may use.
 
     Raises: ValueError with the problem: a missing or unknown section, an unknown value, a number that is written

@@ -212,7 +212,6 @@ def guess(value: Guess, written: str) -> None:
     """Store a prediction, count it for the reader's class, and go to its answer.
 
     Args:
-        value: the prediction.
         written: the prediction as displayed to the class.
     """
     lesson, index = now() or (1, 0)

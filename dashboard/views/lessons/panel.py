@@ -34,7 +34,6 @@ def panel(container: DeltaGenerator, inputs: StepInputs) -> Beside:
     """Draw the panel of the current step.
 
     Args:
-        container: its container on the page.
         inputs: for the computation of the step.
 
     Returns: what the step shows beside the grid.

@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard.views.frame import Prose, Visit
 from attention_sieve.dashboard.views.lessons.answers import word_names
 from attention_sieve.dashboard.views.lessons.computation import StepInputs, StepResult
-from attention_sieve.dashboard.views.lessons.content import PAPER, Quiz, say
+from attention_sieve.dashboard.views.lessons.content import PAPER, say
 from attention_sieve.dashboard.views.lessons.plans import LESSONS, Step, words_of
 from attention_sieve.dashboard.views.lessons.sentences import NEAR
 
@@ -63,7 +63,6 @@ def material_of(visit: Visit, lesson: int) -> dict[str, Material]:
     """What the sheet of a lesson needs of the checkpoint, by step: of the steps that ask about a sentence.
 
     Args:
-        visit: what the page works with.
         lesson: number, from 1.
 
     Raises: AnalysisError if the checkpoint cannot be loaded, or cannot read the sentence.
@@ -90,6 +89,8 @@ def sheet(lesson: int, language: str, material: Mapping[str, Material]) -> str:
         material: of `material_of`; without a step's, its values are left open, and nothing is drawn.
     """
     words = words_of(lesson, language)
+    options = "".join(f"<li>☐ {_text(option)}</li>" for option in words.question.options)
+    title = _text(say(language, "sheet_check"))
     parts = [
         f'<p class="name">{_text(say(language, "sheet_name"))} ____________________</p>',
         f"<h1>{lesson}. {_text(words.title)}</h1><p>{_text(words.claim)}</p>",
@@ -98,7 +99,7 @@ def sheet(lesson: int, language: str, material: Mapping[str, Material]) -> str:
             for step in LESSONS[lesson - 1]
             if step.asks
         ),
-        _question(words.question, language),
+        f"<section><p><b>{title}</b> {_text(words.question.text)}</p><ul>{options}</ul></section>",
     ]
     head = f'<meta charset="utf-8"><title>{_text(words.title)}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="{escape(language)}"><head>{head}</head><body>{"".join(parts)}</body></html>'
@@ -161,12 +162,6 @@ def _picture(attention: Float[np.ndarray, "query key"]) -> str:
         for query, key in np.argwhere(attention >= FAINTEST)
     )
     return f'<svg viewBox="0 0 {n_keys} {n_queries}" preserveAspectRatio="none">{spots}</svg>'
-
-
-def _question(question: Quiz, language: str) -> str:
-    options = "".join(f"<li>☐ {_text(option)}</li>" for option in question.options)
-    title = _text(say(language, "sheet_check"))
-    return f"<section><p><b>{title}</b> {_text(question.text)}</p><ul>{options}</ul></section>"
 
 
 def _text(markdown: str) -> str:

@@ -61,11 +61,7 @@ class Tally:
     """Counts of all classes of one server; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Start without classes.
-
-        Args:
-            clock: returns the time in seconds.
-        """
+        """Start without classes."""
         self._clock = clock
         self._lock = Lock()
         self._classes: dict[str, _Class] = {}
@@ -107,9 +103,6 @@ class Tally:
         """Count an answer.
 
         Args:
-            code: of the class.
-            question: the question.
-            answer: as displayed.
             instead_of: the previous answer of the same reader.
 
         Returns: whether it was counted: not for an unknown class, nor beyond MOST_ANSWERS.

@@ -25,9 +25,7 @@ def highest_texts(opened: Opened, name: str, head: Head) -> None:
     """Draw a button that reads the texts on which a head scores highest, and show those that were read.
 
     Args:
-        opened: the corpus.
         name: a role, or a surface statistic.
-        head: layer and head.
     """
     request = (str(opened.results.folder), name, head)
     st.button(

@@ -40,7 +40,6 @@ def answer(here: PronounLink, looked: TextAttention, head: Head, guess: Head) ->
 
     Args:
         here: links of the sentence.
-        looked: its attention.
         head: the answer, which follows the pronoun.
         guess: of a head that the checkpoint has.
     """

@@ -121,7 +121,9 @@ def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) 
     guess = riddle.guess
     answered = None
     if guess is not None and not np.isnan(here.attention[guess]):
-        links = _links_elsewhere(visit, here)
+        others = (sentence for sentence in PRONOUNS if sentence != here.sentence)
+        read = (pronoun_link(sentence, _look(visit, sentence)) for sentence in others)
+        links = [link for link in read if link is not None]
         head = follower(here, links)
         assert head is not None, "a sentence is asked about only if some head follows its pronoun"
         answered = answer(here, looked, head, guess)
@@ -136,16 +138,11 @@ def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) 
         _squares(visit, looked, here, answered)
     with right:
         if answered is None:
-            _key_to_squares(looked, here)
+            rows, columns = (here.words.words[index].tokens for index in (here.pronoun, here.antecedent))
+            svg = square_key_svg(looked.text.queries.tokens, rows, columns)
+            drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
         else:
             _answer(visit, looked, answered)
-
-
-def _links_elsewhere(visit: Visit, here: PronounLink) -> list[PronounLink]:
-    """Links of the other sentences that the checkpoint can read whole."""
-    others = (sentence for sentence in PRONOUNS if sentence != here.sentence)
-    links = (pronoun_link(sentence, _look(visit, sentence)) for sentence in others)
-    return [link for link in links if link is not None]
 
 
 def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: Answer | None) -> None:
@@ -165,13 +162,6 @@ def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: A
         Selection("riddle grid", guess, st.session_state[RIDDLE].n_guesses, _guess),
         GridOnText(patterns=patterns_of(looked)),
     )
-
-
-def _key_to_squares(looked: TextAttention, here: PronounLink) -> None:
-    """An enlarged empty square, in which the row and the column of the two words are marked."""
-    rows, columns = (here.words.words[index].tokens for index in (here.pronoun, here.antecedent))
-    svg = square_key_svg(looked.text.queries.tokens, rows, columns)
-    drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
 
 
 def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:

@@ -46,9 +46,7 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
     """The corpus under every control, if the reader turns this on; empty otherwise, and after a stop.
 
     Args:
-        visit: the checkpoint and the settings.
         tested: the checkpoint on the corpus; the controls are run on the texts that it was tested on.
-        container: container of the switch.
     """
     with container:
         is_wanted = toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP)
@@ -76,14 +74,7 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
 def counts(
     tested: Corpus, controls: tuple[Controlled, ...], table_roles: tuple[str, ...], facts: Mapping[str, str]
 ) -> None:
-    """Draw each role's count next to its counts under the controls, and say what the controls answer.
-
-    Args:
-        tested: the checkpoint on the corpus.
-        controls: the corpus under every control.
-        table_roles: roles of the table.
-        facts: where the counts come from, written into the files.
-    """
+    """Draw each role's count next to its counts under the controls, and say what the controls answer."""
     checkpoint_counts, control_counts = counts_of(tested.tests, "none"), [control.counts for control in controls]
     roles = [role for role in table_roles if tested.tests.texts[tested.tests.roles.index(role)].any()]
     titles = {role: plain(role_title(role)) for role in roles}

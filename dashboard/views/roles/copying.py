@@ -30,12 +30,7 @@ from attention_sieve.dashboard.views.roles import copying_wording as wording
 
 
 def copying(visit: Visit, heads: list[Head]) -> None:
-    """Draw the tab.
-
-    Args:
-        visit: what the page works with.
-        heads: the chosen ones.
-    """
+    """Draw the tab."""
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         detector = from_list(wording.DETECTOR, wording.DETECTORS, key="detector", width=300)

@@ -21,9 +21,6 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
     """Grid of the mean scores over a corpus, with their reference values and the resulting roles.
 
     Args:
-        visit: the reader's settings.
-        tested: the corpus.
-        label: what the grid shows.
         shown: roles that get a corner of each cell.
     """
     choice, tests, evidence = visit.choice, tested.tests, tested.tests.evidence

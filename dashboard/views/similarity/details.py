@@ -67,10 +67,7 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
     bound = min(bound, MOST) if similar.unit == MEAN_UNIT else bound
     to_head = "" if head is None else f" to {head_name(*head)}"
     name = similar.engine.files.name
-    kinds = [
-        [similar.kinds.look(*head_at).label for head_at in _heads_of_layer(values, layer)]
-        for layer in range(len(values))
-    ]
+    kinds = [[similar.kinds.look(layer, head).label for head, _ in enumerate(row)] for layer, row in enumerate(values)]
     picture = HeadMap(
         title=f"distance{to_head} ({similar.unit})",
         label=f"Distance of the heads of {name}{to_head} ({similar.unit})",
@@ -85,10 +82,6 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
         file="distances",
         facts=similar.facts,
     )
-
-
-def _heads_of_layer(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
-    return [(layer, head) for head in range(values.shape[1])]
 
 
 def points(similar: Similar) -> None:

@@ -55,7 +55,11 @@ def _similar() -> None:
     visit = frame.visit()
     if visit is None:
         return
-    _settings()
+    n_texts = (*map(str, N_TEXTS), wording.ALL_TEXTS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
+        one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
+        one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
     engine, texts = visit.engine, visit.texts
     compared = replace(visit, texts=compared_texts(texts))
     found = find(compared, SIMILARITY_ANALYSIS, how())
@@ -83,14 +87,6 @@ def _similar() -> None:
             sentences=kept_sentences(visit),
         )
     )
-
-
-def _settings() -> None:
-    n_texts = (*map(str, N_TEXTS), wording.ALL_TEXTS)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
-        one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
-        one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
 
 
 def _by_name(names: Sequence[str]) -> dict[str, str]:

@@ -67,7 +67,8 @@ def functions(surface: Surface) -> None:
     if tested is None:
         st.info(wording.NO_RELATIONS)
     else:
-        st.markdown(_by_sieve(tested.tests))
+        n_pooled = int(tested.tests.holds[tested.tests.roles.index("syntactic")].sum())
+        st.markdown(wording.by_sieve(n_pooled, len(_relations(tested.tests)) - n_pooled))
     argmax = _argmax(surface)
     by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
@@ -109,7 +110,6 @@ def head_functions(
     """Functions of each head; heads without any are left out.
 
     Args:
-        surface: the statistics.
         tests: results of the roles; None leaves out the syntactic functions.
         argmax: heads by Voita's rule; None leaves them out.
     """
@@ -132,11 +132,6 @@ def head_functions(
         evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)
         by_head[layer, head].append(Function("rare", "", evidence))
     return dict(by_head)
-
-
-def _by_sieve(tests: HeadTests) -> str:
-    n_pooled = int(tests.holds[tests.roles.index("syntactic")].sum())
-    return wording.by_sieve(n_pooled, len(_relations(tests)) - n_pooled)
 
 
 def _letters(relations: Sequence[str]) -> str:

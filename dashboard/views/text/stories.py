@@ -169,8 +169,6 @@ def tell(typed: str, text_attention: TextAttention, fingerprint: str, pin: Calla
     Puts the example on screen if the text has no such words, or the checkpoint no such head in it.
 
     Args:
-        typed: content of the text area.
-        text_attention: the attention of the text on screen.
         fingerprint: of the checkpoint; under another one, another head is chosen.
         pin: pins a token that looks, by its position.
 
@@ -242,7 +240,6 @@ def strongest(
     """The head with the largest share of attention on some links, among those that look there less from other words.
 
     Args:
-        attention: of one text.
         links: at least one to a key that its query can attend to.
         causal: whether tokens cannot attend to later tokens.
         words: the tokens that are no special tokens, to pass over heads that give the links less than LEAST_TIMES

@@ -31,9 +31,6 @@ class WordChoice:
 def pick_words(attention: TextAttention) -> WordChoice | None:
     """Let the reader choose one or two words; None if none is chosen.
 
-    Args:
-        attention: the attention that is drawn.
-
     Raises: AnalysisError for a text without a second word.
     """
     all_queries, all_keys = _words_by_name(attention, FROM), _words_by_name(attention, TO)
@@ -58,7 +55,6 @@ def take_token(attention: TextAttention, side: str, token: int) -> None:
     """Choose the word of a token, which the reader pinned in the arcs.
 
     Args:
-        attention: the attention that is drawn.
         side: FROM or TO.
         token: its position in the whole text.
     """

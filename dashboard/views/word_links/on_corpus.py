@@ -31,13 +31,7 @@ from attention_sieve.dashboard.views.word_links.choice import WordChoice
 
 
 def over_the_corpus(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:
-    """Draw the links over the corpus once the reader opens the expander.
-
-    Args:
-        visit: the checkpoint, the settings and the corpus.
-        words: the words that are chosen in the text on screen.
-        heads: the chosen heads.
-    """
+    """Draw the links over the corpus once the reader opens the expander."""
     with st.expander(wording.OVER, key="links over corpus", on_change="rerun") as expander:
         if not expander.open:
             return

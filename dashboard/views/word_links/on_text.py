@@ -27,14 +27,7 @@ LISTED: Final = 4
 
 @in_its_place
 def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, heads: list[Head]) -> None:
-    """Let the reader choose words, and rank the heads by the attention from one to the other.
-
-    Args:
-        visit: the checkpoint and the settings.
-        screen: the text on screen.
-        attention: its attention that is drawn.
-        heads: the chosen heads.
-    """
+    """Let the reader choose words, and rank the heads by the attention from one to the other."""
     with st.container(key="word-links"):
         try:
             words = pick_words(attention)

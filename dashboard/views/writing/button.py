@@ -121,7 +121,6 @@ def text_so_far(visit: Visit, prompt: Text, slot: DeltaGenerator) -> "Continuati
     """The text with what was written after it, for which the reader may have asked just now.
 
     Args:
-        visit: what the page works with.
         prompt: the text that the reader has typed.
         slot: in which the text grows, and what goes wrong is said.
 

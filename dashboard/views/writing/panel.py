@@ -1,7 +1,6 @@
 """What a decoder has written, the steps through it, and what can be done with it."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -53,7 +52,10 @@ def _tokens(found: "Continuation", step: int | None) -> None:
     n_tokens, key = len(found.pieces), "written token"
     first = max(0, min((step or 0) - MOST_SHOWN // 2, n_tokens - MOST_SHOWN))
     shown = range(first, min(first + MOST_SHOWN, n_tokens))
-    labels = _labels(found.pieces)
+    n_same, labels = Counter[str](), []  # no two labels are equal: Streamlit tells options by them
+    for piece in found.pieces:
+        labels.append(plain(visible(piece)) + WORD_JOINER * n_same[piece])
+        n_same[piece] += 1
     st.session_state[key] = step
     st.pills(
         wording.TITLE if len(shown) == n_tokens else wording.part(first + 1, shown.stop, n_tokens),
@@ -63,15 +65,6 @@ def _tokens(found: "Continuation", step: int | None) -> None:
         on_change=_choose,
         args=(key, found.n_prompt),
     )
-
-
-def _labels(pieces: Sequence[str]) -> list[str]:
-    """Labels of the tokens, of which no two are equal, by characters of no width: Streamlit tells options by them."""
-    n_same, labels = Counter[str](), []
-    for piece in pieces:
-        labels.append(plain(visible(piece)) + WORD_JOINER * n_same[piece])
-        n_same[piece] += 1
-    return labels
 
 
 def _choose(key: str, n_prompt: int) -> None:

@@ -76,8 +76,6 @@ def marked_text(text: MentionText, choices: MentionChoices, head: Head, candidat
     """A text as Markdown that shows it as it is, with a mark at the head word of every mention.
 
     Args:
-        text: with its mentions.
-        choices: of every head.
         head: layer and head whose choices are marked.
         candidates: the words that it chooses among.
     """

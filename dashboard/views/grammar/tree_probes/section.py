@@ -107,7 +107,11 @@ def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
     if run is None or run.is_stopped or run.error is not None:
         label = wording.TRAIN if run is None else wording.TRAIN_AGAIN
         if st.button(label, key="train", icon=":material/play_arrow:"):
-            _keep(key, start())
+            runs = _runs()
+            runs.pop(key, None)
+            runs[key] = start()
+            for oldest in list(runs)[:-RUNS]:
+                runs.pop(oldest, None)
             st.rerun()
     return run
 
@@ -126,16 +130,6 @@ def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
     ask_about_long_texts(results.too_long)
     if sentence := left_out(results.n_left_out):
         st.caption(sentence)
-    facts = {
-        **provenance.corpus_facts(visit.choice, visit.engine, len(visit.texts)),
-        **plan.facts,
-        "command": _commands(visit, plan),
-    }
-    show_results(ProbeView(results=results, engine=visit.engine, facts=facts))
-
-
-def _commands(visit: Visit, plan: TrainingPlan) -> str:
-    """Lines that train the same probes, those without and those with words one after the other."""
     tests = [f"--test-texts={reads_texts(plan.test_texts, TEST_TEXTS)}"] if plan.test_texts else plan.share_option
     control = ["--random-control"] if any(kind.control for kind in plan.kinds) else []
     read = ["--texts", reads_texts(visit.texts), *parser_option(visit.texts), f"--too-long={policy()}", *tests]
@@ -143,7 +137,12 @@ def _commands(visit: Visit, plan: TrainingPlan) -> str:
         call("tree-probes", visit.choice, visit.engine, *read, *options, *control, output=f"{name}.parquet")
         for name, options in plan.options.items()
     )
-    return THEN.join(lines)
+    facts = {
+        **provenance.corpus_facts(visit.choice, visit.engine, len(visit.texts)),
+        **plan.facts,
+        "command": THEN.join(lines),
+    }
+    show_results(ProbeView(results=results, engine=visit.engine, facts=facts))
 
 
 def _watch(run: ProbeRun, max_epochs: int) -> None:
@@ -174,14 +173,6 @@ def _runs() -> dict[Hashable, ProbeRun]:
     The memory of findings would measure a run as it begins, without its results.
     """
     return {}
-
-
-def _keep(key: Hashable, run: ProbeRun) -> None:
-    runs = _runs()
-    runs.pop(key, None)
-    runs[key] = run
-    for oldest in list(runs)[:-RUNS]:
-        runs.pop(oldest, None)
 
 
 def _split(n_texts: int, plan: TrainingPlan) -> tuple[list[int], list[int]]:

@@ -42,8 +42,6 @@ class Work:
         """Answers about each item with additional heads off; None if not cached and not computed.
 
         Args:
-            visit: gives the checkpoint and the settings.
-            question: about each item.
             items: texts, or what else the question is about.
             n_passes: forward passes that one answer takes.
             off: heads that are switched off in addition to those of the settings.

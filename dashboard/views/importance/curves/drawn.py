@@ -83,7 +83,6 @@ def kept_curves_of(importance: Importance, positions: tuple[int, ...]) -> list[C
     """Curves that need no pass, each scored on some of the texts only; orders are found on halves of all texts.
 
     Args:
-        importance: of the page.
         positions: of the texts to score, among those of the page; all of them were read.
     """
     material, read_positions = importance.material, importance.found.positions
@@ -118,10 +117,7 @@ def collected(
     """Compute the curves one after the other, as far as their answers are available.
 
     Args:
-        importance: of the page.
-        pruning: over the same texts.
         wants_greedy: whether the greedy order is one of them.
-        asker: answers questions.
         show: called with the curves so far whenever there is one more.
     """
     asker.work.total = n_passes(pruning, wants_greedy)

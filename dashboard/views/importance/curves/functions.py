@@ -31,10 +31,7 @@ def functions(importance: Importance, pruning: Pruning, order: Removed | None, n
     """Draw the functions of the heads that remain, if the reader turns this on: finding them takes passes.
 
     Args:
-        importance: of the page.
-        pruning: the heads that can be removed.
         order: found on all texts; None while it is not.
-        name: of the order.
     """
     if order is None or not toggle(wording.FUNCTIONS, key="functions kept", help=wording.FUNCTIONS_HELP):
         return

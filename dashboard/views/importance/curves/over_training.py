@@ -23,7 +23,6 @@ from attention_sieve.dashboard.offers.checkpoints import runs_here
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import with_progress
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import wording
 from attention_sieve.dashboard.views.importance.curves.asker import Work
@@ -50,12 +49,15 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
     """Draw curves over the saved steps of a run that the checkpoint belongs to, if the reader turns this on.
 
     Args:
-        importance: of the page.
         at_least: heads of each layer that always stay.
         within: how much worse the score may get, as of `allowed_loss`.
     """
     runs = runs_here()
-    runs_of_checkpoint = _runs_of(importance.material.visit, runs)
+    name = importance.material.visit.engine.files.name
+    # First the runs that saved the checkpoint as a step, then those that started from it.
+    steps = [run for run in runs if name in (run.name, *run.checkpoints)]
+    started = [run for run in runs if run.progress.checkpoint == name]
+    runs_of_checkpoint = {run.name: run for run in (*steps, *started)}
     if not runs_of_checkpoint:
         if runs:
             st.caption(plain(wording.no_run([run.name for run in runs])))
@@ -67,14 +69,6 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
             _over_training(importance, runs_of_checkpoint, at_least, within)
         except AnalysisError as error:
             show_error(error)
-
-
-def _runs_of(visit: Visit, runs: Sequence[SavedRun]) -> dict[str, SavedRun]:
-    """Runs by name: first those that saved the checkpoint as a step, then those that started from it."""
-    name = visit.engine.files.name
-    steps = [run for run in runs if name in (run.name, *run.checkpoints)]
-    started = [run for run in runs if run.progress.checkpoint == name]
-    return {run.name: run for run in (*steps, *started)}
 
 
 def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: int, within: float) -> None:

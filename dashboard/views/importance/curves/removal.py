@@ -44,8 +44,6 @@ def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_f
     """Let the reader save a checkpoint without some heads.
 
     Args:
-        importance: of the page.
-        pruning: the heads that can be removed.
         order: the chosen order; None while it is not found on all texts.
         n_fine: number of its heads that can go at a small cost: the default of the picker.
     """

@@ -121,7 +121,6 @@ def collected(
     Args:
         stages: one or more, of one run.
         order: in which heads are removed.
-        work: answers questions.
         show: called with the curves so far whenever there is one more.
 
     Raises: AnalysisError for what a saved step does not allow; step 0, which may lack a classifier, is left out.

@@ -74,8 +74,18 @@ def _of_checkpoint(
             wording.ORDER, {name: name for name in names}, key="order", start=start, help=wording.ORDER_HELP
         )
     with slot.container():
-        _curves(importance, pruning, computed, order)
-    results = _summary(importance, pruning, computed.curves, order, within)
+        chart(
+            "pruning curves",
+            _figure(importance, pruning, computed.curves, order),
+            facts(importance, pruning),
+            wording.MICHEL_3,
+        )
+        if computed.refused:
+            st.caption(plain(wording.refused(computed.refused)))
+    score = importance.ablation.score
+    tolerance = allowed_loss(score, importance.ablation.effects.full, within)
+    results = removable(computed.curves, score.sign, tolerance)
+    st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
     _table(importance, pruning, computed.curves, results)
     n_fine = next(result.n for result in results if result.order == order)
     functions(importance, pruning, computed.whole.get(order), order)
@@ -115,31 +125,9 @@ def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], o
     return pruning_curves(curves, pruning.n_heads, page_wording.SCORE_NAMES[importance.ablation.score.name], order)
 
 
-def _curves(importance: Importance, pruning: Pruning, computed: PruningCurves, order: str) -> None:
-    chart(
-        "pruning curves",
-        _figure(importance, pruning, computed.curves, order),
-        facts(importance, pruning),
-        wording.MICHEL_3,
-    )
-    if computed.refused:
-        st.caption(plain(wording.refused(computed.refused)))
-
-
 def facts(importance: Importance, pruning: Pruning) -> dict[str, str]:
     """Provenance of the curves."""
     return importance.facts | {"heads of a layer that stay": str(pruning.at_least)}
-
-
-def _summary(
-    importance: Importance, pruning: Pruning, curves: Sequence[Curve], order: str, within: float
-) -> list[Removable]:
-    """State how many heads can go."""
-    score = importance.ablation.score
-    tolerance = allowed_loss(score, importance.ablation.effects.full, within)
-    results = removable(curves, score.sign, tolerance)
-    st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
-    return results
 
 
 def _table(importance: Importance, pruning: Pruning, curves: Sequence[Curve], results: Sequence[Removable]) -> None:

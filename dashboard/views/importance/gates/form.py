@@ -34,7 +34,10 @@ def form(material: Material, table: Labelled) -> None:
         )
         penalties = penalties_of(text)
         with_weights = toggle(wording.WITH_WEIGHTS, key="with weights", help=wording.WITH_WEIGHTS_HELP)
-        settings = _settings(material, with_weights)
+        grid = st.grid(3, min_column_width=NARROWEST)
+        fields = {name: texts for name, texts in wording.SETTINGS.items() if with_weights or name != "learning_rate"}
+        values = numbers(grid, fields, wording.DEFAULTS, prefix="gates ")
+        settings = GateSettings(**values, with_weights=with_weights, kind=material.visit.settings.kind)
     except AnalysisError as error:
         show_error(error)
         return
@@ -73,13 +76,6 @@ def penalties_of(text: str) -> tuple[float, ...]:
     for penalty in penalties:
         GateSettings(penalty=penalty)
     return tuple(penalties)
-
-
-def _settings(material: Material, with_weights: bool) -> GateSettings:
-    grid = st.grid(3, min_column_width=NARROWEST)
-    fields = {name: texts for name, texts in wording.SETTINGS.items() if with_weights or name != "learning_rate"}
-    values = numbers(grid, fields, wording.DEFAULTS, prefix="gates ")
-    return GateSettings(**values, with_weights=with_weights, kind=material.visit.settings.kind)
 
 
 def _new_sweep(

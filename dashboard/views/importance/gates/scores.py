@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.core.finetuning.data import held_out_texts
@@ -14,7 +14,6 @@ from attention_sieve.core.importance.question import gated_question
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.views.asking import ask
-from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep
 from attention_sieve.dashboard.views.importance.material import Material
 
@@ -51,7 +50,9 @@ def judged(material: Material, sweep: PenaltySweep) -> Judged | None:
     gates = {penalty: of_run for penalty, of_run in trained.items() if of_run is not None}
     if not gates or material.table is None:
         return None
-    indices = held_out_indices(material, material.table, sweep)
+    labels = tuple(item.label for item in material.inputs if item.label is not None)
+    data = replace(material.table.data, labels=labels, task="classes" if material.metric.n_classes else "regression")
+    indices = np.flatnonzero(held_out_texts(data, sweep.settings.held_out, sweep.settings.seed))
     texts = [item.text for item in material.at(indices.tolist())]
     shape = next(iter(gates.values())).gate.shape
     full = _outcomes(material, None, np.ones(shape), texts)
@@ -69,13 +70,6 @@ def judged(material: Material, sweep: PenaltySweep) -> Judged | None:
     score_curve = curve(("gates", 0), removed, all_outcomes, score, documents, Draws(documents))
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
     return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
-
-
-def held_out_indices(material: Material, table: Labelled, sweep: PenaltySweep) -> Int[np.ndarray, " text"]:
-    """Indices of the texts that a sweep does not train on; the run uses the same rule for the split."""
-    labels = tuple(item.label for item in material.inputs if item.label is not None)
-    data = replace(table.data, labels=labels, task="classes" if material.metric.n_classes else "regression")
-    return np.flatnonzero(held_out_texts(data, sweep.settings.held_out, sweep.settings.seed))
 
 
 def _checkpoint_and_gates(

@@ -127,8 +127,6 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
     """Sweeps of a checkpoint over a table, the latest first.
 
     Args:
-        files: of the checkpoint.
-        sha256: of the table's bytes.
         columns: with the texts.
         label: column with the labels.
     """

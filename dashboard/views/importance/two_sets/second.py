@@ -36,9 +36,6 @@ class Sets:
 def second_set(material: Material) -> Sets | None:
     """Let the reader choose the second set; None until there is one.
 
-    Args:
-        material: inputs of the page.
-
     Raises: AnalysisError if the second set cannot be read, or if both sets hold the same texts.
     """
     selection = _labelled(material) if material.metric.metric == "labels" else _texts(material)
@@ -61,7 +58,14 @@ def _texts(material: Material) -> tuple[Material, str] | None:
     name = from_list(wording.SECOND, {**options, wording.UPLOAD: wording.UPLOAD}, key=KEY, start=start, width=WIDTH)
     texts: tuple[Text, ...]
     if name == wording.UPLOAD:
-        texts = _uploaded()
+        st.file_uploader(
+            wording.UPLOADER,
+            type=SUFFIXES,
+            key=UPLOAD_KEY,
+            max_upload_size=public.upload_megabytes(),
+        )
+        controls.column_pickers(UPLOAD_KEY)
+        texts = controls.uploaded_texts(UPLOAD_KEY)
         if not texts:
             st.info(wording.WAIT)
             return None
@@ -72,17 +76,6 @@ def _texts(material: Material) -> tuple[Material, str] | None:
     if not usable:
         return None
     return replace(material, inputs=of_texts(usable)), name
-
-
-def _uploaded() -> tuple[Text, ...]:
-    st.file_uploader(
-        wording.UPLOADER,
-        type=SUFFIXES,
-        key=UPLOAD_KEY,
-        max_upload_size=public.upload_megabytes(),
-    )
-    controls.column_pickers(UPLOAD_KEY)
-    return controls.uploaded_texts(UPLOAD_KEY)
 
 
 def _labelled(material: Material) -> tuple[Material, str] | None:
