@@ -1,4 +1,4 @@
-"""Figures for pages and files: a Vega-Lite chart, its data, and a description as text."""
+"""Figures for pages and files: a Vega-Lite chart, its data, and a description as text; and what is written in them."""
 
 import json
 import re
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import isnan
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,8 @@ GREY: Final = "#7A7A7A"
 WRITTEN: Final = re.compile(f"{PREFIX}[A-Za-z0-9_-]+")
 MOST_MARKS: Final = 2000
 """Maximum number of marks of single texts in one chart, since each is an element in the browser."""
+NOT_IN_XML: Final = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML does not allow; vl_convert aborts the process if a title contains one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +108,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def interval(low: float, high: float, number: str, missing: str = "") -> str:
+    """Both ends of an interval in a number format, or what stands for an interval that there is not (NaN)."""
+    return missing if isnan(low) else f"{low:{number}} to {high:{number}}"
+
+
 def percent(share: float, decimals: int | None = None) -> str:
     """A share as text, such as "79%".
 
@@ -113,3 +121,13 @@ def percent(share: float, decimals: int | None = None) -> str:
         decimals: number of decimals; None for as many as the number has, for example for thresholds.
     """
     return f"{100 * share:g}%" if decimals is None else f"{share:.{decimals}%}"
+
+
+def drawable(name: str, most: int | None = None) -> str:
+    """Replace characters that cannot be drawn.
+
+    Args:
+        most: maximum number of characters; longer names are cut at the start. None for no limit.
+    """
+    clean = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)
+    return clean if most is None or len(clean) <= most else "…" + clean[1 - most :]

@@ -1,12 +1,15 @@
 """One number per head on a colour scale, for the page and the file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan, log10
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
+
+from attention_sieve.dashboard.figures.figure import interval
 
 MINUS: Final = "\N{MINUS SIGN}"
 NOT_APPLICABLE: Final = "not applicable"
@@ -97,9 +100,21 @@ def round_bound(largest: float) -> float:
     return float(next(step * size for step in ROUND_NUMBERS if step * size >= largest * (1 - 1e-9)))
 
 
-def percents(shares: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    """Shares from 0 to 1 of every head as text for the tooltip; NaN is not applicable."""
-    return [[NOT_APPLICABLE if isnan(share) else f"{100 * share:.1f}%" for share in row] for row in shares.tolist()]
+def texts_of(write: Callable[..., str], *values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    """A text for every head, written from one or more numbers of it, for the tooltip."""
+    return [[write(*of_head) for of_head in zip(*of_layer)] for of_layer in zip(*(each.tolist() for each in values))]
+
+
+def intervals(
+    low: Float[np.ndarray, "layer head"], high: Float[np.ndarray, "layer head"], number: str, missing: str = ""
+) -> list[list[str]]:
+    """The interval of every head in a number format, for the tooltip; `missing` where it is NaN."""
+    return texts_of(partial(interval, number=number, missing=missing), low, high)
+
+
+def percents(shares: Float[np.ndarray, "layer head"], missing: str = NOT_APPLICABLE) -> list[list[str]]:
+    """Shares from 0 to 1 of every head as text for the tooltip; `missing` where they are NaN."""
+    return texts_of(lambda share: missing if isnan(share) else f"{share:.1%}", shares)
 
 
 def short_number(value: float, bound: float, signed: bool) -> str:

@@ -11,9 +11,8 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.roles.roles import role_title
-from attention_sieve.dashboard.components.arcs.asked import AskedLink
 from attention_sieve.dashboard.components.arcs.look import ArcSettings, read_look
-from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Asking, GridBeside, Overlay
+from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, AskedLink, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.packing import as_text, base64_of, quantised
 from attention_sieve.dashboard.components.selection import Selection, push
 from attention_sieve.dashboard.components.source import Source, joined

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.components.arcs.asked import AskedLink
 
 Controls = Literal["with", "without", "alone"]
 
@@ -56,6 +55,26 @@ class GridBeside:
     key: str
     frame: str
     """Name of the text in the grid, whose patterns are previewed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedLink:
+    """From which token a lesson asks where a head looks, and the reader's guess."""
+
+    head: Head
+    query: int
+    """Position of the token that looks, in the whole text."""
+    guess: int | None = None
+    """Position of the guessed token, in the answer."""
+    take: Callable[[int], None] | None = None
+    """Takes the position of a guessed token; None in the answer."""
+    label: str = ""
+    """Label of the button that makes the pinned token the guess."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the links are shown."""
+        return self.take is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import role_colors
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

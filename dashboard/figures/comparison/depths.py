@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

@@ -13,8 +13,7 @@ from attention_sieve.core.comparison.transitions import Transition
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import note
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.dashboard.figures.axes import STEP_AXIS, steps_position
-from attention_sieve.dashboard.figures.figure import INK, of_kind
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import INK, drawable, of_kind
 
 if TYPE_CHECKING:
     import altair as alt

@@ -21,8 +21,7 @@ from attention_sieve.dashboard.figures.comparison.step_axis import (
     focus_layers,
     lines,
 )
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel
-from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, counted, interval, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 320
@@ -51,7 +51,7 @@ def _points(curve: Curve, n_heads: int, orders: Sequence[str], chosen: str) -> l
             "removed": int(removed),
             "share": removed / n_heads,
             "score": float(score),
-            "interval": "" if np.isnan(low) else f"{full_score + low:.3g} to {full_score + high:.3g}",
+            "interval": interval(full_score + low, full_score + high, ".3g"),
         }
         for removed, score, low, high in zip(curve.n_removed, curve.score, curve.low, curve.high)
     ]

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, interval, of_kind, percent, template
 from attention_sieve.dashboard.figures.importance.curves import random_band
 
 HEIGHT: Final = 240
@@ -37,7 +37,7 @@ def gate_scores(
             "score": float(curve.score[step]),
             "low": full_score + float(curve.low[step]),
             "high": full_score + float(curve.high[step]),
-            "interval": _interval(full_score + curve.low[step], full_score + curve.high[step]),
+            "interval": interval(full_score + curve.low[step], full_score + curve.high[step], ".4g"),
             "penalty": penalty,
             "label": f"{penalty:g}",
             "left": f"{n_heads - curve.n_removed[step]} of {n_heads}",
@@ -58,10 +58,6 @@ def gate_scores(
     has_interval = bool((data["interval"].fillna("") != "").any())
     spec = _spec(name, _ends(data), order, has_random="mean" in data, has_interval=has_interval)
     return Figure(spec, data, _description(data, name, order))
-
-
-def _interval(low: float, high: float) -> str:
-    return "" if np.isnan(low) else f"{low:.4g} to {high:.4g}"
 
 
 def _order(curve: Curve, n_heads: int) -> list[dict[str, Any]]:

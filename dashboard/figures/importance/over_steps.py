@@ -11,7 +11,7 @@ from attention_sieve.core.importance.pruning.curves import Curve, relative
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, interval, of_kind, percent, template
 
 if TYPE_CHECKING:
     import altair as alt
@@ -105,7 +105,6 @@ def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.Da
 def _points_of(step_curve: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
     curve = step_curve.curve
     value, low, high = _values(curve, shares)
-    interval = ["" if np.isnan(least) else f"{least:.3g} to {most:.3g}" for least, most in zip(low, high)]
     return pd.DataFrame(
         {
             "kind": "point",
@@ -116,7 +115,7 @@ def _points_of(step_curve: StepCurve, n_heads: int, shares: bool) -> pd.DataFram
             "value": value,
             "low": low,
             "high": high,
-            "interval": interval,
+            "interval": [interval(*ends, ".3g") for ends in zip(low, high)],
         }
     )
 

@@ -11,10 +11,9 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, STAR
 from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
-from attention_sieve.dashboard.figures.names import drawable
 
 HEIGHT: Final = 320
 WIDEST: Final = 0.38

@@ -9,9 +9,8 @@ import pandas as pd
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, percent, template
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_ends
-from attention_sieve.dashboard.figures.names import drawable
 
 ROW: Final = 44
 """Height of a task in pixels."""

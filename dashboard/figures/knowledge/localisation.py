@@ -10,9 +10,8 @@ import pandas as pd
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
-from attention_sieve.dashboard.figures.names import drawable
 
 HEIGHT: Final = 300
 DASHES: Final = ([1, 0], [6, 3], [2, 2])

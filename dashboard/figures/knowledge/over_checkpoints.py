@@ -10,10 +10,9 @@ import pandas as pd
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.comparison.step_axis import Axis, across, apart_at, axis_of
-from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import Figure, Spec, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate
 from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
-from attention_sieve.dashboard.figures.names import drawable
 
 HEIGHT: Final = 280
 KINDS: Final = ("best head", "best layer", "best heads together")

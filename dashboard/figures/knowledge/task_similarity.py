@@ -9,8 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, template
 
 ROW: Final = 30
 """Height of a task in pixels."""

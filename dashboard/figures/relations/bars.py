@@ -12,8 +12,17 @@ from attention_sieve.core.relations.accuracy import ALL
 from attention_sieve.core.relations.settings import Direction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, percent, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import (
+    GREY,
+    INK,
+    Figure,
+    Spec,
+    counted,
+    drawable,
+    of_kind,
+    percent,
+    template,
+)
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
 
 if TYPE_CHECKING:

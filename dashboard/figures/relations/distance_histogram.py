@@ -10,8 +10,7 @@ import pandas as pd
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-from attention_sieve.dashboard.figures.names import drawable
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, drawable, of_kind, template
 
 if TYPE_CHECKING:
     import altair as alt

@@ -16,8 +16,7 @@ from attention_sieve.core.roles.measures import SyntacticDirection
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state, wording
 from attention_sieve.dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
-from attention_sieve.dashboard.components.arcs.asked import AskedLink
-from attention_sieve.dashboard.components.arcs.values import Asking, GridBeside, Overlay
+from attention_sieve.dashboard.components.arcs.values import AskedLink, Asking, GridBeside, Overlay
 from attention_sieve.dashboard.components.first_screen import first_screen_is_drawn
 from attention_sieve.dashboard.components.grid.patterns import frame_of
 from attention_sieve.dashboard.components.overview import Overview, attention_overview

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.cache.answers import Answers, CorpusFinding
 from attention_sieve.core.attention.settings import Head
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
 from attention_sieve.core.coreference.finding import CoreferenceFinding
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
 from attention_sieve.core.descriptions.facts import HeadDescription
@@ -28,10 +29,11 @@ from attention_sieve.core.surface.per_text import TextSurface
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import SAMPLES, memory
 from attention_sieve.dashboard.progress import in_its_place
-from attention_sieve.dashboard.samples import VARIED, read_sample
+from attention_sieve.dashboard.samples import VARIED, mention_sample, read_sample
 from attention_sieve.dashboard.views.asking import ask, find, kept, kept_finding
-from attention_sieve.dashboard.views.descriptions.mentions import known_mentions
+from attention_sieve.dashboard.views.descriptions import wording
 from attention_sieve.dashboard.views.frame import Visit, can_read
+from attention_sieve.dashboard.views.grammar.coreference.choices import kept_own_mentions
 
 REQUESTED: Final = "descriptions asked for"
 """Key of the checkpoints and corpora for which the reader has requested descriptions."""
@@ -170,3 +172,21 @@ def _describe(
 
 def _first_token(scores: Answers[TextMeasures]) -> Float[np.ndarray, "text layer head"]:
     return np.stack([measures.shares[USUAL.shares.index("sink")] for measures in scores.results])
+
+
+def known_mentions(visit: Visit, *, may_ask: bool) -> tuple[str, CoreferenceFinding] | None:
+    """Name and finding of the reader's texts of the page Grammar if that is kept; else of the example texts.
+
+    Args:
+        may_ask: whether to run a pass over the example texts if needed.
+
+    Returns: None if a pass is needed but not allowed or stopped, and for attention between two texts.
+    """
+    settings = COREFERENCE_ANALYSIS.settings
+    if visit.settings.kind not in COREFERENCE_ANALYSIS.question(settings).kinds:
+        return None
+    if (own_mentions := kept_own_mentions(visit)) is not None:
+        return own_mentions
+    find_or_read = find if may_ask else kept_finding
+    found = find_or_read(visit, COREFERENCE_ANALYSIS, settings, mention_sample())
+    return None if found is None else (wording.EXAMPLE_TEXTS, found.finding)

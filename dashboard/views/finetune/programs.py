@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Final
 
@@ -15,6 +15,9 @@ from attention_sieve.dashboard.views.finetune import wording
 
 LAST_BYTES: Final = 4_000
 """Bytes read from the end of standard error: enough for the last line."""
+
+ENDS_WITHIN: Final = 5.0
+"""Seconds for a run to save its step when this program ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,21 @@ def begin(command: Sequence[str]) -> Program:
         errors.close()
         raise AnalysisError(wording.not_started(error.strerror or str(error))) from None
     return Program(process, errors)
+
+
+def options_of(values: Mapping[str, object]) -> list[str]:
+    """Options with their values, as `--option=value`, so that no value is taken for an option; None has no option."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
+
+
+def end(program: Program) -> None:
+    """Wait until a process that was asked to end has saved its step; terminate it if it does not end."""
+    try:
+        program.process.wait(ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        program.process.terminate()
+        program.process.wait(ENDS_WITHIN)
+    program.errors.close()
 
 
 def environment() -> dict[str, str]:

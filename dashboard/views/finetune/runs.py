@@ -16,13 +16,11 @@ from attention_sieve.core.finetuning.command import SAMPLE
 from attention_sieve.core.laboratory.settings import LaboratorySettings
 from attention_sieve.dashboard.views.finetune import programs, wording
 from attention_sieve.dashboard.views.finetune.folders import RunRequest, RunSummary
-from attention_sieve.dashboard.views.finetune.programs import Program
+from attention_sieve.dashboard.views.finetune.programs import ENDS_WITHIN, Program, options_of
 
 if TYPE_CHECKING:
     import subprocess
 
-ENDS_WITHIN: Final = 5.0
-"""Seconds for a run to save its step when this program ends."""
 LOOK_AGAIN: Final = 0.2
 """Seconds between two checks of a run."""
 
@@ -73,8 +71,7 @@ def start_laboratory(name: str, settings: LaboratorySettings, *, resume: bool = 
     Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
     values = {"output": checkpoints_folder() / name, **asdict(settings)}
-    options = [f"--{option.replace('_', '-')}={value}" for option, value in values.items()]
-    return _begin(name, ("laboratory", *options, *(("--resume",) if resume else ())))
+    return _begin(name, ("laboratory", *options_of(values), *(("--resume",) if resume else ())))
 
 
 def can_resume(summary: RunSummary) -> bool:
@@ -113,9 +110,9 @@ def is_stopping(run: FineTuning) -> bool:
 
 
 def _options(request: RunRequest, device: str) -> list[str]:
-    """Options of `python -m attention_sieve finetune`, as `--option=value`, so that no value is taken for an option."""
+    """Options of `python -m attention_sieve finetune`."""
     settings = request.settings
-    options: dict[str, object] = {
+    values: dict[str, object] = {
         "checkpoint": request.checkpoint,
         "data": request.data,
         "text-columns": ",".join(request.text_columns),
@@ -131,7 +128,7 @@ def _options(request: RunRequest, device: str) -> list[str]:
         "task": request.task,
         "device": device,
     }
-    return [f"--{option}={value}" for option, value in options.items() if value is not None]
+    return options_of(values)
 
 
 def _begin(name: str, command: Sequence[str]) -> FineTuning:

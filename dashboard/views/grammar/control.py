@@ -2,11 +2,8 @@
 
 from typing import Final
 
-import numpy as np
-from jaxtyping import Float
-
 from attention_sieve.core.statistics.cases import KeyMatched
-from attention_sieve.dashboard.figures.head_map import Detail
+from attention_sieve.dashboard.figures.head_map import Detail, percents
 from attention_sieve.dashboard.wording import FROM_EVERYWHERE
 
 NOT_COMPARED: Final = "not compared"
@@ -22,12 +19,8 @@ def control_details(control: KeyMatched, *part: int) -> list[Detail]:
     """
     is_marked = control.from_everywhere[part]
     return [
-        ("attention to the right word", _shares(control.to_right[part])),
-        ("from other words to the same word", _shares(control.from_others[part])),
+        ("attention to the right word", percents(control.to_right[part], NOT_COMPARED)),
+        ("from other words to the same word", percents(control.from_others[part], NOT_COMPARED)),
         ("p of this, corrected", control.p_values[part]),
         (FROM_EVERYWHERE, [["yes" if mark else "no" for mark in row] for row in is_marked.tolist()]),
     ]
-
-
-def _shares(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    return [[NOT_COMPARED if np.isnan(value) else f"{value:.1%}" for value in row] for row in values.tolist()]

@@ -11,7 +11,7 @@ from attention_sieve.core.importance.analysis import (
     single_head_table,
 )
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.head_map import HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.importance.histogram import score_histogram
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
@@ -82,7 +82,7 @@ def _map(importance: Importance) -> None:
         outline="" if outlined is None else wording.DIFFERS,
         details=[
             (wording.without(name), effects.without),
-            *([(wording.INTERVAL, _intervals(importance))] if has_verdicts else []),
+            *([(wording.INTERVAL, intervals(effects.low, effects.high, "+.3g"))] if has_verdicts else []),
             *([] if outlined is None else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
         n_shared=importance.material.visit.engine.files.n_shared,
@@ -94,14 +94,6 @@ def _map(importance: Importance) -> None:
         facts=importance.computed_by("ablate", *importance.options),
         paper=wording.MICHEL_T1,
     )
-
-
-def _intervals(importance: Importance) -> list[list[str]]:
-    effects = importance.ablation.effects
-    return [
-        ["" if np.isnan(low) else f"{low:+.3g} to {high:+.3g}" for low, high in zip(*rows)]
-        for rows in zip(effects.low, effects.high)
-    ]
 
 
 def _one_head_a_layer(importance: Importance) -> None:

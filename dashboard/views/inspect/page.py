@@ -47,8 +47,7 @@ from attention_sieve.dashboard.views.roles.grid import grid_over
 from attention_sieve.dashboard.views.roles.how_decided import how_decided
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
-from attention_sieve.dashboard.views.text.pair import pair_fields
-from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, text_on_screen
+from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, pair_fields, text_on_screen
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 from attention_sieve.dashboard.views.word_links.choice import TABS, words_first
 from attention_sieve.dashboard.views.word_swap import choice as word_swap

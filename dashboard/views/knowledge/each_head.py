@@ -1,4 +1,4 @@
-"""What each head knows about a task: the map, the heads in order, a table, and a summary."""
+"""What each head knows about a task: a summary, the map, the heads in order, a table, and the heads by layer."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,7 +14,9 @@ from attention_sieve.core.knowledge.report import LAYER, TaskReport
 from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
+from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
+from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
 from attention_sieve.dashboard.figures.knowledge.words import score_name, written
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
@@ -37,6 +39,8 @@ MEASURES: Final[dict[str, Measure]] = {
     ),
 }
 """The values that the map can show; None until they are computed."""
+MOST_VIOLINS: Final = 3
+"""Maximum number of overlaid violins; more cannot be told apart."""
 
 
 def headline(probing: Probing) -> None:
@@ -189,3 +193,20 @@ def places_table(result: TrialResult) -> pd.DataFrame:
         rows["code bits"] = result.bits
         rows["uniform bits"] = result.uniform_bits
     return rows
+
+
+def layers(probing: Probing) -> None:
+    """Draw the tab."""
+    st.markdown(wording.SORTED_SEE)
+    report = probing.shown.report
+    name = score_name(report.is_regression)
+    title = name if report.is_regression else wording.ABOVE
+    left, right = halves()
+    with left:
+        figure = sorted_heads(above_majority(report), title, probing.heads)
+        chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
+    with right:
+        figure = scores_by_layer(
+            probing.scores[:MOST_VIOLINS], report.accuracy[~report.is_head], majority(report), name, probing.heads
+        )
+        chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views.finetune.programs import options_of
 from attention_sieve.dashboard.views.knowledge import runs, wording
 from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, kept_task
@@ -48,11 +48,7 @@ def is_it_used(probing: Probing) -> None:
         },
     )
     options = {**_options(probing), "data": kept_task(probing.task), "device": None, "output": "erased.parquet"}
-    table_downloads("erased heads", rows, probing.facts | {"command": command_line(["erase", *_written(options)])})
-
-
-def _written(options: Mapping[str, Any]) -> list[str]:
-    return [f"--{name}={value}" for name, value in options.items() if value is not None]
+    table_downloads("erased heads", rows, probing.facts | {"command": command_line(["erase", *options_of(options)])})
 
 
 def _options(probing: Probing) -> dict[str, Any]:
@@ -111,7 +107,7 @@ def _run(probing: Probing, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             options = {**_options(probing), "output": path}
-            runs.erase(_written(options))
+            runs.erase(options_of(options))
         except OSError as error:
             st.error(f"{path.parent} cannot be written ({error.strerror}). Make room there.")
         except AnalysisError as error:

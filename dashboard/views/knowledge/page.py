@@ -13,9 +13,8 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import asked, runs, wording
 from attention_sieve.dashboard.views.knowledge.by_role import roles_that_know
-from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline
+from attention_sieve.dashboard.views.knowledge.each_head import each_head, headline, layers
 from attention_sieve.dashboard.views.knowledge.erased import is_it_used
-from attention_sieve.dashboard.views.knowledge.layers import layers
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
 from attention_sieve.dashboard.views.knowledge.over_checkpoints import checkpoints
 from attention_sieve.dashboard.views.knowledge.panel import run_panel

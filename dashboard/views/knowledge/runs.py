@@ -1,7 +1,6 @@
 """Probing, erasing and making the sample tasks: each in a separate process, and one of each at a time."""
 
 import atexit
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from attention_sieve.core.knowledge.trials.result import TrialStage
 from attention_sieve.core.knowledge.trials.trial import Trial, lines_of
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune.programs import Program
-from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
 from attention_sieve.dashboard.views.knowledge import wording
 
 TABLE: Final = "trials.jsonl"
@@ -55,7 +53,7 @@ def start(trials: Sequence[Trial], stages: Sequence[TrialStage], device: str, dt
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None
         options = {"table": folder / TABLE, "stages": ",".join(stages), "device": device, "dtype": dtype}
-        _begin(PROBING, ("trials", *(f"--{name}={value}" for name, value in options.items()), f"--journal={folder}"))
+        _begin(PROBING, ("trials", *programs.options_of({**options, "journal": folder})))
 
 
 def stop() -> None:
@@ -166,11 +164,6 @@ def _end() -> None:
         stop()
     while _programs:
         job, program = _programs.popitem()
-        try:
-            if job != PROBING:
-                program.process.terminate()
-            program.process.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
+        if job != PROBING:
             program.process.terminate()
-            program.process.wait(ENDS_WITHIN)
-        program.errors.close()
+        programs.end(program)

@@ -7,18 +7,19 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
+from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import highest_head
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.surface.finding import SurfaceSettings
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.surface.analysis import GRADIENT_ANALYSIS, SURFACE_ANALYSIS
+from attention_sieve.core.surface.finding import GradientFinding, GradientSettings, SurfaceSettings
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
-from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
+from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines, gradient_lines
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
-from attention_sieve.dashboard.plain import plain
+from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
+from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, kept_finding, policy
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.pickers import toggle
@@ -26,13 +27,14 @@ from attention_sieve.dashboard.views.results.chosen import is_chosen
 from attention_sieve.dashboard.views.surface import results, wording
 from attention_sieve.dashboard.views.surface.focus import Surface
 from attention_sieve.dashboard.views.surface.functions import frequency_list, functions
-from attention_sieve.dashboard.views.surface.gradients import gradients
-from attention_sieve.dashboard.views.surface.shares import share_panels
+from attention_sieve.dashboard.views.surface.panels import entropy_panels, share_panels
 from attention_sieve.dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 MOSTLY: Final = {"first": "the first token", "cls": "[CLS]", "sep": "[SEP]"}
 """Shares that the headline counts, with their names in it."""
+REQUESTED: Final = "gradients asked for"
+"""Session-state key of the inputs for which the reader has requested gradients."""
 
 
 def show() -> None:
@@ -132,13 +134,7 @@ def _shares(surface: Surface) -> None:
 
 def _entropy(surface: Surface) -> None:
     st.markdown(wording.ENTROPY_SEE)
-    finding = surface.finding
-    values = [*(finding.heads.of(name) for name in TITLES), *finding.uniform.values()]
-    most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
-    for column, name in zip(halves(), (name for name in TITLES if np.isfinite(finding.heads.of(name)).any())):
-        with column:
-            figure = entropy_panel(finding.heads, name, finding.uniform[name], most, surface.heads)
-            chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
+    entropy_panels(surface.finding.heads, surface.finding.uniform, surface.heads, surface.facts)
 
 
 def _layers(surface: Surface) -> None:
@@ -150,3 +146,41 @@ def _layers(surface: Surface) -> None:
         chart("agreement", figure, surface.facts, wording.MICHEL)
     with right:
         gradients(surface)
+
+
+def gradients(surface: Surface) -> None:
+    """Draw lines by layer, a button to compute them, or the reason why there are none."""
+    st.markdown(wording.GRADIENT_SEE)
+    try:
+        found = _found(surface)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    if found is None:
+        return
+    texts, statistics = found.finding.texts, found.finding.statistics
+    by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
+    st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
+    chart("gradients", gradient_lines(by_key), surface.facts, wording.CLARK_3)
+
+
+def _found(surface: Surface) -> CorpusFinding[GradientFinding] | None:
+    """Gradients that are cached or that the reader has requested; None while there are none."""
+    visit = surface.visit
+    settings = GradientSettings(alpha=visit.choice.criterion.alpha)
+    found = kept_finding(visit, GRADIENT_ANALYSIS, settings)
+    if found is not None:
+        return found
+    if visit.inference.is_loaded(visit.engine) and visit.inference.checkpoint(visit.engine).head != "masked token":
+        st.info(wording.NO_LANGUAGE_MODEL)
+        return None
+    question = (visit.engine, visit.settings, visit.texts)
+    if st.session_state.get(REQUESTED) == question:
+        return find(visit, GRADIENT_ANALYSIS, settings)
+    st.button(
+        wording.COMPUTE,
+        icon=":material/calculate:",
+        help=wording.COMPUTE_HELP,
+        on_click=lambda: st.session_state.update({REQUESTED: question}),
+    )
+    return None

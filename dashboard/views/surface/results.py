@@ -11,13 +11,12 @@ from attention_sieve.core.corpus.results import CorpusPart
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
@@ -25,7 +24,7 @@ from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened
 from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.surface import wording as surface_wording
-from attention_sieve.dashboard.views.surface.shares import share_panels
+from attention_sieve.dashboard.views.surface.panels import entropy_panels, share_panels
 from attention_sieve.dashboard.views.surface.tables import statistics_table
 
 MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
@@ -75,12 +74,7 @@ def _shares(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> No
 
 def _entropy(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
     uniform = dict(zip(TITLES, opened.part.layers(opened.choice.criterion.alpha).mean[2:], strict=True))
-    values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
-    most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
-    for column, name in zip(halves(), (name for name in TITLES if np.isfinite(statistics.of(name)).any())):
-        with column:
-            figure = entropy_panel(statistics, name, uniform[name], most, heads)
-            chart(name, figure, opened.facts, surface_wording.CLARK_4, selects=True)
+    entropy_panels(statistics, uniform, heads, opened.facts)
 
 
 def _picked(statistics: HeadStatistics, key: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, round_bound
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
 from attention_sieve.dashboard.figures.surface.scatter import LABELS
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -43,6 +43,7 @@ def head_grid(surface: Surface) -> None:
         st.info(wording.NO_VALUE)
         return
     checkpoint = surface.visit.engine.files.name
+    ends = intervals(statistics.low[index], statistics.high[index], ".3g", wording.NO_INTERVAL)
     picture = HeadMap(
         title=label,
         label=f"{label} of the heads of {checkpoint}",
@@ -50,7 +51,7 @@ def head_grid(surface: Surface) -> None:
         bound=round_bound(float(np.nanmax(values))),
         details=[
             (wording.MEAN, values),
-            (wording.interval(surface.visit.choice.criterion.alpha), _intervals(statistics, index)),
+            (wording.interval(surface.visit.choice.criterion.alpha), ends),
             (wording.TEXTS, [[str(statistics.n_texts[index])] * values.shape[1]] * values.shape[0]),
         ],
     )
@@ -63,15 +64,6 @@ def head_grid(surface: Surface) -> None:
         facts=surface.facts,
     )
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
-
-
-def _intervals(statistics: HeadStatistics, index: int) -> list[list[str]]:
-    ends = zip(statistics.low[index], statistics.high[index])
-    return [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]
-
-
-def _interval(low: float, high: float) -> str:
-    return wording.NO_INTERVAL if np.isnan(low) else f"{low:.3g} to {high:.3g}"
 
 
 def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from attention_sieve.core.word_links.on_corpus import PatternLinks
 from attention_sieve.core.word_links.on_text import TextWord
 from attention_sieve.core.word_links.pattern import Pattern
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.word_links.on_corpus import pattern_map
+from attention_sieve.dashboard.figures.word_links.maps import pattern_map
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads

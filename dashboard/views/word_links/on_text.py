@@ -9,7 +9,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.word_links.on_text import word_links
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.figures.word_links.on_text import NamedLinks, link_map, link_table
+from attention_sieve.dashboard.figures.word_links.maps import NamedLinks, link_map, link_table
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error

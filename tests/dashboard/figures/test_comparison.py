@@ -32,8 +32,8 @@ from attention_sieve.dashboard.figures.comparison.depths import roles_by_depth
 from attention_sieve.dashboard.figures.comparison.step_axis import APART
 from attention_sieve.dashboard.figures.comparison.steps import HEIGHT, LINE, roles_over_steps
 from attention_sieve.dashboard.figures.export import figure_svg
+from attention_sieve.dashboard.figures.figure import drawable
 from attention_sieve.dashboard.figures.finetune.training import training_curve
-from attention_sieve.dashboard.figures.names import drawable
 
 
 def test_bars_go_up_for_gained_and_down_for_lost_on_one_scale():

@@ -5,9 +5,9 @@ import pytest
 from drawn import layers, rows
 from knowledge_figures import FIGURES, FOUND, HEADS, HOLED, SCORES, SIMILARITY, TASKS
 
+from attention_sieve.dashboard.figures.figure import drawable
 from attention_sieve.dashboard.figures.knowledge.task_similarity import LONGEST
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, CORRELATION, score_ends, written
-from attention_sieve.dashboard.figures.names import drawable
 
 
 def test_heads_in_order_are_all_that_are_there_the_best_first():

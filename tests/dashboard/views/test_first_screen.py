@@ -14,7 +14,7 @@ from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
 from attention_sieve.dashboard.views.text import wording as text_wording
-from attention_sieve.dashboard.views.text.pair import SEGMENTS
+from attention_sieve.dashboard.views.text.typed import SEGMENTS
 
 
 def labels(at):

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.figures.coreference.table import (
     TIMES_OTHERS,
     antecedent_table,
 )
-from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound, texts_of
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import call, reads
 from attention_sieve.dashboard.files.downloads import table_downloads
@@ -249,10 +249,12 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
 def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
     judged = scores.judgement
     shape = judged.accuracy.shape[1:]
-    ends = zip(judged.low[group].tolist(), judged.high[group].tolist())
     return [
-        ("right", [[f"{share:.1%}" for share in row] for row in judged.accuracy[group].tolist()]),
-        ("interval", [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]),
+        ("right", percents(judged.accuracy[group])),
+        (
+            "interval",
+            intervals(judged.low[group], judged.high[group], ".1%", wording.NO_TEST),
+        ),
         (wording.DESIGN_EFFECT, _number(judged.design_effect[group])),
         *(
             (name, np.full(shape, f"{share:.1%}").tolist())
@@ -265,8 +267,4 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
 
 
 def _number(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    return [[f"{p:.2g}" if np.isfinite(p) else wording.NO_TEST for p in row] for row in values.tolist()]
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:.1%} to {high:.1%}" if np.isfinite(low) else wording.NO_TEST
+    return texts_of(lambda number: f"{number:.2g}" if np.isfinite(number) else wording.NO_TEST, values)

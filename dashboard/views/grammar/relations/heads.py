@@ -1,6 +1,5 @@
 """All heads on one relation, and the heads that are syntactic by argmax next to those that are by the sieve."""
 
-import math
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from attention_sieve.core.relations.finding import ByArgmax
 from attention_sieve.core.relations.settings import DIRECTIONS
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.statistics.by_role import overlap
-from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, round_bound
+from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, intervals, percents, round_bound
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
@@ -30,18 +29,20 @@ def grid(focus: Focus) -> None:
     """Accuracy of every head on the chosen relation and direction, minus the baseline."""
     relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
     points = 100 * (relation.accuracy - relation.baseline.share)[direction]
-    ends = zip(relation.low[direction].tolist(), relation.high[direction].tolist())
     baseline = f"{relation.baseline.share:.1%} ({relation.baseline.offset:+d})"
     details: list[Detail] = [
-        ("right", _shares(relation.accuracy[direction])),
-        ("interval", [[_interval(*cell) for cell in zip(*rows)] for rows in ends]),
+        ("right", percents(relation.accuracy[direction])),
+        (
+            "interval",
+            intervals(relation.low[direction], relation.high[direction], ".1%", "none"),
+        ),
         ("best fixed offset", np.full(points.shape, baseline).tolist()),
         ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
         ("p, corrected", relation.p_values[direction]),
         *control_details(relation.key_matched, direction),
     ]
     if direction:
-        details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[direction])))
+        details.insert(2, ("right, by the head's own row", percents(focus.by_row.accuracy[direction])))
     if off := focus.visit.choice.off:
         layers, heads = map(range, points.shape)
         details.append(
@@ -121,14 +122,6 @@ def _maps_of_both(
             details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],
         )
         _show(focus, "syntactic by the sieve", picture)
-
-
-def _interval(low: float, high: float) -> str:
-    return "none" if math.isnan(low) else f"{low:.1%} to {high:.1%}"
-
-
-def _shares(accuracy: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    return [[f"{share:.1%}" for share in row] for row in accuracy.tolist()]
 
 
 def _label(focus: Focus, title: str) -> str:

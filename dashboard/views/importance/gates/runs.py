@@ -1,7 +1,6 @@
 """Training of gates in a separate process: one sweep at a time, penalty by penalty; its folders hold the progress."""
 
 import atexit
-import subprocess
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Lock
@@ -13,7 +12,6 @@ from attention_sieve.core.importance.gates.settings import GateSettings
 from attention_sieve.dashboard.views.finetune import programs
 from attention_sieve.dashboard.views.finetune import runs as training_runs
 from attention_sieve.dashboard.views.finetune.programs import Program
-from attention_sieve.dashboard.views.finetune.runs import ENDS_WITHIN
 from attention_sieve.dashboard.views.importance.gates import wording
 from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, all_sweeps, joined, keep
 
@@ -110,8 +108,7 @@ def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> S
 
 
 def _options(sweep: PenaltySweep, device: str) -> list[str]:
-    """Options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be read as an
-    option."""
+    """Options of `python -m attention_sieve gates`."""
     settings = sweep.settings
     values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,
@@ -123,10 +120,9 @@ def _options(sweep: PenaltySweep, device: str) -> list[str]:
         "penalty": ",".join(f"{penalty:g}" for penalty in sweep.penalties),
         "attention": settings.kind,
         "device": device,
-        **{name.replace("_", "-"): getattr(settings, name) for name in SETTINGS},
+        **{name: getattr(settings, name) for name in SETTINGS},
     }
-    options = [f"--{option}={value}" for option, value in values.items() if value is not None]
-    return [*options, *(["--with-weights"] if settings.with_weights else []), "--resume"]
+    return [*programs.options_of(values), *(["--with-weights"] if settings.with_weights else []), "--resume"]
 
 
 @atexit.register
@@ -136,10 +132,4 @@ def _end() -> None:
         if sweep.folder in _programs and _programs[sweep.folder].process.poll() is None:
             stop(sweep)
     while _programs:
-        _, program = _programs.popitem()
-        try:
-            program.process.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            program.process.terminate()
-            program.process.wait(ENDS_WITHIN)
-        program.errors.close()
+        programs.end(_programs.popitem()[1])

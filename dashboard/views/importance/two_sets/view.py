@@ -9,10 +9,9 @@ from attention_sieve.core.importance.effects import Draws
 from attention_sieve.core.importance.finding import AblationFinding
 from attention_sieve.core.importance.two_sets import TwoSets, two_sets
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.figure import counted, drawable
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.heads import head_rows
-from attention_sieve.dashboard.figures.names import drawable
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording

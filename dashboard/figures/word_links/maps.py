@@ -1,4 +1,4 @@
-"""Links between words of one text, head by head: the map and the table of all heads."""
+"""Links between words, head by head: those of one text, and those of a pattern over a corpus."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ import pandas as pd
 from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.word_links.on_corpus import PatternLinks
 from attention_sieve.core.word_links.on_text import WordLinks
-from attention_sieve.dashboard.figures.head_map import HeadMap, percents, round_bound
+from attention_sieve.dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, intervals, percents, round_bound
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,4 +74,24 @@ def link_table(named: NamedLinks) -> pd.DataFrame:
             }
             for head in links.ranked
         ]
+    )
+
+
+def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, beats: str) -> HeadMap:
+    """One number per head: mean attention from the first word of a pattern to the second, in percent."""
+    even = np.broadcast_to(links.even[:, None], links.shares.shape)
+    return HeadMap(
+        title=title,
+        label=label,
+        values=100 * links.shares,
+        bound=min(round_bound(100 * float(links.shares.max())), 100),
+        outlined=links.beats(alpha),
+        outline=beats,
+        details=(
+            ("attention", percents(links.shares)),
+            ("interval", intervals(links.low, links.high, ".1%", NOT_APPLICABLE)),
+            ("evenly spread", percents(even)),
+            ("other words", percents(links.others)),
+            ("p", links.p),
+        ),
     )
