@@ -1,6 +1,7 @@
 """A figure or a table on a page, with the figure of a paper it corresponds to, what it shows, and its downloads."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -37,7 +38,7 @@ def table(
     name: str,
     rows: "pd.DataFrame",
     facts: Mapping[str, str],
-    columns: Mapping[str, str],
+    columns: Mapping[str, str] = MappingProxyType({}),
     number: str = "%.4g",
     written: "pd.DataFrame | None" = None,
 ) -> None:

@@ -1,5 +1,7 @@
 """Above the grid of a decoder, or of long texts: why shares are shown, and which texts tell what its heads do."""
 
+from functools import partial
+
 import streamlit as st
 
 from attention_sieve.dashboard import controls, state, wording
@@ -23,8 +25,5 @@ def decoder_notes(choice: Choice) -> None:
             st.caption(wording.ON_PROBES, width="content")
             for corpus in controls.PROBES:
                 label = corpus.removeprefix("probe texts: ")
-                st.button(label, key=f"to {corpus}", type="tertiary", on_click=_choose, args=(corpus,))
-
-
-def _choose(corpus: str) -> None:
-    st.session_state["corpus"] = corpus
+                choose = partial(st.session_state.update, {"corpus": corpus})
+                st.button(label, key=f"to {corpus}", type="tertiary", on_click=choose)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -215,12 +216,8 @@ def _lead_to_results() -> None:
         st.markdown(wording.results_without_texts(plain(str(name))), width="content")
         for page in PAGES_OF_RESULTS:
             st.page_link(st.session_state["pages"][page])
-        icon = ":material/article:"
-        st.button(wording.USE_SAMPLES, key="use samples", type="tertiary", icon=icon, on_click=_use_samples)
-
-
-def _use_samples() -> None:
-    st.session_state["corpus"] = controls.corpora()[0]
+        use = partial(st.session_state.update, {"corpus": controls.corpora()[0]})
+        st.button(wording.USE_SAMPLES, key="use samples", type="tertiary", icon=":material/article:", on_click=use)
 
 
 def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:

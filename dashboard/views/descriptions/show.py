@@ -1,6 +1,7 @@
 """Draws the description of a head: its sentence, and the texts that show it most clearly."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -65,13 +66,10 @@ def _examples(visit: Visit, described: Described, head: Head, buttons: DeltaGene
     if fact is None:
         return
     if not st.session_state.get(RESTS):
-        buttons.button(wording.SHOW_RESTS, key="show rests", icon=":material/short_text:", on_click=_show_rests)
+        show = partial(st.session_state.update, {RESTS: True})
+        buttons.button(wording.SHOW_RESTS, key="show rests", icon=":material/short_text:", on_click=show)
         return
     _draw(wording.rest_examples(fact, described.heads[head].sight), shown_rests(visit, described, fact, head), head)
-
-
-def _show_rests() -> None:
-    st.session_state[RESTS] = True
 
 
 def _draw(caption: str, texts: Sequence[Shown], head: Head) -> None:

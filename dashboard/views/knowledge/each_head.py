@@ -18,9 +18,8 @@ from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
 from attention_sieve.dashboard.figures.knowledge.words import score_name, written
-from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority, majority
 from attention_sieve.dashboard.views.layout import halves
@@ -116,9 +115,7 @@ def each_head(probing: Probing) -> None:
         rows = places_table(result)
         if not result.report.is_regression:
             rows.insert(2, "beats all", probing.beats)
-        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
-        st.dataframe(rows, hide_index=True, column_config=numbers)
-        table_downloads("probed heads", rows, probing.facts)
+        table("probed heads", rows, probing.facts)
 
 
 def show_map(

@@ -13,9 +13,9 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
-from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.views.charts import table
 from attention_sieve.dashboard.views.finetune.programs import options_of
 from attention_sieve.dashboard.views.knowledge import runs, wording
 from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
@@ -40,15 +40,9 @@ def is_it_used(probing: Probing) -> None:
         return
     st.markdown("\n\n".join(wording.erased(head_name(row.layer, row.head), row) for row in rows.itertuples()))
     st.caption(wording.corrected_for(len(probing.heads), len(probing.tasks)))
-    st.dataframe(
-        rows,
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="%.3g") for name in rows.select_dtypes("float").columns
-        },
-    )
     options = {**_options(probing), "data": kept_task(probing.task), "device": None, "output": "erased.parquet"}
-    table_downloads("erased heads", rows, probing.facts | {"command": command_line(["erase", *options_of(options)])})
+    facts = probing.facts | {"command": command_line(["erase", *options_of(options)])}
+    table("erased heads", rows, facts, number="%.3g")
 
 
 def _options(probing: Probing) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
 from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
 from attention_sieve.dashboard.figures.knowledge.words import score_name, written
-from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing
 from attention_sieve.dashboard.views.layout import halves
@@ -31,9 +30,7 @@ def heads_together(probing: Probing) -> None:
         if gains:
             chart("heads together", gain_dots(gains), probing.facts, wording.JO_TABLE)
     with st.expander(wording.TOGETHER_TABLE):
-        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
-        st.dataframe(rows, hide_index=True, column_config=numbers)
-        table_downloads("heads together", rows, probing.facts)
+        table("heads together", rows, probing.facts)
 
 
 def _effect(probing: Probing) -> None:

@@ -5,7 +5,7 @@ Their texts are in `texts`, under the same names.
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -81,6 +81,9 @@ def _second_checkpoint() -> list[str]:
 _OF_HEAD: Final = frozenset({"head", "share", "even"})
 _TRAINED: Final[Mapping[str, object]] = MappingProxyType({state.TOY_STEP: None, state.TOY_OFF: []})
 """The last step of the laboratory's model, with all heads on."""
+_ON_ROLES: Final = partial(Step, page="roles")
+_ON_COMPARE: Final = partial(Step, page="compare", may_lack=True)
+_IN_LABORATORY: Final = partial(Step, page="laboratory", may_lack=True)
 LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
     (
         Step(name="look", puts=ALONE, finds=answers.previous_word, names=_OF_HEAD, shows=True),
@@ -149,25 +152,22 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(name="try"),
     ),
     (
-        Step(
+        _ON_ROLES(
             name="count",
-            page="roles",
             puts={"corpus": "sample pairs and texts", state.OFF: []},
             finds=answers.grammar_heads,
             names=frozenset({"count", "heads", "texts", "even", "least"}),
         ),
         _asking("random", "number", answers.grammar_heads, {}, "count", "heads", "texts", page="roles"),
-        Step(
+        _ON_ROLES(
             name="random answer",
-            page="roles",
             finds=answers.random_heads,
             names=frozenset({"count", "own", "heads", "texts", "models"}),
             reveals=True,
         ),
-        Step(name="why", page="roles", finds=answers.grammar_heads, speaks_of=frozenset({"chance"})),
-        Step(
+        _ON_ROLES(name="why", finds=answers.grammar_heads, speaks_of=frozenset({"chance"})),
+        _ON_ROLES(
             name="try",
-            page="roles",
             puts={"corpus": TYPED, TYPED_TEXTS: "\n".join(FIRST_EVIDENCE)},
             finds=answers.typed_evidence,
             names=frozenset({"count", "heads", "texts", "head", "odds"}),
@@ -201,110 +201,86 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(name="try", finds=answers.ranking_now, speaks_of=SWITCHES),
     ),
     (
-        Step(
+        _ON_COMPARE(
             name="two",
-            page="compare",
             puts={state.WITH: _second_checkpoint, state.OFF: []},
             finds=answers.changed_layer,
             names=frozenset({"name"}),
-            may_lack=True,
         ),
-        Step(
+        _ON_COMPARE(
             name="layer",
-            page="compare",
             finds=answers.first_layer,
             names=frozenset({"last", "name", "head"}),
             asks="number",
             shows=True,
-            may_lack=True,
         ),
-        Step(
+        _ON_COMPARE(
             name="layer answer",
-            page="compare",
             finds=answers.changed_layer,
             names=frozenset({"layer", "share", "first", "head", "of_head", "last", "name"}),
             shows=True,
             reveals=True,
-            may_lack=True,
         ),
-        Step(
+        _ON_COMPARE(
             name="why",
-            page="compare",
             finds=answers.changed_layer,
-            may_lack=True,
             speaks_of=frozenset({"summary"}),
         ),
-        Step(
+        _ON_COMPARE(
             name="try",
-            page="compare",
             finds=answers.changed_layer,
             names=frozenset({"head"}),
-            may_lack=True,
             speaks_of=frozenset({"grids"}),
         ),
     ),
     (
-        Step(
+        _IN_LABORATORY(
             name="begin",
-            page="laboratory",
             puts={**_TRAINED, state.TOY_STEP: "0", "patterns": True},
             finds=answers.untrained,
             names=frozenset({"heads", "layers"}),
-            may_lack=True,
             speaks_of=frozenset({"formation"}),
         ),
-        Step(
+        _IN_LABORATORY(
             name="copies",
-            page="laboratory",
             puts={**_TRAINED, "patterns": True},
             finds=answers.copies,
             asks="head",
-            may_lack=True,
         ),
-        Step(
+        _IN_LABORATORY(
             name="copies answer",
-            page="laboratory",
             puts=_TRAINED,
             finds=answers.copies,
             names=_OF_HEAD,
             shows=True,
             reveals=True,
-            may_lack=True,
         ),
-        Step(
+        _IN_LABORATORY(
             name="without",
-            page="laboratory",
             puts={**_TRAINED, "patterns": False},
             finds=answers.copies_without,
             names=frozenset({"head", "share", "previous", "back"}),
             asks="number",
             shows=True,
-            may_lack=True,
         ),
-        Step(
+        _IN_LABORATORY(
             name="without answer",
-            page="laboratory",
             puts=_TRAINED,
             finds=answers.copies_without,
             names=frozenset({"head", "share", "previous", "kept"}),
             shows=True,
             reveals=True,
-            may_lack=True,
             speaks_of=SWITCHES,
         ),
-        Step(
+        _IN_LABORATORY(
             name="why",
-            page="laboratory",
             finds=answers.copies,
-            may_lack=True,
             speaks_of=frozenset({"formation"}),
         ),
-        Step(
+        _IN_LABORATORY(
             name="try",
-            page="laboratory",
             puts=_TRAINED,
             finds=answers.copies,
-            may_lack=True,
             speaks_of=frozenset({"training", "probes", "switches"}),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import pandas as pd
@@ -129,9 +130,6 @@ def choose_grid(controls: tuple[Controlled, ...]) -> Controlled | None:
     if chosen_control is not None:
         with st.container(horizontal=True, vertical_alignment="center", border=True, key="control shown"):
             st.markdown(wording.control_shown(chosen_control.control_pass.name), width="stretch")
-            st.button(wording.BACK, icon=":material/undo:", on_click=_back)
+            back = partial(st.session_state.update, {GRID_KEY: wording.CHECKPOINT})
+            st.button(wording.BACK, icon=":material/undo:", on_click=back)
     return chosen_control
-
-
-def _back() -> None:
-    st.session_state[GRID_KEY] = wording.CHECKPOINT

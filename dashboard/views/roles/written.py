@@ -15,7 +15,6 @@ from attention_sieve.core.roles.rules import (
     FORMAT,
     KINDS,
     Relative,
-    WrittenRole,
     read_role,
     table_of,
     toml_of,
@@ -72,7 +71,8 @@ def _own(name: str) -> None:
     role, look = written_role(name), LOOKS[name]
     with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"role {look.letter}"):
         st.markdown(f"**{plain(role.name)}** ({look.letter})", width="stretch")
-        st.button(wording.CHANGE, key=f"change {look.letter}", on_click=_open, args=(role,), type="tertiary")
+        change = partial(st.session_state.update, {TOML: toml_of(table_of(role))})
+        st.button(wording.CHANGE, key=f"change {look.letter}", on_click=change, type="tertiary")
         st.download_button(
             wording.SAVE,
             toml_of(table_of(role)),
@@ -85,10 +85,6 @@ def _own(name: str) -> None:
         others = tuple(other for other in state.written() if other != name)
         remove = partial(state.write_roles, others)
         st.button(wording.REMOVE, key=f"remove {look.letter}", on_click=remove, type="tertiary")
-
-
-def _open(role: WrittenRole) -> None:
-    st.session_state[TOML] = toml_of(table_of(role))
 
 
 @st.fragment

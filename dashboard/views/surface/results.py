@@ -14,9 +14,8 @@ from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.surface.entropy_panels import TITLES
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines
 from attention_sieve.dashboard.files.commands import without_command
-from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
-from attention_sieve.dashboard.views.charts import chart
+from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import from_list
 from attention_sieve.dashboard.views.results import chosen as choosing
@@ -113,10 +112,8 @@ def _parts(opened: Opened, heads: list[Head]) -> None:
     if len(parts) < 2 or not heads:
         st.info(wording.NO_PARTS)
         return
-    table = pd.DataFrame([_row(part, heads[0], opened.choice.criterion.alpha) for part in parts])
-    number = {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]}
-    st.dataframe(table, hide_index=True, column_config=number)
-    table_downloads("parts", table, without_command(opened.facts))
+    rows = pd.DataFrame([_row(part, heads[0], opened.choice.criterion.alpha) for part in parts])
+    table("parts", rows, without_command(opened.facts), number="%.3f")
 
 
 def _row(part: CorpusPart, head: Head, alpha: float) -> dict[str, object]:
@@ -132,7 +129,5 @@ def _highest(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> N
 
 def _table(opened: Opened, statistics: HeadStatistics) -> None:
     rows = statistics_table(statistics)
-    number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     labelled = rows.assign(statistic=rows["statistic"].map(surface_wording.STATISTICS))
-    st.dataframe(labelled, hide_index=True, column_config=number)
-    table_downloads("surface", rows, opened.facts)
+    table("surface", labelled, opened.facts, number="%.4f", written=rows)

@@ -138,5 +138,5 @@ def _table(importance: Importance, pruning: Pruning, curves: Sequence[Curve], re
                 for result in results
             ]
         )
-        table("heads that can go", rows, facts(importance, pruning), {})
+        table("heads that can go", rows, facts(importance, pruning))
         table_downloads("points of the curves", curves_table(curves, pruning.n_heads), facts(importance, pruning))

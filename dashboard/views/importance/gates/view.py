@@ -153,10 +153,10 @@ def _results(importance: Importance, sweep: PenaltySweep, started: list[float]) 
     with tables:
         if scores is not None:
             with st.expander(wording.SCORES_TABLE):
-                table("scores by penalty", scores_table(scores), _facts(importance, sweep), {})
+                table("scores by penalty", scores_table(scores), _facts(importance, sweep))
         if gates is not None:
             with st.expander(wording.TABLE):
-                table("gates", gates_table(gates[0]), gates[1], {})
+                table("gates", gates_table(gates[0]), gates[1])
 
 
 def _start(sweep: PenaltySweep, started: list[float]) -> float:

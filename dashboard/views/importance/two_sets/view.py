@@ -71,4 +71,4 @@ def _draw(
     with st.expander(wording.TABLE):
         rows = head_rows(*x.shape).assign(first=x.ravel(), second=y.ravel())
         rows = rows.assign(first_change=(x - full[0]).ravel(), second_change=(y - full[1]).ravel())
-        table("heads on two sets of texts", rows, facts, {})
+        table("heads on two sets of texts", rows, facts)
