@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,16 +125,13 @@ def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference
     assert len(inference.ask(engines, COMPARISON, TEXTS).positions) == 4
 
 
-def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines, monkeypatch):
-    from attention_sieve.core.comparison.in_step import compare_batch
-
-    def small_memory(a, b, texts_a, *rest):
-        if len(texts_a) > 1:
+def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines):
+    def small_memory(checkpoints, texts, *rest):
+        if len(texts) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return compare_batch(a, b, texts_a, *rest)
+        return COMPARISON.compute(checkpoints, texts, *rest)
 
-    monkeypatch.setattr("attention_sieve.core.comparison.in_step.compare_batch", small_memory)
-    assert len(inference.ask(engines, COMPARISON, TEXTS).positions) == 4
+    assert len(inference.ask(engines, replace(COMPARISON, compute=small_memory), TEXTS).positions) == 4
     for engine in engines:
         assert "seed 2 now processes at most" in inference.notice(engine)
 
@@ -170,5 +168,4 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     assert found.names == ("bad", "good")
     np.testing.assert_allclose(found.values, expected, atol=1e-6)
     assert inference.on_screen(engines[0], predicted, TEXTS[0], SELF) is None
-    monkeypatch.setattr("attention_sieve.core.passes.outputs.prediction", None)
     assert inference.on_screen(engine, predicted, TEXTS[0], SELF) is found

@@ -107,10 +107,11 @@ def test_a_look_equals_the_chain_without_a_cache(inference, engine):
     np.testing.assert_array_equal(found.arrays["measures"], measured.measures)
 
 
-def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine, monkeypatch):
+def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine):
     seen = inference.look(engine, TEXTS[0])
-    monkeypatch.setattr(inference.store, "get_many", None)
+    inference.store.clear()
     assert inference.look(engine, TEXTS[0]) == seen
+    assert inference.n_passed == 1
 
 
 def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp_path):
@@ -203,14 +204,13 @@ def test_the_number_format_is_part_of_the_question(inference, engine):
     assert (single.results[0].measures.dtype, double.results[0].measures.dtype) == (np.float32, np.float64)
 
 
-def test_what_switching_heads_off_changes_is_computed_once(inference, engine, monkeypatch):
+def test_what_switching_heads_off_changes_is_computed_once(inference, engine):
     settings = PassSettings(off=((0, 1), (2, 3)))
     change = inference.on_screen(engine, changed, TEXTS[0], settings)
     checkpoint = load_checkpoint(engine.files)
     expected = output_change(checkpoint, prepare(checkpoint, TEXTS[0], settings), settings)
     assert change.cosine == pytest.approx(expected.cosine, abs=1e-6)
     assert change.cosine < 1
-    monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", None)
     assert inference.on_screen(engine, changed, TEXTS[0], settings) is change
 
 

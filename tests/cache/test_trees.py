@@ -1,5 +1,6 @@
 """Trees of texts through the store: equal to the parser's, parsed once, and never those of a file."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from attention_sieve.cache.store.keys import tree_key
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import PARSED_PER_REPORT, NotKept, Trees
-from attention_sieve.core.texts import relations
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.texts import parsers, relations
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, read_typed
 
@@ -30,18 +32,15 @@ def check(tree, expected):
     assert tree.relations == expected.relations
 
 
-def refuse(*_, **__):
-    raise AssertionError("nothing needs the parser")
-
-
-def test_trees_are_the_parsers_and_come_back_without_it(store, monkeypatch):
+def test_trees_are_the_parsers_and_come_back_without_it(store):
     every = (*TEXTS, GOLD, TEXTS[0])
     for tree, expected in zip(Trees(store).of(every), dependencies(every), strict=True):
         check(tree, expected)
-    monkeypatch.setattr(relations, "_parsed_trees", lambda texts: iter([]) if not texts else refuse())
+    relations.forget_parses(math.inf)
     later = Trees(store)
     kept = list(later.kept(every))
-    monkeypatch.undo()
+    parser = parsers.english_parser()
+    assert not any(relations.PARSES.get((parser, (segment, None))) for text in TEXTS for segment in text.segments)
     for tree, expected in zip(kept, dependencies(every), strict=True):
         check(tree, expected)
     assert all(a is b for a, b in zip(later.kept(every), kept, strict=True))  # now from memory
@@ -64,10 +63,9 @@ def test_no_words_are_stored(store):
     assert b"dog" not in stored
 
 
-def test_nothing_is_parsed_before_a_tree_is_read(store, monkeypatch):
-    monkeypatch.setattr(relations, "_parsed_trees", refuse)
-    trees = Trees(store).of(TEXTS)
-    with pytest.raises(AssertionError, match="nothing needs the parser"):
+def test_nothing_is_parsed_before_a_tree_is_read(store):
+    trees = Trees(store).of((replace(TEXTS[0], parser="no_such_parser"),))
+    with pytest.raises(AnalysisError, match="no_such_parser"):
         next(trees)
 
 

@@ -2,6 +2,7 @@ import csv
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -398,8 +399,9 @@ def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
     assert "cannot be read (Is a directory)" in one_sentence(capsys)
 
 
-def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts_file, capsys):
-    monkeypatch.setattr("attention_sieve.core.commands.MAX_BYTES", 10)
+def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, texts_file, capsys):
+    with texts_file.open("r+b") as file:
+        file.truncate(10**12)  # takes no room on the disk
     assert score(texts_file, tmp_path / "s.parquet") == 2
     assert "is larger than" in one_sentence(capsys)
 
@@ -532,12 +534,11 @@ class Terminal:
         return True
 
 
-def test_progress_is_shown_on_a_terminal_only(texts_file, tmp_path, monkeypatch, capsys):
+def test_progress_is_shown_on_a_terminal_only(texts_file, tmp_path, capsys):
     scored(texts_file, tmp_path)
     assert capsys.readouterr().err == ""
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    scored(texts_file, tmp_path)
+    with redirect_stderr(Terminal()) as terminal:
+        scored(texts_file, tmp_path)
     assert "3/3" in terminal.shown
 
 

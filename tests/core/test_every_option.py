@@ -1,10 +1,9 @@
 """Whatever stands in the place of a name, each command answers in one short line."""
 
-import argparse
-import sys
 from pathlib import Path
 
 import pytest
+from command_help import commands as commands_of
 
 import attention_sieve.__main__ as program
 
@@ -25,26 +24,11 @@ CHARACTERS = {"punctuation"}
 """Options of which any value is one."""
 
 
-class _Asked(Exception):
-    pass
-
-
 @pytest.fixture(scope="module")
 def commands():
     """The options of each command."""
-    found = {}
-
-    def parse(self, *_):
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                found.update(action.choices)
-        raise _Asked
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", parse)
-        with pytest.raises(_Asked):
-            program.main(["score"])
-    return {name: parser._actions for name, parser in found.items() if name not in OWN_COMMANDS}
+    found = commands_of(program._parser())
+    return {name: parser._actions for name, parser in found if name.split()[0] not in OWN_COMMANDS}
 
 
 def takes_a_name(option):
@@ -71,9 +55,8 @@ def test_every_option_that_takes_a_name_refuses_a_very_long_one_in_a_short_line(
     n_asked = 0
     for name, options in commands.items():
         for asked in filter(takes_a_name, options):
-            monkeypatch.setattr(sys, "argv", ["attention_sieve", name, *line(options, asked, GIVEN[n_asked % 2])])
             try:
-                code = program._entry()
+                code = program.main([name, *line(options, asked, GIVEN[n_asked % 2])])
             except SystemExit as end:
                 code = end.code
             said = capsys.readouterr().err.strip().splitlines()

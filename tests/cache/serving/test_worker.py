@@ -687,13 +687,12 @@ def test_whatever_ends_other_work_reaches_whoever_waits_for_it(inference, engine
     assert inference._worker(engine).run(lambda checkpoint: 7) == 7
 
 
-def test_other_work_too_large_for_the_memory_gives_a_sentence(inference, engine, monkeypatch):
-    def large(*args):
+def test_other_work_too_large_for_the_memory_gives_a_sentence(inference, engine):
+    def large(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr("attention_sieve.core.passes.outputs.output_change", large)
     with pytest.raises(AnalysisError, match=r"^This needs more memory than cpu has room for beside .*Choose a shorter"):
-        inference.on_screen(engine, changed, sentence(0), PassSettings(off=((0, 1),)))
+        inference.on_screen(engine, large, sentence(0), PassSettings(off=((0, 1),)))
 
 
 def test_a_closed_tab_does_not_wait_for_other_work_and_work_that_has_not_begun_is_not_done(

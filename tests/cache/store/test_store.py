@@ -904,7 +904,7 @@ def test_the_environment_names_folder_and_bound(tmp_path, monkeypatch, open_stor
 
 @pytest.mark.parametrize("value", [None, ""])
 def test_without_them_the_users_cache_folder_and_two_gibibytes_serve(tmp_path, monkeypatch, open_store, value):
-    monkeypatch.setattr("attention_sieve.core.checkpoints.folders.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in ("ATTENTION_SIEVE_CACHE", "ATTENTION_SIEVE_CACHE_MB"):
         monkeypatch.delenv(name, raising=False)
         if value is not None:

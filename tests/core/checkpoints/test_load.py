@@ -1,5 +1,6 @@
 import json
 import shutil
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -51,35 +52,37 @@ def test_a_tokenizer_may_take_fewer_tokens_than_the_model(folder):
     assert load(folder).max_tokens == 17
 
 
-def sabotage(monkeypatch, changed):
-    registered = dict(AttentionInterface._global_mapping)
-    monkeypatch.setattr(AttentionInterface, "_global_mapping", registered | {ATTENTION_NAME: changed})
+@contextmanager
+def registered(interface, changed):
+    """Another function in place of the one that the project has registered with transformers."""
+    own = interface()[ATTENTION_NAME]
+    interface.register(ATTENTION_NAME, changed)
+    try:
+        yield
+    finally:
+        interface.register(ATTENTION_NAME, own)
 
 
-def test_a_door_that_scales_wrongly_is_refused_with_numbers(folder, monkeypatch):
+def test_a_door_that_scales_wrongly_is_refused_with_numbers(folder):
     def scaled(module, query, *others, **named):
         return observed_attention(module, 1.5 * query, *others, **named)
 
-    sabotage(monkeypatch, scaled)
-    with pytest.raises(
-        CheckpointError, match=r"failed its self-check: .* output changes by \d\.\de-0\d .*allowed 1e-04"
-    ):
+    said = r"failed its self-check: .* output changes by \d\.\de-0\d .*allowed 1e-04"
+    with registered(AttentionInterface, scaled), pytest.raises(CheckpointError, match=said):
         load(folder)
 
 
-def test_a_door_that_loses_the_mask_is_refused_with_numbers(folder, monkeypatch):
-    registered = dict(AttentionMaskInterface._global_mapping)
-    monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", registered | {ATTENTION_NAME: lambda **_: None})
-    with pytest.raises(CheckpointError, match=r"rows differ from 1 by [1-9]\.\de-0\d \(allowed 1e-04\)"):
+def test_a_door_that_loses_the_mask_is_refused_with_numbers(folder):
+    said = r"rows differ from 1 by [1-9]\.\de-0\d \(allowed 1e-04\)"
+    with registered(AttentionMaskInterface, lambda **_: None), pytest.raises(CheckpointError, match=said):
         load(folder)
 
 
-def test_a_door_that_forgets_padding_is_refused(folder, monkeypatch):
+def test_a_door_that_forgets_padding_is_refused(folder):
     def unmasked(module, query, key, value, attention_mask, **named):
         return observed_attention(module, query, key, value, None, **named)
 
-    sabotage(monkeypatch, unmasked)
-    with pytest.raises(CheckpointError, match="failed its self-check"):
+    with registered(AttentionInterface, unmasked), pytest.raises(CheckpointError, match="failed its self-check"):
         load(folder)
 
 
@@ -92,15 +95,13 @@ def unobserved(*arguments, **named):
         current_pass.reset(token)
 
 
-def test_a_door_whose_rows_do_not_sum_to_one_is_refused_though_the_output_is_right(folder, monkeypatch):
+def test_a_door_whose_rows_do_not_sum_to_one_is_refused_though_the_output_is_right(folder):
     def unmasked_for_observers(module, query, key, value, attention_mask, **named):
         observed_attention(module, query, key, value, None, **named)
         return unobserved(module, query, key, value, attention_mask, **named)
 
-    sabotage(monkeypatch, unmasked_for_observers)
-    with pytest.raises(
-        CheckpointError, match=r"rows differ from 1 by [1-9]\.\de-0[12] .* changes by (0\.0e\+00|\d\.\de-(0[5-9]|1))"
-    ):
+    said = r"rows differ from 1 by [1-9]\.\de-0[12] .* changes by (0\.0e\+00|\d\.\de-(0[5-9]|1))"
+    with registered(AttentionInterface, unmasked_for_observers), pytest.raises(CheckpointError, match=said):
         load(folder)
 
 
@@ -117,13 +118,13 @@ def test_a_model_whose_output_is_not_a_number_is_refused(folder):
         load(folder)
 
 
-def test_a_door_past_which_gates_are_lost_is_refused(folder, monkeypatch):
+def test_a_door_past_which_gates_are_lost_is_refused(folder):
     def ungated(*arguments, **named):
         observed_attention(*arguments, **named)
         return unobserved(*arguments, **named)
 
-    sabotage(monkeypatch, ungated)
-    with pytest.raises(CheckpointError, match="switching off all heads of its self attention changes nothing"):
+    said = "switching off all heads of its self attention changes nothing"
+    with registered(AttentionInterface, ungated), pytest.raises(CheckpointError, match=said):
         load(folder)
 
 

@@ -3,7 +3,7 @@
 import io
 import json
 import re
-import sys
+from contextlib import redirect_stderr
 from dataclasses import replace
 
 import numpy as np
@@ -400,10 +400,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_shown_of_parsing_cutting_and_the_pass(folders, clusters_file, tmp_path, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    assert command(folders("bert"), clusters_file, tmp_path / "a.csv") == 0
+def test_progress_is_shown_of_parsing_cutting_and_the_pass(folders, clusters_file, tmp_path):
+    with redirect_stderr(Terminal()) as terminal:
+        assert command(folders("bert"), clusters_file, tmp_path / "a.csv") == 0
     parsing, cutting, passing = re.split("parsing: 100%.*|cutting: 100%.*", terminal.getvalue())
     assert "parsing:   0%" in parsing
     assert "0/1" in parsing, "only the first text has a mention of several words"

