@@ -27,7 +27,19 @@ _CALLS: Final = (
     "single_heads",
     "importance",
 )
-__all__ = ["ROOT", "Attention", "Finding", "__version__", "attention", "claim", "load", "save_page", "show", *_CALLS]
+__all__ = [
+    "ROOT",
+    "Attention",
+    "Finding",
+    "__version__",
+    "attention",
+    "claim",
+    "compare",
+    "load",
+    "save_page",
+    "show",
+    *_CALLS,
+]
 
 
 def __getattr__(name: str) -> Any:

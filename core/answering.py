@@ -7,7 +7,7 @@ differ in where they get texts and settings, and in what they do with a finding.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -148,6 +148,22 @@ class Reading(Generic[Input]):
     prepared: Mapping[int, PassText]
     """Tokens of each input that is not left out, by its index."""
     answer: AnswerQuestion = answer
+
+
+def on_common_inputs(readings: Sequence[Reading[Input]]) -> list[Reading[Input]]:
+    """Readings of the same inputs by one or more checkpoints, of those inputs that none of them leaves out.
+
+    Raises: AnalysisError if none remains.
+    """
+    first, *others = readings
+    common = [index for index in first.prepared if all(index in other.prepared for other in others)]
+    if not common:
+        raise AnalysisError("No text is short enough for both checkpoints. Add shorter texts.")
+    inputs = tuple(first.inputs[index] for index in common)
+    return [
+        replace(each, inputs=inputs, prepared={row: each.prepared[index] for row, index in enumerate(common)})
+        for each in readings
+    ]
 
 
 @runtime_checkable

@@ -80,6 +80,30 @@ def test_a_call_is_its_command(name, guessing, writing, tmp_path, monkeypatch):
     assert found.table.attrs == found.facts
 
 
+def test_the_call_of_a_comparison_is_its_command_over_the_scores_of_both(guessing, folders, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+    both, files = (guessing, folders("bert")), [str(tmp_path / f"{side}.parquet") for side in "ab"]
+    texts, output = tmp_path / "texts.txt", tmp_path / "compared.parquet"
+    texts.write_text("\n".join(TEXTS), "utf-8")
+    for folder, file in zip(both, files, strict=True):
+        options = ["--checkpoint", str(folder), "--device", "cpu", "--texts", str(texts), "--output", file]
+        assert main(["score", *options]) == 0
+    assert main(["compare", *files, "--output", str(output), "--tau", "1.2", "--correction", "holm"]) == 0
+    found = sieve.compare(*both, TEXTS, tau=1.2, correction="holm", device="cpu")
+    written = pd.read_parquet(output)
+    pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-5, atol=1e-5)
+    facts = [
+        {name: fact for name, fact in each.items() if name != "texts sha256"} for each in (found.facts, written.attrs)
+    ]
+    assert facts[0] == facts[1]
+    assert (found.table["difference"] != 0).any()
+    assert found.title == f"compare of {guessing} and {both[1]}: {len(written)} rows"
+    roles = sieve.roles(both[1], TEXTS, tau=1.2, correction="holm", device="cpu").table
+    assert found.table["holds_b"].tolist() == roles["holds"].tolist()
+    with pytest.raises(AnalysisError, match="there are no pairs of heads to compare"):
+        sieve.compare("bundled", guessing, TEXTS)
+
+
 def test_the_call_of_gradients_is_the_second_file_of_the_command_on_where_heads_look(guessing, checkpoint, tmp_path):
     texts, output = tmp_path / "texts.txt", tmp_path / "gradients.parquet"
     texts.write_text("\n".join(TEXTS), "utf-8")
@@ -186,7 +210,7 @@ def test_a_saved_page_says_which_parser_its_texts_have(tmp_path, checkpoint):
     assert "--no-parser" not in saved[None]
 
 
-@pytest.mark.parametrize("name", [*calls.CALLS, "load", "show", "attention"])
+@pytest.mark.parametrize("name", [*calls.CALLS, "compare", "load", "show", "attention"])
 def test_the_example_of_each_docstring_runs(name):
     runner = doctest.DocTestRunner()
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(sieve, name), name, module=False, globs={})

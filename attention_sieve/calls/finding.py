@@ -29,7 +29,8 @@ class Finding:
     @property
     def title(self) -> str:
         """What was found, of what, in one line."""
-        return f"{self.analysis} of {self.facts['checkpoint']}: {len(self.table):,} rows"
+        names = [self.facts[name] for name in ("checkpoint", "checkpoint a", "checkpoint b") if name in self.facts]
+        return f"{self.analysis} of {' and '.join(names)}: {len(self.table):,} rows"
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.table.to_string(**SHOWN_TABLE, show_dimensions=False)}"

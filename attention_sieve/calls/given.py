@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from os import PathLike
 from typing import Any, Final
@@ -73,6 +73,14 @@ def opened(model: Any, tokenizer: Any, given: Mapping[str, Any]) -> Iterator[Che
 
         with observed_in_place(model, tokenizer) as checkpoint:
             yield checkpoint
+
+
+@contextmanager
+def all_opened(models: Sequence[Any], tokenizer: Any, given: Mapping[str, Any]) -> Iterator[list[Checkpoint]]:
+    """As `opened` of each model, where the tokenizer is that of models in memory."""
+    with ExitStack() as stack:
+        own = [None if isinstance(each, str | PathLike | Checkpoint) else tokenizer for each in models]
+        yield [stack.enter_context(opened(*each, given)) for each in zip(models, own, strict=True)]
 
 
 def of_pass_of(checkpoint: Checkpoint, given: Mapping[str, Any]) -> PassSettings:

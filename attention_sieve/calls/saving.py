@@ -1,6 +1,5 @@
 """Heads in one HTML file."""
 
-from contextlib import ExitStack
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -10,14 +9,13 @@ from attention_sieve.calls.analyses import settings_of_call
 from attention_sieve.calls.given import (
     OF_ROLES,
     SHARED,
+    all_opened,
     check_keywords,
     kinds_of,
     of_pass_of,
-    opened,
     parsed,
     too_long_in,
 )
-from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import check_output, write
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 
@@ -57,9 +55,7 @@ def save_page(
     check_keywords("save_page", settings, {*SHARED, *OF_ROLES, *kinds_of(ROLE_ANALYSIS.settings)})
     output, given = Path(path), (model,) if compare is None else (model, compare)
     check_output(output, (".html",))
-    with ExitStack() as models:
-        own = [None if isinstance(each, str | PathLike | Checkpoint) else tokenizer for each in given]
-        checkpoints = [models.enter_context(opened(*each, settings)) for each in zip(given, own, strict=True)]
+    with all_opened(given, tokenizer, settings) as checkpoints:
         request = Request(
             of_pass=of_pass_of(checkpoints[0], settings),
             settings=settings_of_call("roles", settings, checkpoints[0].files),

@@ -1,43 +1,15 @@
-"""Comparisons of checkpoints as tables: paired tests, role transitions, and changes of each role."""
+"""Tables of what changes between two checkpoints: transitions between roles, and changes of each role."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from attention_sieve.core.attention.settings import head_names
-from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.core.comparison.transitions import RoleChange, Transition
 from attention_sieve.core.roles.roles import BY_NAME, role_title
-from attention_sieve.core.roles.tables import by_head
 
-PAIRED_FIELDS: Final = ("texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect")
 CHANGE_FIELDS: Final = ("role", "before", "after", "gained", "lost", "kept", "p")
-
-
-def comparison_table(
-    tests: PairedTests,
-    holds_a: Bool[np.ndarray, "role layer head"],
-    holds_b: Bool[np.ndarray, "role layer head"],
-) -> pd.DataFrame:
-    """Table of paired tests by role, layer and head, and whether the head has the role under each checkpoint."""
-    columns = {name: getattr(tests, name) for name in PAIRED_FIELDS}
-    return by_head(tests.roles, {**columns, "holds_a": holds_a, "holds_b": holds_b})
-
-
-def facts_of_both(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:
-    """Metadata of a comparison: what is known of both sides, and, named after its side, where they differ."""
-    names = [name for name in {**a, **b} if name not in PAIRED_FIELDS]
-    shared = {name: a[name] for name in names if a.get(name) == b.get(name)}
-    own = {
-        f"{name} {side}": facts[name]
-        for name in names
-        for side, facts in (("a", a), ("b", b))
-        if name not in shared and name in facts
-    }
-    return own | shared
 
 
 def transition_table(transitions: Sequence[Transition]) -> pd.DataFrame:

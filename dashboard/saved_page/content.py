@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from attention_sieve.core.answering import AnswerQuestion, Reading, find_in
+from attention_sieve.core.answering import AnswerQuestion, Reading, find_in, on_common_inputs
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.commands import prepared_texts, progress_bar
@@ -71,7 +71,7 @@ def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQ
     Raises: AnalysisError for checkpoints of different shapes, attention that is too large to be drawn, and of any
         stage.
     """
-    of_pass, texts = request.of_pass, request.texts
+    of_pass = request.of_pass
     for checkpoint in checkpoints:
         check_settings(checkpoint, of_pass)
     ROLE_ANALYSIS.question(request.settings).check(of_pass.kind)
@@ -83,36 +83,40 @@ def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQ
                 f"There is no head {head_name(layer, head)}: {checkpoints[0].files.name} has {shapes[0][0]} layers x "
                 f"{shapes[0][1]} heads. Choose another."
             )
-    prepared = [prepared_texts(checkpoint, texts, of_pass, request.too_long) for checkpoint in checkpoints]
-    read = [index for index in range(len(texts)) if all(index in tokens for tokens in prepared)]
-    if not read:
-        raise AnalysisError("No text is short enough for both checkpoints. Add shorter texts.")
+    readings = on_common_inputs(
+        [
+            Reading(
+                checkpoint=checkpoint,
+                of_pass=of_pass,
+                inputs=request.texts,
+                prepared=prepared_texts(checkpoint, request.texts, of_pass, request.too_long),
+                answer=answer,
+            )
+            for checkpoint in checkpoints
+        ]
+    )
+    texts, prepared = tuple(readings[0].inputs), readings[0].prepared
     n_weights = len(checkpoints) * shapes[0][0] * shapes[0][1]
-    sizes = {index: n_weights * n_entries(prepared[0][index]) for index in read}
+    sizes = {index: n_weights * n_entries(text) for index, text in prepared.items()}
     shortest = min(sizes, key=sizes.__getitem__)
     first = next((index for index, size in sizes.items() if size <= MOST_WEIGHTS), shortest)
     drawn = tuple(request.drawn) or (texts[first],)
-    lengths = [prepared[0][index].lengths for index in read]
+    lengths = [text.lengths for text in prepared.values()]
     asked = Asked(
         checkpoints=tuple(NamedCheckpoint.of(checkpoint.files) for checkpoint in checkpoints),
         dtype=checkpoints[0].dtype,
         attention=of_pass.kind,
         off=of_pass.off,
         settings=request.settings,
-        texts=tuple(texts[index] for index in read),
+        texts=texts,
         drawn=drawn,
         chosen=tuple(request.chosen),
         truncated=request.too_long == "truncate",
-        parser=trees_source([*(texts[index] for index in read), *drawn]),
+        parser=trees_source([*texts, *drawn]),
     )
-    found = []
-    for checkpoint, tokens in zip(checkpoints, prepared, strict=True):
-        own = {row: tokens[index] for row, index in enumerate(read)}
-        reading = Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=asked.texts, prepared=own, answer=answer)
-        found.append(_found(reading, asked, n_weights))
     return Content(
         asked=asked,
-        found=tuple(found),
+        found=tuple(_found(reading, asked, n_weights) for reading in readings),
         n_tokens=tuple(length["n_tokens"] - length["n_cut"] for length in lengths),
     )
 

@@ -11,9 +11,7 @@ import pandas as pd
 
 from attention_sieve import __version__
 from attention_sieve.core.checkpoints.find import BUNDLED, BUNDLED_MODEL
-from attention_sieve.core.comparison.differences import ROUNDING, PairedTests, paired_tests
-from attention_sieve.core.comparison.tables import comparison_table
-from attention_sieve.core.comparison.transitions import changed_heads
+from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compared
 from attention_sieve.core.passes.texts import TextAttention
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleFinding
@@ -29,7 +27,7 @@ from attention_sieve.dashboard.components.venn import venn_data
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.saved_page import wording
-from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE, Asked, text_object
+from attention_sieve.dashboard.saved_page.asked import TEXTS_FILE, text_object
 from attention_sieve.dashboard.saved_page.content import Content, Found
 from attention_sieve.dashboard.standalone.linked_text import difference_data, text_data
 
@@ -38,22 +36,6 @@ FORMAT: Final = 1
 DIGITS: Final = 9
 """Significant digits of the numbers in tables: those of single precision."""
 MOST_VENN: Final = 4
-COMPARISON_COLUMNS: Final = {
-    "role": "name of the role",
-    "layer": "index of the layer, from 0",
-    "head": "index of the head, from 0",
-    "texts": "number of texts with a score under both checkpoints",
-    "mean_a": "mean score under the reference",
-    "mean_b": "mean score under the compared checkpoint",
-    "difference": "mean of b - a",
-    "t": "paired t-test, two-sided; empty for fewer than two texts and for constant differences",
-    "p": "p-value of this test",
-    "p_adjusted": "p after correction",
-    "wilcoxon_p": "p-value of the Wilcoxon signed-rank test, two-sided",
-    "effect": "Cohen's d of the paired differences",
-    "holds_a": "whether the head has the role under the reference",
-    "holds_b": "whether the head has the role under the compared checkpoint",
-}
 
 
 def page_data(content: Content) -> dict[str, Any]:
@@ -63,13 +45,12 @@ def page_data(content: Content) -> dict[str, Any]:
     roles = found[0].finding.tests.roles
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
-    compared = None if len(found) == 1 else _paired(asked, found)
+    comparison = None if len(found) == 1 else compared(*(each.finding for each in found), asked.dtype)
     sentences = [_summary(content, each, coarse) for each in found]
-    if compared is not None:
-        holds = [each.finding.tests.holds for each in found]
-        changed = changed_heads(holds[0], holds[1], roles, coarse)
+    if comparison is not None:
+        changed = comparison.changed
         each_named = [f"{name}: {sentence}" for name, sentence in zip(names, sentences)]
-        sentences = [wording.changes(int(changed.sum()), changed.size, names, compared), *each_named]
+        sentences = [wording.changes(int(changed.sum()), changed.size, names, comparison.tests), *each_named]
     return {
         "format": FORMAT,
         "program": __version__,
@@ -87,7 +68,11 @@ def page_data(content: Content) -> dict[str, Any]:
         "first": [list(head) for head in asked.chosen or [telling_head(found[0].drawn[0])]],
         "overlaps": [_overlaps(each, name, coarse) for each, name in zip(found, names)],
         "tables": [
-            *([] if compared is None else [_comparison(compared, found, names)]),
+            *(
+                []
+                if comparison is None
+                else [_table(f"{names[1]} minus {names[0]}", "comparison", comparison.table, COMPARISON_COLUMNS)]
+            ),
             *(_table(f"Roles in {name}", "roles", table, ROLE_ANALYSIS.columns) for name, table in zip(names, tables)),
         ],
     }
@@ -181,25 +166,6 @@ def _difference(text: Text, looked: Sequence[TextAttention]) -> dict[str, Any] |
     if len(looked) == 1 or (data := difference_data(text, (looked[0], looked[1]))) is None:
         return None
     return data | {"note": wording.ON_WORDS if data["sides"] else ""}
-
-
-def _paired(asked: Asked, found: tuple[Found, ...]) -> PairedTests:
-    criterion, (a, b) = asked.settings.criterion, (each.finding.scored for each in found)
-    return paired_tests(
-        a.scores,
-        b.scores,
-        a.roles,
-        alpha=criterion.alpha,
-        correction=criterion.correction,
-        family=criterion.family,
-        rounding=ROUNDING[asked.dtype],
-    )
-
-
-def _comparison(tests: PairedTests, found: tuple[Found, ...], names: list[str]) -> dict[str, Any]:
-    holds_a, holds_b = (each.finding.tests.holds for each in found)
-    title = f"{names[1]} minus {names[0]}"
-    return _table(title, "comparison", comparison_table(tests, holds_a, holds_b), COMPARISON_COLUMNS)
 
 
 def _table(title: str, kind: str, table: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, Any]:

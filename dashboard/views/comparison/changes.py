@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import streamlit as st
 
-from attention_sieve.core.comparison.tables import comparison_table, role_change_table, transition_table
+from attention_sieve.core.comparison.tables import role_change_table, transition_table
 from attention_sieve.core.comparison.transitions import changes_per_layer, role_changes, transitions
 from attention_sieve.core.roles.roles import role_title
 from attention_sieve.dashboard import controls
@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
 from attention_sieve.dashboard.views.comparison.flow import flow
-from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired, shift
+from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, shift
 from attention_sieve.dashboard.views.comparison.runs import over_checkpoints
 from attention_sieve.dashboard.views.comparison.sureness import how_sure
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
@@ -81,13 +81,12 @@ def _with_scores(focus: Focus) -> list[str]:
 
 
 def _per_layer(focus: Focus, role: str) -> None:
-    tests_a, tests_b = focus.pair.tests
     indices = [focus.pair.roles.index(name) for name in focus.coarse]
-    gained, lost = changes_per_layer(tests_a.holds[indices], tests_b.holds[indices])
+    gained, lost = changes_per_layer(*(holds[indices] for holds in focus.compared.holds))
     role_shift = shift(focus.pair, focus.choice, role)
     left, right = halves()
     with left:
-        figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
+        figure = roles_gained_and_lost(gained, lost, focus.coarse, focus.pair.tests[0].mean.shape[2])
         chart("roles gained and lost", figure, focus.facts)
     with right:
         figure = shift_by_layer([role_shift], focus.choice.criterion.alpha, focus.choice.scale)
@@ -105,30 +104,27 @@ def _divergence(focus: Focus) -> None:
 
 
 def _transitions(focus: Focus) -> None:
-    holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
+    holds = focus.compared.holds
     st.markdown(wording.TRANSITIONS_SEE)
-    between = transitions(holds_a, holds_b, focus.pair.roles, focus.coarse)
+    between = transitions(*holds, focus.pair.roles, focus.coarse)
     flow(focus, between)
     table = transition_table(between)
     st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
     table_downloads("transitions", table, focus.facts)
     st.markdown(wording.MCNEMAR)
     roles = {*focus.coarse, *focus.fine}
-    counts = role_change_table(
-        [change for change in role_changes(holds_a, holds_b, focus.pair.roles) if change.role in roles]
-    )
+    counts = role_change_table([change for change in role_changes(*holds, focus.pair.roles) if change.role in roles])
     st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
     table_downloads("role changes", counts, focus.facts)
 
 
 def _table(focus: Focus) -> None:
-    tests = paired(focus.pair, focus.choice)
-    table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
+    table = focus.compared.table
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = some_of("Roles", list(map(role_title, focus.pair.roles)), key="compare roles", every="all roles")
         only_significant = toggle("Only significant differences", key="compare significant")
     mask = table["role"].isin(roles)
-    table = table[mask & tests.differs.ravel() if only_significant else mask]
+    table = table[mask & focus.compared.tests.differs.ravel() if only_significant else mask]
     small = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted", "wilcoxon_p")}
     score = {
         name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")

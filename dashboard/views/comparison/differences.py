@@ -14,7 +14,7 @@ from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, paired
+from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 
@@ -29,7 +29,7 @@ def which_heads(focus: Focus, role: str) -> None:
     with left:
         tests_a, (reference, compared) = focus.pair.tests[0], focus.names
         title = f"Roles gained, kept and lost by {compared} against {reference}"
-        p_values = paired(focus.pair, focus.choice).p_adjusted
+        p_values = focus.compared.tests.p_adjusted
         _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=tests_a.holds)
     with right:
         _difference(focus, role)
@@ -111,7 +111,7 @@ def differences(focus: Focus, role: str) -> None:
 
 def _difference(focus: Focus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
-    tests, index = paired(focus.pair, focus.choice), focus.pair.roles.index(role)
+    tests, index = focus.compared.tests, focus.pair.roles.index(role)
     if not np.isfinite(tests.difference[index]).any():
         st.info(wording.no_scores(LOOKS[role].label))
         return

@@ -12,11 +12,13 @@ from attention_sieve.cache.inference import Inference
 from attention_sieve.cache.memory import new_number
 from attention_sieve.core.attention.settings import Head, PassSettings
 from attention_sieve.core.command_lines import command_line, given_options
-from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
+from attention_sieve.core.comparison.differences import ROUNDING, LayerShift, layer_shift
+from attention_sieve.core.comparison.finding import RoleComparison, compared
 from attention_sieve.core.comparison.moved import head_moved_most, role_moved_most
 from attention_sieve.core.comparison.question import COMPARISON, ComparedText, divergences
 from attention_sieve.core.finetuning.chance import AgainstChance
-from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
+from attention_sieve.core.roles.finding import RoleFinding, role_finding
+from attention_sieve.core.roles.hypotheses import Criterion, HeadTests
 from attention_sieve.core.roles.measures import RoleScores, TextMeasures, joined, role_scores
 from attention_sieve.core.roles.question import each_alone, scores_question
 from attention_sieve.core.texts.parsers import parser_option
@@ -60,7 +62,13 @@ class ComparedCheckpoint:
     """A checkpoint and the reference on the same texts, with the tests of their roles."""
 
     scored: Scored
-    tests: tuple[HeadTests, HeadTests]
+    sides: tuple[RoleFinding, RoleFinding]
+    """What the scores say under the reference, and under the compared checkpoint."""
+
+    @property
+    def tests(self) -> tuple[HeadTests, HeadTests]:
+        """Those of the roles under each."""
+        return self.sides[0].tests, self.sides[1].tests
 
     @property
     def engines(self) -> tuple[Engine, Engine]:
@@ -187,34 +195,13 @@ def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
 
 def tested(comparison: Scored, choice: Choice) -> ComparedCheckpoint:
     """The roles of both checkpoints, each by its own test."""
-    a, b = (_tests(comparison, side, choice) for side in (0, 1))
-    return ComparedCheckpoint(scored=comparison, tests=(a, b))
-
-
-def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
-    scores = comparison.sides[side]
-    return memory().get_or_put(
+    tests = memory().get_or_put(
         "tests of a comparison",
-        (comparison.key, side, choice.criterion),
-        lambda: role_tests(scores.scores, scores.roles, choice.criterion, scores.uniform),
+        (comparison.key, choice.criterion),
+        lambda: tuple(role_finding(side, choice.criterion).tests for side in comparison.sides),
     )
-
-
-def paired(pair: ComparedCheckpoint, choice: Choice) -> PairedTests:
-    """The tests of the differences."""
-    criterion = choice.criterion
-    return memory().get_or_put(
-        "tests of differences",
-        (pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
-        lambda: paired_tests(
-            *pair.scored.scores,
-            pair.roles,
-            alpha=criterion.alpha,
-            correction=criterion.correction,
-            family=criterion.family,
-            rounding=ROUNDING[choice.dtype],
-        ),
-    )
+    a, b = (RoleFinding(scored=scored, tests=of_side) for scored, of_side in zip(comparison.sides, tests, strict=True))
+    return ComparedCheckpoint(scored=comparison, sides=(a, b))
 
 
 def shift(pair: ComparedCheckpoint, choice: Choice, role: str) -> LayerShift:
@@ -266,12 +253,21 @@ class Focus:
     """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
 
     @cached_property
+    def compared(self) -> RoleComparison:
+        """Both checkpoints, if they are of one shape."""
+        criterion = self.choice.criterion
+        tests = memory().get_or_put(  # without the scores, which are kept already, and without tau
+            "tests of differences",
+            (self.pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
+            lambda: compared(*self.pair.sides, self.choice.dtype).tests,
+        )
+        return RoleComparison(sides=self.pair.sides, tests=tests)
+
+    @cached_property
     def role(self) -> str:
         """The role that changed most, shown first."""
-        holds_a, holds_b = (tests.holds for tests in self.pair.tests)
-        return role_moved_most(
-            holds_a, holds_b, paired(self.pair, self.choice).difference, self.pair.roles, self.coarse
-        )
+        difference = self.compared.tests.difference
+        return role_moved_most(*self.compared.holds, difference, self.pair.roles, self.coarse)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -308,7 +304,7 @@ class Focus:
     @cached_property
     def moved_most(self) -> Head:
         """The head whose score for that role changed most, shown until another is chosen."""
-        return head_moved_most(paired(self.pair, self.choice).difference[self.pair.roles.index(self.role)])
+        return head_moved_most(self.compared.tests.difference[self.pair.roles.index(self.role)])
 
     @property
     def reset(self) -> Hashable:

@@ -4,27 +4,26 @@ import numpy as np
 import streamlit as st
 
 from attention_sieve.core.attention.settings import head_name
-from attention_sieve.core.comparison.transitions import changed_heads, role_changes
+from attention_sieve.core.comparison.transitions import role_changes
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus, n_other_tokens, paired
+from attention_sieve.dashboard.views.comparison.numbers import Focus, n_other_tokens
 from attention_sieve.dashboard.views.comparison.sentence import what_changed
 
 
 def what_changed_in_roles(focus: Focus) -> str:
     """One sentence on what changed."""
-    holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
-    changes = [change for change in role_changes(holds_a, holds_b, focus.pair.roles) if change.role in focus.coarse]
+    of_roles = role_changes(*focus.compared.holds, focus.pair.roles)
+    changes = [change for change in of_roles if change.role in focus.coarse]
     return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)
 
 
 def summary(focus: Focus) -> None:
     """One sentence on what changed, and notes needed to read it."""
     pair, choice = focus.pair, focus.choice
-    holds_a, holds_b = (tests.holds for tests in pair.tests)
-    changed = changed_heads(holds_a, holds_b, focus.pair.roles, focus.coarse)
-    differs = paired(pair, choice).differs & (holds_a != holds_b)
+    (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
+    differs = focus.compared.tests.differs & (holds_a != holds_b)
     differs_too = differs[[focus.pair.roles.index(role) for role in focus.coarse]].any(axis=0)
     settings = [choice.pass_settings(engine) for engine in pair.engines]
     removed = set.intersection(

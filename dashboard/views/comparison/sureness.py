@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool
 
-from attention_sieve.core.comparison.transitions import changed_heads
 from attention_sieve.core.roles.uncertainty.stability import CERTAIN, resamples, stability
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.comparison.score_changes import score_change_scatter
@@ -16,7 +15,6 @@ from attention_sieve.dashboard.views.comparison.numbers import (
     ComparedCheckpoint,
     Focus,
     divergence_of_heads,
-    paired,
     shift,
 )
 
@@ -24,13 +22,13 @@ from attention_sieve.dashboard.views.comparison.numbers import (
 def how_sure(focus: Focus) -> None:
     """Results of the tests as a list, and a scatter plot of all scores."""
     st.markdown("\n".join(f"- {sentence}" for sentence in _sentences(focus)))
-    figure = score_change_scatter(paired(focus.pair, focus.choice), focus.coarse, focus.choice.scale)
+    figure = score_change_scatter(focus.compared.tests, focus.coarse, focus.choice.scale)
     chart("all scores", figure, focus.facts)
 
 
 def _sentences(focus: Focus) -> Iterator[str]:
     pair, criterion, scale = focus.pair, focus.choice.criterion, focus.choice.scale
-    tests, indices = paired(pair, focus.choice), [focus.pair.roles.index(role) for role in focus.coarse]
+    tests, indices = focus.compared.tests, [focus.pair.roles.index(role) for role in focus.coarse]
     effects = np.abs(tests.effect[indices])
     effects = effects[~np.isnan(effects)]
     yield wording.n_differ(
@@ -41,9 +39,8 @@ def _sentences(focus: Focus) -> Iterator[str]:
         float(np.median(effects)) if effects.size else None,
         scale,
     )
-    holds = [side_tests.holds for side_tests in pair.tests]
-    changed = changed_heads(holds[0], holds[1], focus.pair.roles, focus.coarse)
-    moved = (holds[0] != holds[1])[indices]
+    (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
+    moved = (holds_a != holds_b)[indices]
     in_both = (_is_stable(focus, 0) & _is_stable(focus, 1))[indices]
     yield wording.n_stable(int((changed & (in_both | ~moved).all(axis=0)).sum()), int(changed.sum()), pair.n_texts)
     for role in (*focus.coarse, *(role for role in ("delimiter:sep",) if role in focus.fine)):

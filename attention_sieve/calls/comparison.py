@@ -1,0 +1,61 @@
+"""Two checkpoints on the same texts."""
+
+from typing import Any
+
+from attention_sieve.calls.analyses import settings_of_call
+from attention_sieve.calls.finding import Finding
+from attention_sieve.calls.given import (
+    OF_ROLES,
+    SHARED,
+    all_opened,
+    check_keywords,
+    kinds_of,
+    of_pass_of,
+    parsed,
+    too_long_in,
+    watched,
+)
+from attention_sieve.core.answering import Reading, on_common_inputs
+from attention_sieve.core.commands import facts_of_texts, finding_facts, prepared_texts
+from attention_sieve.core.comparison.finding import COMPARISON_COLUMNS, compare_in, facts_of_both
+from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
+
+
+def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **settings: Any) -> Finding:
+    """Test how the roles and the scores of two models differ on the same texts; a row per role, layer and head.
+
+    Args:
+        model: the reference: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
+        other: the compared one, of the same shape; differences are its scores minus those of the reference.
+        texts: as of `roles`; those that one of the two leaves out as too long are left out of both.
+        tokenizer: of models in memory.
+        settings: those of `roles`, which decide for both; the same heads are off in both.
+
+    Returns: the table; `result.sides` are the findings of `roles`.
+    Raises: AnalysisError, which says what was found and what to do.
+
+    >>> import attention_sieve as sieve
+    >>> texts = ["The old dog chased a cat.", "She closed the shop because it was late."]
+    >>> found = sieve.compare("bundled", "bundled", texts, tau=2)
+    >>> float(found.table["difference"].abs().max())
+    0.0
+    """
+    check_keywords("compare", settings, {*SHARED, *OF_ROLES, *kinds_of(ROLE_ANALYSIS.settings)})
+    read, too_long = parsed(texts, settings), too_long_in(settings)
+    with all_opened((model, other), tokenizer, settings) as checkpoints:
+        asked = settings_of_call("roles", settings, checkpoints[0].files)
+        readings = []
+        for checkpoint in checkpoints:
+            of_pass = of_pass_of(checkpoint, settings)
+            ROLE_ANALYSIS.question(asked).check(of_pass.kind)
+            prepared = prepared_texts(checkpoint, read, of_pass, too_long)
+            readings.append(Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=read, prepared=prepared))
+        readings = on_common_inputs(readings)
+        found = compare_in(readings, asked, watched)
+        a, b = (
+            finding_facts(ROLE_ANALYSIS, reading, side, asked, facts_of_texts(read))
+            for reading, side in zip(readings, found.sides, strict=True)
+        )
+    table, facts = found.table, facts_of_both(a, b)
+    table.attrs = dict(facts)
+    return Finding(analysis="compare", table=table, columns=COMPARISON_COLUMNS, facts=facts, result=found)
