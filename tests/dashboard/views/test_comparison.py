@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from reading import sent
 
+import attention_sieve as sieve
 from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
 from attention_sieve.core.comparison.transitions import RoleChange
 from attention_sieve.core.passes.outputs import Prediction
@@ -137,6 +139,13 @@ def test_how_sure_it_is_says_tests_and_other_texts(compare):
     assert re.search(r"^- \*\*\d+\*\* of \d+ scores \(one for each head and role\) differ significantly", said)
     assert re.search(r"\n- For \*\*\d\*\* of the \d heads? that changed a role, the labels under a and under b", said)
     assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5
+
+
+def test_the_table_is_that_of_the_call(compare, pair):
+    at = compare(**{"compare details": wording.TABLE})
+    found = sieve.compare(*pair, SHORT.splitlines(), device="cpu")
+    (shown,) = (each.value for each in at.dataframe if "wilcoxon_p" in each.value)
+    pd.testing.assert_frame_equal(shown, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
 
 
 def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
