@@ -7,75 +7,39 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
+from packaged import ROOMS, ROOT, SOURCES, build, copied, installed
 from packaging.requirements import Requirement
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.configuration import FILE, check_configuration, stated_options
-from benchmarks.shared.server import free_port, started
 
-ROOT = Path(__file__).parents[1]
-ROOMS = ("core", "cache", "dashboard")
-SOURCES = (*ROOMS, "attention_sieve", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 ONLY_IN_CLONES = ("__pycache__", "pictures")
 """Folders that stay out: what Python has compiled, and the pictures of the READMEs."""
-BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
-
-
-def build(what, source, folder):
-    """Build a wheel or an sdist with the setuptools that are installed, without a network."""
-    command = [sys.executable, "-c", BUILD, f"build_{what}", str(folder)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=True)
-    return folder / done.stdout.splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
-    """Built from a copy of the project that has no links."""
-    source = tmp_path_factory.mktemp("source")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", *(ROOMS if name == "attention_sieve" else ()))
-            shutil.copytree(ROOT / name, source / name, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, source)
-    return build("sdist", source, tmp_path_factory.mktemp("sdist"))
-
-
-@pytest.fixture(scope="module")
-def wheel(sdist, tmp_path_factory):
+def wheel(tmp_path_factory):
+    """Built from the sdist of a copy of the project that has no links."""
+    sdist = build("sdist", copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("sdist"))
     folder = tmp_path_factory.mktemp("unpacked")
     shutil.unpack_archive(sdist, folder, filter="data")
     return build("wheel", next(folder.iterdir()), tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """A folder with what the wheel installs, to be put on Python's path."""
-    folder = tmp_path_factory.mktemp("site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def script(installed):
-    """The console script, as pip writes it."""
-    path = installed.with_name("attention-sieve")
-    path.write_text("import sys\nfrom attention_sieve.__main__ import _entry\nsys.exit(_entry())\n")
-    return str(path)
+def place(wheel, tmp_path_factory):
+    """Where the wheel is installed, and its console script."""
+    return installed(wheel, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture
-def run(installed, tmp_path):
+def run(place, tmp_path):
     """run(*command): run Python in another folder, where nothing but the wheel holds attention_sieve."""
 
     def run(*command, **options):
-        environment = {**os.environ, "PYTHONPATH": str(installed), "STREAMLIT_SERVER_HEADLESS": "true"}
+        environment = {**os.environ, "PYTHONPATH": str(place[0]), "STREAMLIT_SERVER_HEADLESS": "true"}
         return subprocess.run(
             [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, **options
         )
@@ -115,8 +79,8 @@ def test_a_clone_and_the_sdist_build_the_same_wheel(wheel, tmp_path):
 
 
 @pytest.mark.parametrize("shown", ["attention-sieve", "python -m attention_sieve"])
-def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(run, script, shown):
-    command = [script] if shown == "attention-sieve" else ["-m", "attention_sieve"]
+def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(run, place, shown):
+    command = [place[1]] if shown == "attention-sieve" else ["-m", "attention_sieve"]
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert run(*command, "--version").stdout == f"Attention Sieve {version}\n"
     refused = run(*command, "roles", "scores.parquet", "--output", "roles.csv")
@@ -124,20 +88,6 @@ def test_the_installed_package_says_its_version_and_names_the_way_it_was_called(
     assert refused.returncode == 2
     assert run(*command, "roles").stderr.startswith(f"usage: {shown} roles [-h]")
     assert "argument --port: '99999' is not a port" in run(*command, "--port", "99999").stderr
-
-
-def test_the_installed_dashboard_answers_from_another_folder_and_under_its_own_names_only(script, installed, tmp_path):
-    """It starts only with the settings that hold these names, its theme and its runner."""
-    port, place = free_port(), tmp_path / "elsewhere"
-    place.mkdir()
-    environment = {"PYTHONPATH": str(installed), "STREAMLIT_SERVER_HEADLESS": "true"}
-    with started([script, "--port", str(port)], port, tmp_path, place, **environment) as dashboard:
-        with urlopen(dashboard.address) as answer:
-            assert b"modulepreload" in answer.read()
-        with pytest.raises(HTTPError, match="403"):
-            urlopen(Request(dashboard.address, headers={"Host": "elsewhere.example"}))
-        assert dashboard.tracebacks() == 0
-    assert list(place.iterdir()) == []
 
 
 def test_importing_the_package_loads_nothing_of_weight(run):
