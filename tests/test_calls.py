@@ -40,7 +40,9 @@ COMMANDS = {
     "sinks": (["sinks", "--tokens", "6"], {"tokens": 6}),
     "copying": (["copying", "--rise", "0.01"], {"rise": 0.01}),
 }
-"""The command of each analysis that has one, and the same settings as keywords."""
+"""The command of each analysis that has one of its own, and the same settings as keywords."""
+SECOND_FILES = {"gradients": ("surface", "--gradients"), "single_heads": ("ablate", "--keep-one")}
+"""Of the others: a command, and its option of a second file."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def in_memory(guessing):
 
 def test_there_is_a_call_for_each_analysis_and_for_scores_and_their_names_are_those_of_the_package():
     names = [*(analysis.name for analysis in ANALYSES), "scores"]
-    assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS)
+    assert sorted(calls.CALLS) == sorted(names) == sorted(sieve._CALLS) == sorted([*COMMANDS, *SECOND_FILES])
     assert set(names) < set(dir(sieve))
     with pytest.raises(AttributeError, match="no attribute 'rolls'"):
         _ = sieve.rolls
@@ -104,13 +106,15 @@ def test_the_call_of_a_comparison_is_its_command_over_the_scores_of_both(guessin
         sieve.compare("bundled", guessing, TEXTS)
 
 
-def test_the_call_of_gradients_is_the_second_file_of_the_command_on_where_heads_look(guessing, checkpoint, tmp_path):
-    texts, output = tmp_path / "texts.txt", tmp_path / "gradients.parquet"
+@pytest.mark.parametrize("name", SECOND_FILES)
+def test_a_call_is_the_second_file_of_a_command(name, guessing, checkpoint, tmp_path):
+    command, option = SECOND_FILES[name]
+    texts, output = tmp_path / "texts.txt", tmp_path / "second.parquet"
     texts.write_text("\n".join(TEXTS), "utf-8")
-    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), "--gradients", str(output)]
-    assert main(["surface", *options, "--output", str(tmp_path / "table.csv")]) == 0
-    found = sieve.gradients(checkpoint, TEXTS)
-    pd.testing.assert_frame_equal(found.table, pd.read_parquet(output), check_dtype=False, rtol=1e-6, atol=1e-6)
+    options = ["--checkpoint", str(guessing), "--device", "cpu", "--texts", str(texts), option, str(output)]
+    assert main([command, *options, "--output", str(tmp_path / "table.csv")]) == 0
+    found, written = getattr(sieve, name)(checkpoint, TEXTS), pd.read_parquet(output)
+    pd.testing.assert_frame_equal(found.table, written, check_dtype=False, rtol=1e-6, atol=1e-6)
 
 
 OF_ENCODERS = sorted(set(calls.CALLS) - OF_DECODERS)

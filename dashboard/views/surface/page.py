@@ -16,7 +16,7 @@ from attention_sieve.core.surface.finding import GradientFinding, GradientSettin
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.surface.gradient_lines import agreement_lines, gradient_lines
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.commands import command, reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, kept_finding, policy
@@ -63,6 +63,9 @@ def _surface() -> None:
     state.remember_off(visit.choice)
     finding = found.finding
     n_layers, n_heads = finding.heads.mean.shape[1:]
+    options = given_options(settings, SURFACE_ANALYSIS.settings)
+    if (words := settings.frequencies) is not None:
+        options += ["--frequencies", reads("frequencies.txt", lambda: "\n".join(words.rank_of).encode())]
     surface = Surface(
         visit=visit,
         finding=finding,
@@ -70,14 +73,7 @@ def _surface() -> None:
         facts={
             **provenance.corpus_facts(visit.choice, visit.engine, finding.n_texts),
             **SURFACE_ANALYSIS.facts(finding, settings),
-            **command(
-                "surface",
-                visit.choice,
-                visit.engine,
-                visit.texts,
-                *given_options(settings, SURFACE_ANALYSIS.settings),
-                too_long=policy(),
-            ),
+            **command("surface", visit.choice, visit.engine, visit.texts, *options, too_long=policy()),
         },
     )
     with headline:
@@ -161,7 +157,8 @@ def gradients(surface: Surface) -> None:
     texts, statistics = found.finding.texts, found.finding.statistics
     by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
     st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
-    chart("gradients", gradient_lines(by_key), surface.facts, wording.CLARK_3)
+    facts = surface.facts | {"command": f"{surface.facts['command']} --gradients=gradients.parquet"}
+    chart("gradients", gradient_lines(by_key), facts, wording.CLARK_3)
 
 
 def _found(surface: Surface) -> CorpusFinding[GradientFinding] | None:

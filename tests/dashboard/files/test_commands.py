@@ -2,13 +2,15 @@
 
 import base64
 import json
+import re
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from reading import command_of, sent
+from reading import button, command_of, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine
@@ -16,6 +18,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.coreference.accuracy import GROUPS
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.texts.text import read_file, texts_sha256
 from attention_sieve.dashboard.files import commands
 from attention_sieve.dashboard.samples import MENTIONS
@@ -27,6 +30,8 @@ from attention_sieve.dashboard.views.importance.agreement import wording as agre
 from attention_sieve.dashboard.views.roles import copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.surface import wording as surface_wording
+from attention_sieve.dashboard.views.word_links import wording as links_wording
+from attention_sieve.dashboard.views.word_links.choice import TABS
 from attention_sieve.dashboard.views.word_swap.choice import SWAP
 
 FILES = {
@@ -128,6 +133,26 @@ def of_similarity(at):
     return shown, written[: len(shown)]
 
 
+def of_sinks(at):
+    (said,) = (each.value for each in at.markdown if "of heads are attention sinks" in each.value)
+    written = pd.read_parquet("sinks.parquet")
+    found = [round(100 * written["share_of_texts"].mean()), int(written.attrs["texts"])]
+    assert 0 < found[0] < 100
+    return list(map(int, re.findall(r"\d+", said))), found
+
+
+def of_gradients(at):
+    drawn = pa.ipc.open_stream(at.get("vega_lite_chart")[-1].proto.data.data).read_pandas()
+    shown = drawn[drawn["kind"] == "point"].dropna(subset="value").sort_values(["layer", "value"])
+    written = pd.read_parquet("gradients.parquet").dropna(subset="mean").sort_values(["layer", "mean"])
+    return shown["value"], written["mean"]
+
+
+def of_word_links(at):
+    shares = pd.read_parquet("word-links.parquet")["share"]
+    return mapped(at, "Links "), shares / shares.max()
+
+
 def of_copying(at):
     return table(at, "looks")["looks"], pd.read_parquet("copying.parquet")["looks"]
 
@@ -157,12 +182,18 @@ SCORES = json.dumps({"0-1": 0.9, "1-0": 0.2, "1-1": 0.1})
 CLAIM = {"claim": SCORES, "claim role": "previous", "claim on corpus": "true"}
 AGREEMENT = {"importance details": agreement_wording.TAB}
 SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
+GRADIENTS = {"surface details": surface_wording.LAYERS, "frequencies": surface_wording.BY_WORDFREQ}
+LINKS = {"text": "A dog sat.", TABS: links_wording.TITLE}
+SINKS = {"corpus_text": "\n".join(["mat" + 80 * " dog", "sat" + 80 * " the"])}
 COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
 PAGES = {
     "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
     "relations": ("grammar", "table of relations", {}, of_relations),
     "claim": ("claims", "table of claim", CLAIM, of_claim),
     "surface": ("surface", "table of surface", {"surface details": surface_wording.TABLE}, of_surface),
+    "sinks": ("roles", "table of sinks", SINKS, of_sinks),
+    "gradients": ("surface", "gradients", GRADIENTS, of_gradients),
+    "word links": ("inspect", "map of links over the corpus", LINKS, of_word_links),
     "ablation": ("importance", "table of ablation", {}, of_ablation),
     "single heads": ("importance", "table of one head a layer", {"keep one": "true"}, of_single_heads),
     "importance": ("importance", "table of correlations with ablation", AGREEMENT, of_agreement),
@@ -183,14 +214,27 @@ def test_the_command_of_a_page_computes_the_numbers_that_the_page_shows(
     page, download, link, numbers = PAGES[name]
     if name == "comparison":
         link = link | {"with": small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9)}
-    checkpoint = str(writing) if name == "copying" else small("bert")
+    of_name = {
+        "sinks": ("llama", "CausalLM", {"max_position_embeddings": 400, "initializer_range": 1.0}),
+        "gradients": ("bert", "MaskedLM", {}),
+    }
+    family, head, changed = of_name.get(name, ("bert", "", {}))
+    checkpoint = str(writing) if name == "copying" else small(family, head, **changed)
     at = app(page, **{"checkpoint": checkpoint, "corpus_text": TEXTS, **link})
     if name == "tree probes":
         at.button("train").click().run()
         next(iter(_runs().values())).wait(WAIT)
+    elif name == "sinks":
+        at.toggle(key="sink share").set_value(True).run()
+    elif name == "gradients":
+        button(at, surface_wording.COMPUTE).click().run()
+    elif name == "word links":
+        at.session_state["links over corpus"] = True
+        at.run().selectbox(key="linked by").set_value("nsubj").run()
     Path("scores.json").write_text(SCORES, "utf-8")
     Path("mentions.jsonl").write_bytes(MENTIONS.read_bytes())
-    read = {"word swap": SWAPPED, "copying": REPEATS}.get(name, TEXTS.split("\n"))
+    read = SWAPPED if name == "word swap" else link.get("corpus_text", TEXTS).split("\n")
+    Path("frequencies.txt").write_text("\n".join(english_frequencies().rank_of), "utf-8")
     Path("texts.jsonl").write_bytes(commands.lines_of(read_file("a.txt", "\n".join(read).encode())))
     for words in command_of(at, download):
         assert main(words) == 0, words
