@@ -404,6 +404,7 @@ SAVE_PAGE_HELP: Final = (
     "numbers again."
 )
 COMMAND: Final = "The command that computes the numbers, from the texts and other files in *Download all*:"
+NO_COMMAND: Final = "No command computes these numbers."
 DOWNLOAD_ALL: Final = "Download all figures and tables"
 DOWNLOAD_ALL_HELP: Final = (
     "A ZIP file of what this page shows now, in all of its tabs: figures as SVG and PNG, and as PDF in the widths of "

@@ -17,7 +17,9 @@ CORPUS: Final = "texts.jsonl"
 ONE_TEXT: Final = "text.jsonl"
 THEN: Final = " && "
 """Between two lines of which the second follows the first."""
-PARSES: Final = ("roles", "score", "relations", "word-links", "tree-probes", "claim")
+NONE: Final = "none computes these numbers"
+"""In place of a command."""
+PARSES: Final = ("roles", "score", "controls", "relations", "word-links", "tree-probes", "claim")
 """Commands that parse texts."""
 _read: Final[ContextVar[dict[str, Callable[[], bytes]] | None]] = ContextVar("read", default=None)
 """What makes the files that the commands of the page being drawn read, by their names; None outside of a run of a
@@ -93,8 +95,13 @@ def command(
 
 
 def without_command(facts: Mapping[str, str]) -> dict[str, str]:
-    """Provenance of numbers that no command computes, on a page with a command for the others."""
-    return {name: fact for name, fact in facts.items() if name != "command"}
+    """Provenance of numbers that no command computes."""
+    return {**facts, "command": NONE}
+
+
+def with_command(facts: Mapping[str, str]) -> Mapping[str, str]:
+    """Provenance that names the command that computes the numbers, or says that none does."""
+    return facts if "command" in facts else without_command(facts)
 
 
 def role_options(choice: Choice, engine: Engine) -> list[str]:

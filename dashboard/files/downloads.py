@@ -102,7 +102,7 @@ def drawing_downloads(
         name: of the component, on its buttons and in its file names.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
-    _row(Picture(name, title, facts, svg), paper=paper)
+    _row(Picture(name, title, commands.with_command(facts), svg), paper=paper)
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
@@ -113,6 +113,7 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
         title: before the checkpoint and the texts; by default that of the chart.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
+    facts = commands.with_command(facts)
     full_title = titled(title or str(figure.spec["title"]["text"]), facts)
 
     def svg(size: Size) -> str:
@@ -136,7 +137,7 @@ def table_downloads(
         paper: sentence that names the corresponding table of the paper, if there is one.
         card: writes it as a section of a model card, of its provenance, if it can be one.
     """
-    _row(Table(name, titled(f"Table of {name}", facts), facts, table, card), paper=paper)
+    _row(Table(name, titled(f"Table of {name}", facts), commands.with_command(facts), table, card), paper=paper)
 
 
 def all_downloads() -> None:
@@ -231,6 +232,8 @@ def _files(download: Download) -> None:
             on_click="ignore",
             type="primary",
         )
-        if "command" in download.facts:
-            st.caption(wording.COMMAND)
-            st.code(download.facts["command"], language=None, wrap_lines=True)
+        if (command := download.facts["command"]) == commands.NONE:
+            st.caption(wording.NO_COMMAND)
+            return
+        st.caption(wording.COMMAND)
+        st.code(command, language=None, wrap_lines=True)

@@ -22,7 +22,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command, role_options
+from attention_sieve.dashboard.files.commands import command, role_options, without_command
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import find, kept, kept_finding, policy
 from attention_sieve.dashboard.views.evidence import ledger
@@ -165,12 +165,13 @@ def judged(found: Found, choice: Choice, counted: Found | None = None) -> Corpus
     return Corpus(found=found, finding=finding)
 
 
-def facts(visit: Visit, tested: Corpus) -> dict[str, str]:
-    """Metadata of a file on the roles over the corpus."""
+def facts(visit: Visit, tested: Corpus, computed_by: str = "roles") -> dict[str, str]:
+    """Metadata of a file on the roles over the corpus, or what else a command with its options computes."""
     choice, engine = visit.choice, visit.engine
     known = provenance.corpus_facts(choice, engine, len(tested.scores), tested.found.n_tokens)
     options = [*role_options(choice, engine), *given_options(choice.criterion, Criterion.usual(choice.scale))]
-    known |= command("roles", choice, engine, visit.texts, *options, too_long=policy())
+    known |= command(computed_by, choice, engine, visit.texts, *options, too_long=policy())
     if tested.bets is None:
         return known
+    known = known if computed_by == "roles" else without_command(known)  # only `roles` writes the evidence
     return known | {"method": "evidence", "evidence texts": str(len(tested.bets_on))}

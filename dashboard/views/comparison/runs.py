@@ -6,6 +6,7 @@ import numpy as np
 
 from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_multiples
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison.numbers import Focus, shift
 from attention_sieve.dashboard.views.layout import halves
@@ -25,11 +26,12 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> No
     holds = np.stack([tests.holds[indices] for tests in (reference, *(pair.tests[1] for pair in focus.pairs))])
     marked = 1 + list(focus.pairs).index(focus.pair)
     left, right = halves()
+    facts = without_command(focus.facts)
     with left:
         counts = holds.sum(axis=(2, 3))
-        chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), focus.facts)
+        chart("roles over checkpoints", roles_over_steps(names, steps, counts, focus.coarse, marked), facts)
     shifts = np.array([0.0, *(shift(pair, focus.choice, role).overall for pair in focus.pairs)])
     with right:
         figure = shift_over_steps(names, steps, shifts, role, marked, focus.choice.scale)
-        chart("shift over checkpoints", figure, focus.facts)
-    chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), focus.facts)
+        chart("shift over checkpoints", figure, facts)
+    chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), facts)

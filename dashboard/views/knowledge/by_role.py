@@ -8,6 +8,7 @@ from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.core.statistics.by_role import ByRole, compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
@@ -28,7 +29,7 @@ def roles_that_know(probing: Probing) -> None:
     has_role = tested.tests.holds[[tested.tests.roles.index(role) for role in roles]]
     criterion = probing.visit.choice.criterion
     comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
-    labels = {role: LOOKS[role].label for role in comparison.roles}
+    labels, facts = {role: LOOKS[role].label for role in comparison.roles}, without_command(probing.facts)
     summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)
     st.markdown(
         wording.roles_summary(
@@ -38,9 +39,9 @@ def roles_that_know(probing: Probing) -> None:
     if np.isnan(comparison.superiority).all():
         st.info(NOTHING)
     else:
-        chart("knowledge by role", role_superiority(comparison, labels), probing.facts)
+        chart("knowledge by role", role_superiority(comparison, labels), facts)
     st.caption(wording.ROLES_CAUTION)
-    _table(comparison, probing.facts)
+    _table(comparison, facts)
 
 
 def _table(comparison: ByRole, facts: dict[str, str]) -> None:

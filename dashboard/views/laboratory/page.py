@@ -21,6 +21,7 @@ from attention_sieve.dashboard.components.grid import WITHOUT_TEXT, GridOnText
 from attention_sieve.dashboard.components.grid.patterns import frame_of, patterns_of
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.laboratory.formation import formation
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.offers.checkpoints import laboratory_runs
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.public import NOT_HERE, is_public
@@ -161,7 +162,7 @@ def _below(
                 _rises(visit, copied),
                 head_selection("laboratory map", heads, (visit.engine.files.fingerprint, state.n_pushed())),
                 file="laboratory loss",
-                facts=corpora.facts(visit, tested),
+                facts=without_command(corpora.facts(visit, tested)),
             )
     if not in_lesson:
         _what_next(run, visit)
@@ -220,7 +221,7 @@ def _formation(run: SavedRun, visit: Visit, tested: Corpus) -> None:
     figure = formation(
         progress.held_out, strongest, _step_of(visit), max(1, progress.steps, progress.step), len(VOCABULARY)
     )
-    chart("heads in formation", figure, corpora.facts(visit, tested) | {"checkpoint": run.name})
+    chart("heads in formation", figure, without_command(corpora.facts(visit, tested)) | {"checkpoint": run.name})
     if len(steps) < len(progress.saved):
         st.caption(wording.some_of(len(steps), len(progress.saved)))
 

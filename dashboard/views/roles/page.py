@@ -33,7 +33,7 @@ from attention_sieve.dashboard.figures.roles.p_values import p_value_against_sco
 from attention_sieve.dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.commands import command, without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views import corpus as corpora
@@ -141,7 +141,7 @@ def _roles() -> None:
         controls = chance.controlled(visit, tested, switches)
         shown = replace(shown, controls=controls, matched=kept_matches(visit), finer=finer)
         if controls:
-            chance.counts(tested, controls, shown.grid_roles, shown.facts)
+            chance.counts(tested, controls, shown.grid_roles, corpora.facts(visit, tested, "controls"))
         decoder_notes(visit.choice)
     left, right = halves()
     with left:
@@ -163,7 +163,7 @@ def _in_lesson(shown: _Shown) -> None:
         switches = st.container(horizontal=True)
         shown = replace(shown, controls=chance.controlled(shown.visit, shown.tested, switches))
     if shown.controls:
-        chance.counts(shown.tested, shown.controls, shown.coarse, shown.facts)
+        chance.counts(shown.tested, shown.controls, shown.coarse, corpora.facts(shown.visit, shown.tested, "controls"))
     _grid(shown, None)
 
 
@@ -294,7 +294,7 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
             grid_over(visit, control.tested, label, shown.grid_roles),
             title=f"Roles of the heads under a control, {name}",
         )
-        facts, file = facts | {"control": name}, f"{file}, {name}"
+        facts, file = without_command(facts) | {"control": name}, f"{file}, {name}"
     n_layers, n_heads = tests.mean.shape[1:]
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
     heads = state.chosen_heads(n_layers, n_heads, busiest(tests))
@@ -379,7 +379,7 @@ def _distributions(shown: _Shown) -> None:
 
 def _sensitivity(shown: _Shown) -> None:
     st.markdown(wording.SENSITIVITY)
-    tested, coarse, settings, facts = shown.tested, shown.coarse, shown.tests.settings, shown.facts
+    tested, coarse, settings, facts = shown.tested, shown.coarse, shown.tests.settings, without_command(shown.facts)
     scale, n_heads = tested.scored.scale, shown.tests.holds[0].size - len(shown.visit.removed)
     left, right = halves()
     with left:

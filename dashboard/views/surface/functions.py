@@ -22,6 +22,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import corpus
@@ -75,7 +76,7 @@ def functions(surface: Surface) -> None:
     is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
     confidence = surface.finding.heads.of("confidence")
     figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
-    chart("functions", figure, surface.facts, wording.VOITA_1C, selects=True)
+    chart("functions", figure, without_command(surface.facts), wording.VOITA_1C, selects=True)
 
 
 def _argmax(surface: Surface) -> ByArgmax | None:

@@ -18,6 +18,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.coreference.accuracy import GROUPS
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.surface.frequencies import english_frequencies
 from attention_sieve.core.texts.text import read_file, texts_sha256
 from attention_sieve.dashboard.files import commands
@@ -27,7 +28,7 @@ from attention_sieve.dashboard.views.comparison import wording as compare_wordin
 from attention_sieve.dashboard.views.grammar.coreference import wording as coreference_wording
 from attention_sieve.dashboard.views.grammar.tree_probes.section import _runs
 from attention_sieve.dashboard.views.importance.agreement import wording as agreement_wording
-from attention_sieve.dashboard.views.roles import copying_wording
+from attention_sieve.dashboard.views.roles import chance_wording, copying_wording
 from attention_sieve.dashboard.views.similarity import wording as similarity_wording
 from attention_sieve.dashboard.views.surface import wording as surface_wording
 from attention_sieve.dashboard.views.word_links import wording as links_wording
@@ -70,6 +71,13 @@ def test_the_command_scores_as_the_page_does(folders, tmp_path, monkeypatch):
     assert facts["texts sha256"] == texts_sha256(texts)
 
 
+def test_what_no_command_computes_says_so():
+    facts = {"checkpoint": "bundled", "command": "attention-sieve roles"}
+    assert commands.with_command(facts) == facts
+    assert commands.with_command({"checkpoint": "bundled"}) == commands.without_command(facts)
+    assert commands.without_command(facts)["command"] == commands.NONE
+
+
 TEXTS = "\n".join(
     ["The patient nurse gently washed it.", "A stray dog chased them.", "He sold his van.", "A bird sang."] * 2
 )
@@ -98,6 +106,15 @@ def of_comparison(at):
 
 def of_roles(at):
     return table(at, "holds")["mean"], pd.read_parquet("roles.parquet")["mean"]
+
+
+def of_controls(at):
+    (shown,), heads = at.table, pd.read_parquet("controls.parquet").groupby(["control", "role"])["heads"]
+    counts = shown.value.set_index("role").rename(columns={chance_wording.CHECKPOINT: "none"}).stack()
+    titles = {role_title(role): role for _, role in heads.groups}
+    found = [chance_wording.count(heads.get_group((control, titles[role])).tolist()) for role, control in counts.index]
+    assert len(set(found)) > 1
+    return counts == found, [True] * len(found)
 
 
 def of_relations(at):
@@ -185,9 +202,11 @@ SIMILARITY = {"similarity details": similarity_wording.TABLE, "rows": "9"}
 GRADIENTS = {"surface details": surface_wording.LAYERS, "frequencies": surface_wording.BY_WORDFREQ}
 LINKS = {"text": "A dog sat.", TABS: links_wording.TITLE}
 SINKS = {"corpus_text": "\n".join(["mat" + 80 * " dog", "sat" + 80 * " the"])}
+CHANCE = {"chance": "true", "method": "mean alone", "tau": "1.05"}
 COPYING = {"details": copying_wording.TITLE, "corpus_text": "\n".join(REPEATS)}
 PAGES = {
     "roles": ("roles", "table of roles", {"details": "Table", "tau": "1.5", "off": "0-1"}, of_roles),
+    "controls": ("roles", "table of controls", CHANCE, of_controls),
     "relations": ("grammar", "table of relations", {}, of_relations),
     "claim": ("claims", "table of claim", CLAIM, of_claim),
     "surface": ("surface", "table of surface", {"surface details": surface_wording.TABLE}, of_surface),

@@ -12,6 +12,7 @@ from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.coreference.table import choices_table
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.grammar.coreference import wording
@@ -40,7 +41,9 @@ def choices_in_a_text(finding: CoreferenceFinding, heads: list[Head], facts: dic
     with st.expander(wording.AS_TABLE):
         st.dataframe(table.drop(columns="text"), hide_index=True, key="choices", placeholder="–")
     table_downloads(
-        "choices", choices_table(texts, finding.choices, head, candidates), {**facts, "head": head_name(*head)}
+        "choices",
+        choices_table(texts, finding.choices, head, candidates),
+        {**without_command(facts), "head": head_name(*head)},
     )
 
 

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.figures.relations.bars import relation_bars
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
+from attention_sieve.dashboard.files.commands import command, without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
@@ -212,4 +212,9 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
 def _distances(focus: Focus) -> None:
     counts = distances(of_text.dependencies for of_text in focus.finding.predictions)
     relations = [relation.relation for relation in focus.finding.accuracies if relation.relation != ALL]
-    chart("relation distances", distance_histogram(counts, relations), focus.facts, wording.DISTANCES_PAPER)
+    chart(
+        "relation distances",
+        distance_histogram(counts, relations),
+        without_command(focus.facts),
+        wording.DISTANCES_PAPER,
+    )

@@ -18,6 +18,7 @@ from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_fi
 from attention_sieve.dashboard.figures.relations.sentences import Sentence, sentence, sentences
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.grammar.relations import wording
@@ -128,7 +129,7 @@ def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
     label = f"{title}, on the sentence: {' '.join(parsed.words)}"
     svg = parse_arcs_svg(parsed, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
-    facts = focus.facts | {"sentence": " ".join(parsed.words)}
+    facts = without_command(focus.facts) | {"sentence": " ".join(parsed.words)}
     titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
     drawing_downloads(
         "arcs",
@@ -139,7 +140,7 @@ def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
             attends=focus.direction,
             title=titled,
             reading=wording.PAIRED_LEGEND if parsed.is_paired else wording.ARCS_LEGEND,
-            caption=provenance.caption(focus.facts),
+            caption=provenance.caption(facts),
             size=size,
         ),
         paper=wording.ARCS_PAPER,
