@@ -54,6 +54,7 @@ from attention_sieve.core.importance.pruning.over_steps import (
     step_curves_table,
 )
 from attention_sieve.core.importance.pruning.rows import CurveRows, CurveTrial
+from attention_sieve.core.importance.question import REPLACEMENTS
 from attention_sieve.core.importance.settings import MetricSettings
 from attention_sieve.core.importance.verdicts import NEEDS
 from attention_sieve.core.options import (
@@ -82,6 +83,13 @@ def add_command(commands: Any) -> None:
     add_resume_option(parser)
     add_labelled_texts_options(parser)
     add_settings_options(parser, MetricSettings())
+    parser.add_argument(
+        "--replace",
+        default="zero",
+        choices=REPLACEMENTS,
+        help="what replaces the output of a head that is ablated to find an order: zero, or its mean over all tokens "
+        "of the texts; removed heads are always zero; default: %(default)s",
+    )
     parser.add_argument(
         "--at-least",
         type=int,
@@ -234,7 +242,7 @@ def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
     pruning = pruning_of(material, arguments.at_least)
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
-    settings = replace(IMPORTANCE_ANALYSIS.settings, of_metric=material.metric)
+    settings = replace(IMPORTANCE_ANALYSIS.settings, of_metric=material.metric, replace=arguments.replace)
     found = find_in(IMPORTANCE_ANALYSIS, material.reading, settings, progress_bar)
     for name, reason in found.cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
@@ -310,7 +318,8 @@ def _curve(arguments: argparse.Namespace, material: Material, trial: CurveTrial)
 
 
 def _facts(arguments: argparse.Namespace, material: Material) -> dict[str, str]:
-    return material_facts(material) | {"at least": str(arguments.at_least)}
+    replaced = {} if arguments.replace == "zero" else {"replaced by": arguments.replace}
+    return material_facts(material) | {"at least": str(arguments.at_least)} | replaced
 
 
 def pruning_of(material: Material, at_least: int) -> Pruning:
