@@ -55,7 +55,7 @@ def reads_texts(texts: Sequence[Text], name: str = "") -> str:
     return reads(name or (ONE_TEXT if len(texts) == 1 else CORPUS), partial(lines_of, texts))
 
 
-def call(name: str, choice: Choice, engine: Engine, *options: str, output: str = "") -> str:
+def call(name: str, choice: Choice, engine: Engine, *options: str, output: str = "", checkpoint: str = "") -> str:
     """The line of a command about a checkpoint.
 
     Args:
@@ -64,11 +64,12 @@ def call(name: str, choice: Choice, engine: Engine, *options: str, output: str =
         engine: the checkpoint.
         options: further ones, from `given_options`.
         output: file that it writes; by default a table with the name of the command.
+        checkpoint: what the command calls it, if not by its name.
     """
     settings = choice.pass_settings(engine)
     of_checkpoint = [
         "--checkpoint",
-        engine.files.name,
+        checkpoint or engine.files.name,
         *([f"--dtype={engine.dtype}"] if engine.dtype != "float32" else []),
         *([f"--attention={settings.kind}"] if settings.kind != engine.files.kinds[0] else []),
         *([f"--off={','.join(f'{layer}-{head}' for layer, head in settings.off)}"] if settings.off else []),

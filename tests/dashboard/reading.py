@@ -3,6 +3,8 @@
 import json
 import shlex
 
+import pyarrow as pa
+
 from attention_sieve.dashboard.plain import WORD_JOINER
 
 
@@ -14,6 +16,12 @@ def sent(at, label):
 def arcs(at):
     """What the arcs were sent."""
     return next(view for view in _views(at) if "queries" in view)
+
+
+def charts(at):
+    """What the charts on the page draw."""
+    found = at.get("vega_lite_chart")
+    return [pa.ipc.open_stream(each.proto.data.data).read_pandas() for each in found]
 
 
 def overview(at):

@@ -18,6 +18,7 @@ from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard.components.kept_text import mark_of
 from attention_sieve.dashboard.controls import memory
+from attention_sieve.dashboard.files.commands import reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import let_leave
 from attention_sieve.dashboard.views.finetune import wording
@@ -42,6 +43,16 @@ class Labelled:
     data: TrainingData
     content: Callable[[], bytes]
     """The bytes of the file."""
+
+    @property
+    def options(self) -> list[str]:
+        """Its name and its columns as options of a command, which finds it in the archive of the page."""
+        data = self.data
+        return [
+            reads(data.name, self.content),
+            f"--text-columns={','.join(data.text_columns)}",
+            f"--label-column={data.label_column}",
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)

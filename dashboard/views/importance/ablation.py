@@ -54,12 +54,15 @@ def each_head(importance: Importance) -> None:
         name = wording.SCORE_NAMES[importance.ablation.score.name]
         figure = score_histogram(effects.without, effects.full, name)
         chart(
-            "scores without each head", figure, importance.computed_by("ablate", *importance.options), wording.MICHEL_1
+            "scores without each head",
+            figure,
+            importance.computed_by("ablate", *importance.material.options),
+            wording.MICHEL_1,
         )
     with st.expander(wording.TABLE):
         ablation = importance.ablation
         rows = ablation_table(ablation)
-        facts = importance.computed_by("ablate", *importance.options) | ablation.facts(ablation.effects)
+        facts = importance.computed_by("ablate", *importance.material.options) | ablation.facts(ablation.effects)
         written = with_sentences(rows, kept_sentences(importance.material.visit))
         table("ablation", rows, facts, ABLATION_ANALYSIS.columns, written=written)
     _one_head_a_layer(importance)
@@ -91,7 +94,7 @@ def _map(importance: Importance) -> None:
         picture,
         head_selection("importance map", importance.heads, (*importance.material.key, state.n_pushed())),
         file="importance of heads",
-        facts=importance.computed_by("ablate", *importance.options),
+        facts=importance.computed_by("ablate", *importance.material.options),
         paper=wording.MICHEL_T1,
     )
 
@@ -110,7 +113,7 @@ def _one_head_a_layer(importance: Importance) -> None:
     st.markdown(wording.kept(wording.SCORE_NAMES[material.metric.score_name], kept.full, n_unchanged, n_tested))
     if note := finding.without_verdict(kept):
         st.info(note)
-    by_command = importance.computed_by("ablate", *importance.options, "--keep-one=single-heads.parquet")
+    by_command = importance.computed_by("ablate", *importance.material.options, "--keep-one=single-heads.parquet")
     facts = by_command | finding.facts(kept)
     table("one head a layer", single_head_table(finding), facts, SINGLE_HEAD_ANALYSIS.columns)
     st.caption(wording.MICHEL_T2)

@@ -7,6 +7,7 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.cache.answers import CorpusFinding
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.finding import AblationFinding
 from attention_sieve.core.importance.labels import Labels, read_labels
@@ -16,6 +17,7 @@ from attention_sieve.core.importance.question import Replace
 from attention_sieve.core.importance.settings import AblationSettings, LabelScore, MetricSettings
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.files.commands import call, reads_texts
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.finetune.labelled import Labelled, labelled_texts
@@ -64,6 +66,32 @@ class Material:
         Raises: AnalysisError of any stage.
         """
         return find(self.visit, ABLATION_ANALYSIS, self.settings, self.inputs, policy())
+
+    @property
+    def options(self) -> list[str]:
+        """The settings as options of the command `ablate`."""
+        return given_options(self.settings, AblationSettings())
+
+    def pruning_options(self, at_least: int, within: float) -> list[str]:
+        """The settings as options of the command `prune`, with the heads of a layer that stay and the allowed loss."""
+        of_metric = given_options(self.metric, MetricSettings())
+        return [*of_metric, f"--replace={self.settings.replace}", f"--at-least={at_least}", f"--within={within}"]
+
+    def line(self, name: str, *options: str, texts: str = "", output: str = "", checkpoint: str = "") -> str:
+        """The line of a command about the texts, or about the labelled table, which the archive of the page holds.
+
+        Args:
+            name: of the command.
+            options: further ones.
+            texts: name of the file of texts; by default that of the page's.
+            output, checkpoint: as of `call`.
+        """
+        if self.table is None:
+            read = ["--texts", reads_texts([each.text for each in self.inputs], texts)]
+        else:
+            read = ["--texts", *self.table.options]
+        visit, too_long = self.visit, f"--too-long={policy()}"
+        return call(name, visit.choice, visit.engine, *read, *options, too_long, output=output, checkpoint=checkpoint)
 
     def at(self, positions: Sequence[int]) -> tuple[LabelledText, ...]:
         """Some of the texts."""

@@ -8,14 +8,12 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.effects import Effects
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.views.asking import kept_finding, policy
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.importance.material import Material, of_texts
@@ -34,16 +32,8 @@ class Importance:
     """Provenance of files, without a command: each view has its own, or none."""
 
     def computed_by(self, name: str, *options: str) -> dict[str, str]:
-        """Provenance of numbers that a command computes; none is named for labels, which stay with the reader."""
-        if self.material.labels_name:
-            return self.facts
-        visit, read = self.material.visit, [each.text for each in self.material.inputs]
-        return self.facts | command(name, visit.choice, visit.engine, read, *options, too_long=policy())
-
-    @property
-    def options(self) -> list[str]:
-        """The settings as options of the command `ablate`."""
-        return given_options(self.material.settings, AblationSettings())
+        """Provenance of numbers that a command computes."""
+        return self.facts | {"command": self.material.line(name, *options)}
 
     @property
     def ablation(self) -> AblationFinding:

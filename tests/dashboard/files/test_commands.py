@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
-from reading import button, command_of, sent
+from reading import button, charts, command_of, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine
@@ -159,7 +158,7 @@ def of_sinks(at):
 
 
 def of_gradients(at):
-    drawn = pa.ipc.open_stream(at.get("vega_lite_chart")[-1].proto.data.data).read_pandas()
+    drawn = charts(at)[-1]
     shown = drawn[drawn["kind"] == "point"].dropna(subset="value").sort_values(["layer", "value"])
     written = pd.read_parquet("gradients.parquet").dropna(subset="mean").sort_values(["layer", "mean"])
     return shown["value"], written["mean"]

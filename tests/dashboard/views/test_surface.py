@@ -4,9 +4,8 @@ import base64
 import re
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from reading import button, said, sent
+from reading import button, charts, said, sent
 from small_checkpoints import save
 
 from attention_sieve.core.answering import find
@@ -35,12 +34,6 @@ def sentences(at):
     """What the page says, without the signs that keep Markdown from reading it."""
     shown = [each.value for each in (*at.markdown, *at.info)]
     return [each.replace("\\", "").replace(WORD_JOINER, "") for each in shown]
-
-
-def charts(at):
-    """What the charts on the page draw."""
-    found = at.get("vega_lite_chart")
-    return [pa.ipc.open_stream(each.proto.data.data).read_pandas() for each in found]
 
 
 def shown_map(at, name):

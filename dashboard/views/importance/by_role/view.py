@@ -13,7 +13,9 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.role_superiority import NOTHING, role_superiority
+from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.files.downloads import table_downloads
+from attention_sieve.dashboard.views import corpus as corpora
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.corpus import Corpus, corpus
@@ -48,7 +50,11 @@ def roles_of_important_heads(importance: Importance) -> None:
     st.markdown(wording.summary(comparison, LABELS, choice.criterion.alpha))
     left, right = halves()
     with left:
-        _map(importance, tested, coarse, has_role, facts)
+        lines = (
+            importance.material.line("ablate", *importance.material.options),
+            corpora.facts(visit, tested)["command"],
+        )
+        _map(importance, tested, coarse, has_role, facts | {"command": THEN.join(lines)})
     with right:
         if np.isnan(comparison.superiority).all():
             st.info(NOTHING)

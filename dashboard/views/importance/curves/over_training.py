@@ -94,9 +94,10 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
     for reason in filter(None, (left_out, computed.left_out)):
         st.caption(plain(wording.without_beginning(reason)))
     if computed.curves:
+        facts = _facts(stages, run, order, within)
         with slot.container():
-            _draw(stages, run, order, count, computed.curves)
-        _results(stages, run, order, computed.curves, within)
+            _draw(stages, count, computed.curves, facts)
+        _results(stages, order, computed.curves, within, facts)
 
 
 def _order(importance: Importance) -> str:
@@ -151,9 +152,8 @@ def _figure(stages: Sequence[CurveStep], curves: Sequence[StepCurve], count: int
     return score_over_steps(curves, pruning.n_heads, page_wording.SCORE_NAMES[pruning.score.name], count)
 
 
-def _draw(stages: Sequence[CurveStep], run: SavedRun, order: str, count: int, curves: Sequence[StepCurve]) -> None:
+def _draw(stages: Sequence[CurveStep], count: int, curves: Sequence[StepCurve], facts: dict[str, str]) -> None:
     """Draw the score over training, and the relative score by share removed where all heads on score above 0."""
-    facts = _facts(stages, run, order)
     left, right = halves()
     with left:
         chart("score over training", _figure(stages, curves, count), facts, wording.MICHEL_5)
@@ -166,10 +166,10 @@ def _draw(stages: Sequence[CurveStep], run: SavedRun, order: str, count: int, cu
 
 
 def _results(
-    stages: Sequence[CurveStep], run: SavedRun, order: str, curves: Sequence[StepCurve], within: float
+    stages: Sequence[CurveStep], order: str, curves: Sequence[StepCurve], within: float, facts: dict[str, str]
 ) -> None:
     """Show how many heads can go at each step: a sentence about the first and last step, and a table."""
-    pruning, facts = stages[0].pruning, _facts(stages, run, order)
+    pruning = stages[0].pruning
     results = [(curve.step, _removable(stages[0], curve, within)) for curve in curves]
     st.markdown(wording.over_training(results, order, pruning.n_heads, wording.allowed(pruning.score.name, within)))
     with st.expander(wording.STEPS_TABLE):
@@ -199,12 +199,15 @@ def _removable(stage: CurveStep, of_step: StepCurve, within: float) -> Removable
     return removable([of_step.curve], score.sign, allowed_loss(score, float(of_step.curve.score[0]), within))[0]
 
 
-def _facts(stages: Sequence[CurveStep], run: SavedRun, order: str) -> dict[str, str]:
-    """Provenance of the curves; the fingerprint is that of the last step."""
+def _facts(stages: Sequence[CurveStep], run: SavedRun, order: str, within: float) -> dict[str, str]:
+    """Provenance of the curves; the fingerprint is that of the last step. The command computes all orders."""
     last = stages[-1]
+    material, at_least = last.importance.material, last.pruning.at_least
+    options = [*material.pruning_options(at_least, within), "--over-steps"]
     return last.importance.facts | {
+        "command": material.line("prune", *options, checkpoint=run.name),
         "checkpoint": f"{run.name}, steps {', '.join(str(stage.step) for stage in stages)}",
         "fingerprint": last.engine.files.fingerprint,
         "order": order,
-        "heads of a layer that stay": str(last.pruning.at_least),
+        "heads of a layer that stay": str(at_least),
     }

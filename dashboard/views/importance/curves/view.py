@@ -73,11 +73,13 @@ def _of_checkpoint(
         order = from_list(
             wording.ORDER, {name: name for name in names}, key="order", start=start, help=wording.ORDER_HELP
         )
+    options = [*importance.material.pruning_options(at_least, within), *(["--greedy"] if wants_greedy else [])]
+    facts = importance.computed_by("prune", *options) | {"heads of a layer that stay": str(at_least)}
     with slot.container():
         chart(
             "pruning curves",
             _figure(importance, pruning, computed.curves, order),
-            facts(importance, pruning),
+            facts,
             wording.MICHEL_3,
         )
         if computed.refused:
@@ -86,7 +88,7 @@ def _of_checkpoint(
     tolerance = allowed_loss(score, importance.ablation.effects.full, within)
     results = removable(computed.curves, score.sign, tolerance)
     st.markdown(wording.summary(results, order, pruning.n_heads, wording.allowed(score.name, within)))
-    _table(importance, pruning, computed.curves, results)
+    _table(pruning, computed.curves, results, facts)
     n_fine = next(result.n for result in results if result.order == order)
     functions(importance, pruning, computed.whole.get(order), order)
     removal(importance, pruning, computed.whole.get(order), n_fine)
@@ -125,12 +127,7 @@ def _figure(importance: Importance, pruning: Pruning, curves: Sequence[Curve], o
     return pruning_curves(curves, pruning.n_heads, page_wording.SCORE_NAMES[importance.ablation.score.name], order)
 
 
-def facts(importance: Importance, pruning: Pruning) -> dict[str, str]:
-    """Provenance of the curves."""
-    return importance.facts | {"heads of a layer that stay": str(pruning.at_least)}
-
-
-def _table(importance: Importance, pruning: Pruning, curves: Sequence[Curve], results: Sequence[Removable]) -> None:
+def _table(pruning: Pruning, curves: Sequence[Curve], results: Sequence[Removable], facts: dict[str, str]) -> None:
     with st.expander(wording.TABLE):
         rows = pd.DataFrame(
             [
@@ -138,5 +135,5 @@ def _table(importance: Importance, pruning: Pruning, curves: Sequence[Curve], re
                 for result in results
             ]
         )
-        table("heads that can go", rows, facts(importance, pruning))
-        table_downloads("points of the curves", curves_table(curves, pruning.n_heads), facts(importance, pruning))
+        table("heads that can go", rows, facts)
+        table_downloads("points of the curves", curves_table(curves, pruning.n_heads), facts)

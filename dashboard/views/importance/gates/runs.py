@@ -53,7 +53,8 @@ def start(sweep: PenaltySweep, device: str = "auto") -> PenaltySweep:
         keep(merged)
         if (previous := _programs.pop(merged.folder, None)) is not None:
             previous.errors.close()
-        _programs[merged.folder] = programs.begin(("gates", *_options(merged, device)))
+        options = gate_options(merged, str(merged.data), str(merged.folder))
+        _programs[merged.folder] = programs.begin(("gates", *options, f"--device={device}", "--resume"))
         return merged
 
 
@@ -107,22 +108,28 @@ def _state(sweep: PenaltySweep, progress: Progress | None, n_finished: int) -> S
     return "left" if progress is None or progress.state == "finished" else progress.state
 
 
-def _options(sweep: PenaltySweep, device: str) -> list[str]:
-    """Options of `python -m attention_sieve gates`."""
+def gate_options(sweep: PenaltySweep, data: str, output: str) -> list[str]:
+    """A sweep as options of `python -m attention_sieve gates`; each value is joined to its option, so that it cannot be
+    read as an option.
+
+    Args:
+        sweep: what is trained.
+        data: the table, as the command finds it.
+        output: folder of the runs.
+    """
     settings = sweep.settings
     values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,
-        "data": sweep.data,
+        "data": data,
         "text-columns": ",".join(sweep.text_columns),
         "label-column": sweep.label_column,
         "task": sweep.task,
-        "output": sweep.folder,
+        "output": output,
         "penalty": ",".join(f"{penalty:g}" for penalty in sweep.penalties),
         "attention": settings.kind,
-        "device": device,
-        **{name: getattr(settings, name) for name in SETTINGS},
+        **{name: value for name in SETTINGS if (value := getattr(settings, name)) != getattr(GateSettings, name)},
     }
-    return [*programs.options_of(values), *(["--with-weights"] if settings.with_weights else []), "--resume"]
+    return [*programs.options_of(values), *(["--with-weights"] if settings.with_weights else [])]
 
 
 @atexit.register

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.gates.history import GateHistory
 from attention_sieve.core.importance.gates.settings import GateSettings, TrainedGates
@@ -21,6 +22,7 @@ from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
+from attention_sieve.dashboard.files.commands import reads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.charts import chart, table
@@ -214,6 +216,10 @@ def _gates(importance: Importance, sweep: PenaltySweep, penalty: float) -> tuple
     step = _step(sweep, penalty, history)
     index = history.steps.index(step)
     facts = _facts(importance, sweep) | {"penalty": f"{penalty:g}", "training step": str(step)}
+    if penalty in sweep.finished and index == len(history.steps) - 1:  # the command writes the gates of the end
+        table = importance.material.table
+        data = "" if table is None else reads(table.data.name, table.content)
+        facts["command"] = command_line(["gates", *runs.gate_options(sweep, data, "gates")])
     show_head_map(
         _picture(sweep.checkpoint, history, index, penalty),
         head_selection("gates map", importance.heads, (*importance.material.key, sweep.folder, state.n_pushed())),

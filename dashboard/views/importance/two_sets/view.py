@@ -12,6 +12,7 @@ from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.figures.figure import counted, drawable
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.heads import head_rows
+from attention_sieve.dashboard.files.commands import THEN
 from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.importance import wording as page_wording
@@ -67,6 +68,12 @@ def _draw(
     figure = head_scatter(x, y, words, description, importance.heads, (*full, wording.ALL_ON))
     facts = {**importance.facts, "second set": sets.second_name, "second set texts": str(n_texts[1])}
     facts["corpus texts"] = str(n_texts[0])
+    if sets.first.table is None:  # labels of either set are a part of a table, or of another one
+        lines = (
+            of_set.line("ablate", *of_set.options, texts=f"{name}.jsonl", output=f"{name}.parquet")
+            for name, of_set in (("first", sets.first), ("second", sets.second))
+        )
+        facts["command"] = THEN.join(lines)
     chart("heads on two sets of texts", figure, facts, wording.MICHEL_2, selects=True)
     with st.expander(wording.TABLE):
         rows = head_rows(*x.shape).assign(first=x.ravel(), second=y.ravel())

@@ -3,14 +3,17 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
-from reading import said, sent
+from reading import command_of, said, sent
 from scipy.stats import pearsonr, spearmanr
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.core.importance.two_sets import Correlation, TwoSets
 from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard.figures.appearance import LOOKS
+from attention_sieve.dashboard.files.commands import lines_of
 from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.state import HEADS
 from attention_sieve.dashboard.views.importance import wording as words
@@ -107,7 +110,7 @@ def test_the_map_writes_the_roles_of_each_head_and_the_table_compares_them(opene
     assert f"**delimiter** ({rows.loc['delimiter', 'n_holding']} heads of 72)" in told(at, "**delimiter**")
 
 
-def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened, small):
+def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened, small, tmp_path, monkeypatch):
     few = {"checkpoint": small("bert", max_position_embeddings=400)}
     first, second = (values_of(opened("Each head", corpus=each, **few)) for each in ("sample pairs", "sample texts"))
     at = opened(two_sets.TAB, corpus="sample pairs and texts", **few)
@@ -116,6 +119,13 @@ def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened
     rows = table(at, "second_change").sort_values(["layer", "head"])
     np.testing.assert_allclose(rows["first"], first, rtol=1e-4)
     np.testing.assert_allclose(rows["second"], second, rtol=1e-4)
+    monkeypatch.chdir(tmp_path)
+    pairs, texts = read_sample("pairs"), read_sample("texts")
+    for name, of_set in (("first", pairs), ("second", texts)):
+        (tmp_path / f"{name}.jsonl").write_bytes(lines_of(of_set))
+    for column, line in zip(("first", "second"), command_of(at, "heads on two sets of texts")):
+        assert main(line) == 0
+        np.testing.assert_allclose(rows[column], pd.read_parquet(f"{column}.parquet")["without"], rtol=1e-4)
     summary = told(at, "Pearson's correlation of the changes")
     assert summary.startswith("6 heads, 64 texts against 64 texts: ")
     assert f"**{pearsonr(first, second)[0]:.2f} (95% interval" in summary

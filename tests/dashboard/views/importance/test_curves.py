@@ -1,14 +1,21 @@
 """How many heads can go: curves that are stopped, gone on with and kept, and a checkpoint made without heads."""
 
 from functools import partial
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
-from reading import button, said
+from reading import button, charts, command_of, said
 from streamlit.runtime.scriptrunner import StopException
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.importance.passes.speed import speeds
+from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.commands import lines_of
+from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves import view, wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME
 
@@ -45,8 +52,9 @@ def begin(at):
     return at.button(key="begin curves").click().run()
 
 
-def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_drawn(opened):
-    at = opened()
+def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_drawn(opened, tmp_path, monkeypatch):
+    replaced = {"replaced by": page_wording.MEAN}
+    at = opened(**replaced)
     before = controls.inference().n_passed
     assert orders_of(at) is None
     assert any("forward passes of single texts" in each.value for each in at.markdown)
@@ -60,9 +68,16 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
     assert "95% interval" in sentence
     assert "at random" in sentence
     passed = controls.inference().n_passed
-    again = opened(**{"allowed loss": "5%", "order": "flap"})
+    again = opened(**{"allowed loss": "5%", "order": "flap"} | replaced)
     assert "can go in the order of flap" in next(each.value for each in again.markdown if "can go in" in each.value)
     assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
+    monkeypatch.chdir(tmp_path)
+    Path("texts.jsonl").write_bytes(lines_of(read_typed(TEXTS)))
+    (words,) = command_of(again, "pruning curves")
+    assert main(words) == 0
+    drawn, written = charts(again)[0], pd.read_parquet("prune.parquet")
+    drawn, written = (each[each["order"].isin(orders_of(again)[:-1])] for each in (drawn, written))
+    np.testing.assert_allclose(drawn["score"].dropna(), written["score"], atol=1e-5)
     for by in (wording.BY_SIEVE, wording.BY_ARGMAX):
         at = opened(**{"functions kept": "true", "functions by": by})
         assert not at.exception

@@ -5,8 +5,9 @@ from dataclasses import replace
 from threading import Event
 
 import numpy as np
+import pandas as pd
 import pytest
-from reading import button, said, sent
+from reading import button, command_of, said, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.checkpoints.find import find_checkpoint
@@ -16,6 +17,7 @@ from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.gates.history import append_gates, read_history
 from attention_sieve.core.importance.gates.settings import GateSettings
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard import wording as files_wording
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.views.finetune.folders import keep_data
 from attention_sieve.dashboard.views.importance import wording as page_wording
@@ -58,6 +60,11 @@ def until(happened):
             return
         Event().wait(POLL_SECONDS)
     pytest.fail("waited in vain")
+
+
+def train(sweep):
+    keep(sweep)
+    assert main(["gates", *runs.gate_options(sweep, str(sweep.data), str(sweep.folder))]) == 0
 
 
 def upload(at, content=TABLE):
@@ -138,10 +145,11 @@ def test_a_table_with_one_class_or_of_another_task_gets_a_sentence(app, classifi
     assert '"none" names no penalties.' in said(at)[0]
 
 
-def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier, sweep_of):
+def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw_and_their_command_trains_them_again(
+    app, classifier, sweep_of, tmp_path, monkeypatch
+):
     sweep = sweep_of()
-    keep(sweep)
-    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    train(sweep)
     at = upload(app("importance", checkpoint=classifier, **TAB))
     assert not at.exception
     assert not at.error
@@ -156,7 +164,14 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier,
     picture = sent(at, "Gates of the heads of")
     assert picture["title"].endswith(f"penalty 5, step {last.steps[-1]:,}")
     assert {cell for row in picture["texts"] for cell in row} == {"0.0"}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "animals.csv").write_text(TABLE, "utf-8")
+    (words,) = command_of(at, "gates of heads")
+    assert main(words) == 0
+    written, gates = pd.read_csv("gates/gates.csv"), next(each.value for each in at.dataframe if "p_zero" in each.value)
+    pd.testing.assert_frame_equal(written[written["penalty"] == 5].reset_index()[gates.columns], gates)
     at.select_slider(key=f"step {sweep.folder.name} 5 {last.steps[-1]}").set_value(0).run()
+    assert files_wording.NO_COMMAND in shown(at), "of gates that go on"
     assert sent(at, "Gates of the heads of")["title"].endswith("step 0")
     assert {cell for row in sent(at, "Gates of the heads of")["texts"] for cell in row} == {"0.9"}
     assert any("Distribution of gates" in each.value for each in at.markdown)
@@ -167,8 +182,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier,
 def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, sweep_of, monkeypatch):
     monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", 2)
     sweep = sweep_of(replace(QUICK, seed=11), (5.0,))
-    keep(sweep)
-    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    train(sweep)
     assert wording.NO_CURVES in shown(upload(app("importance", checkpoint=classifier, **TAB)))
     curves = upload(app("importance", checkpoint=classifier, **TAB | {"importance details": curves_wording.TAB}))
     curves.button(key="begin curves").click().run()
@@ -188,8 +202,7 @@ def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, class
 
 def test_weights_that_were_trained_too_are_asked_with_their_gates(app, classifier, sweep_of):
     sweep = sweep_of(replace(QUICK, with_weights=True, learning_rate=0.01), (0.1,))
-    keep(sweep)
-    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    train(sweep)
     at = upload(app("importance", checkpoint=classifier, **TAB))
     assert not at.exception
     table = next(each.value for each in at.dataframe if "share" in each.value)

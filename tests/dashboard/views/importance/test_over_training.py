@@ -3,14 +3,16 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reading import button, said
+from reading import button, command_of, said
 from streamlit.runtime.scriptrunner import StopException
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.importance.cheap import KINDS
 from attention_sieve.core.importance.pruning.over_steps import step_curves_table
+from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.files.commands import lines_of
 from attention_sieve.dashboard.plain import WORD_JOINER
 from attention_sieve.dashboard.views.importance.curves import over_training, wording
 
@@ -93,15 +95,9 @@ def shown(at):
     return said.replace("\\", "").replace(WORD_JOINER, "")
 
 
-def command(run, texts, *more):
-    """The table of `prune --over-steps`, for the order of the paper."""
-    output = texts.with_suffix(".curves.csv")
-    assert main(["prune", f"--checkpoint={run}", f"--texts={texts}", f"--output={output}", "--over-steps", *more]) == 0
-    table = pd.read_csv(output, keep_default_na=False, na_values="")
-    return table[table["order"] == over_training.START].reset_index(drop=True)
-
-
-def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(opened, run, figures, tmp_path):
+def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(
+    opened, figures, tmp_path, monkeypatch
+):
     at = opened()
     assert not at.exception
     assert figures == []
@@ -111,9 +107,12 @@ def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_comm
     assert not at.exception
     assert said(at) == []
     assert controls.inference().n_passed > before
-    texts = tmp_path / "texts.txt"
-    texts.write_text(TEXTS)
-    by_command, by_page = command(run, texts), step_curves_table(figures[-1][0], 6)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.jsonl").write_bytes(lines_of(read_typed(TEXTS)))
+    (words,) = command_of(at, "score over training")
+    assert main(words) == 0
+    every, by_page = pd.read_parquet("prune.parquet"), step_curves_table(figures[-1][0], 6)
+    by_command = every[every["order"] == over_training.START]
     assert by_page["step"].unique().tolist() == [0, 1, 2]
     assert by_page["removed"].tolist() == by_command["removed"].tolist()
     for name in ("score", "delta", "low", "high"):

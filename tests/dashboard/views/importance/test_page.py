@@ -5,9 +5,11 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
-from reading import data_of, said, sent
+from reading import command_of, data_of, said, sent
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.analysis import results
 from attention_sieve.core.answering import find
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
@@ -109,7 +111,9 @@ def test_a_loss_over_fewer_than_a_hundred_texts_is_shown_without_a_word_of_signi
     assert not any(name in json.dumps(data) for name in (words.INTERVAL, words.P_ADJUSTED, "nan", "NaN"))
 
 
-def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened):
+def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "animals.csv").write_text(TABLE, "utf-8")
     folder, at = opened("SequenceClassification", {0: "no", 1: "so", 2: "yes"}, metric=words.LABELS)
     assert not at.exception
     at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode())
@@ -123,6 +127,9 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened):
         sign = 1 if name == "loss" else -1
         assert shown_map(at, name) == pytest.approx(sign * expected.delta, abs=1e-5)
         assert f"With all heads on the {words.SCORE_NAMES[name]} is {expected.full:.3g};" in shown(at)
+        (line,) = command_of(at, "importance of heads")
+        assert main(line) == 0
+        assert pd.read_parquet("ablate.parquet")["delta"].to_numpy() == pytest.approx(expected.delta.ravel(), abs=1e-5)
 
 
 def test_labels_that_the_checkpoint_does_not_know_are_said(opened):
