@@ -96,7 +96,8 @@ def compare_in(readings: Sequence[Reading[Text]], settings: RoleSettings, watch:
     Raises: AnalysisError for checkpoints of different shapes, and as `find_in`.
     """
     layers = [reading.checkpoint.attentions[reading.of_pass.kind] for reading in readings]
-    check_heads(*((1, each.n_layers, each.n_heads) for each in layers))
+    a_shape, b_shape = ((1, each.n_layers, each.n_heads) for each in layers)
+    check_heads(a_shape, b_shape)
     a, b = (find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings)
     return compared(a, b, *(reading.checkpoint.dtype for reading in readings))
 
