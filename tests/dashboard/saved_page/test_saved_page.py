@@ -94,6 +94,18 @@ def test_every_weight_of_the_drawn_text_is_in_the_page(content, data):
     assert side["arcs"]["queries"]["tokens"][0] == "[CLS]"
 
 
+def test_a_page_of_144_heads_in_128_tokens_has_at_most_five_megabytes(guessing, tmp_path):
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    tokenizer = AutoTokenizer.from_pretrained(guessing)
+    sizes = {"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 24, "intermediate_size": 8}
+    model = BertModel(BertConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **sizes))
+    path = sieve.save_page(tmp_path / "a.html", model, ["a " * 126, "A cat."], tokenizer=tokenizer, parser=False)
+    (side,) = read_page(path.read_bytes(), path.name)[0]["drawn"][0]["sides"]
+    assert (side["patterns"]["queries"], side["patterns"]["keys"]) == (128, 128)
+    assert 144 * 128**2 < path.stat().st_size < 5_000_000
+
+
 def test_texts_and_names_are_data_and_never_end_their_element(data, html):
     assert read_page(html.encode(), "page.html")[0] == json.loads(json.dumps(data))
     assert html.count("<script") == html.count("</script>") == 3
