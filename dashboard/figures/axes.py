@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,8 @@ from jaxtyping import Float
 
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.figure import INK, of_kind
+from attention_sieve.dashboard.figures.figure import INK, alt, of_kind
 from attention_sieve.dashboard.figures.scales import HIGHEST_TAU
-
-if TYPE_CHECKING:
-    import altair as alt
 
 SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
     "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
@@ -50,8 +47,6 @@ class ValueAxis:
 
 def values_axis(axis: ValueAxis) -> "alt.Y":
     """Position of the field `value`, from 0 at the bottom."""
-    import altair as alt
-
     scale = alt.Scale(domain=[0, axis.most], nice=False)
     return alt.Y("value:Q", title=axis.title, scale=scale, axis=alt.Axis(format=axis.format, tickCount=5))
 
@@ -63,8 +58,6 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
         field: position of the marks, from 0 for the first place.
         margin: room left of the first place and right of the last one, in places.
     """
-    import altair as alt
-
     return alt.X(
         field,
         type="quantitative",
@@ -92,8 +85,6 @@ def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float
 
 def steps_position(field: str, title: str, last: int) -> "alt.X":
     """Axis of training steps, as whole numbers from 0 to the last step."""
-    import altair as alt
-
     return alt.X(
         field,
         type="quantitative",
@@ -133,8 +124,6 @@ def score_position(channel: Any, field: str, scale: Scale, title: str, ends: End
         field: the score.
         ends: of the axis, as of `score_ends`.
     """
-    import altair as alt
-
     along = alt.Scale(type="symlog", constant=1, domain=list(ends), nice=False)
     if scale == "share":
         along = alt.Scale(domain=list(ends), nice=False)
@@ -162,24 +151,18 @@ def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" 
         channel: `alt.Color`, `alt.Fill` or `alt.Stroke`.
         legend: names the roles; None for no legend.
     """
-    import altair as alt
-
     scale = alt.Scale(domain=list(roles), range=[LOOKS[role].color for role in roles])
     return channel("role", type="nominal", scale=scale, legend=legend)
 
 
 def role_shapes(roles: Sequence[str], legend: "alt.Legend | None" = None) -> "alt.Shape":
     """The mark of each role, to distinguish roles without colours."""
-    import altair as alt
-
     scale = alt.Scale(domain=list(roles), range=[LOOKS[role].shape for role in roles])
     return alt.Shape("role", type="nominal", scale=scale, legend=legend)
 
 
 def role_legend(labels: Mapping[str, str], title: str | None = None) -> "alt.Legend":
     """A legend below the chart with a label for each role."""
-    import altair as alt
-
     return alt.Legend(
         orient="bottom", columns=2, title=title, symbolOpacity=1, labelExpr=f"{json.dumps(labels)}[datum.label]"
     )
@@ -199,8 +182,6 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
         looks: colours, marks or dashes, one or more; repeated if there are more series.
         field: the number of a series, from 0.
     """
-    import altair as alt
-
     numbers = list(range(len(labels)))
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
     legend = alt.Legend(
@@ -223,8 +204,6 @@ def _width_of_two(labels: Sequence[str]) -> int:
 
 def lane_scale(n_lanes: int) -> "alt.Scale":
     """Scale of stacked rows of bars or lines, each 1 high."""
-    import altair as alt
-
     return alt.Scale(domain=[0, n_lanes], nice=False, zero=True)
 
 
@@ -235,8 +214,6 @@ def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
         names: lines of each lane's name, from the bottom lane to the top one.
         middle: height of a name in its lane, 0 to 1.
     """
-    import altair as alt
-
     return alt.Axis(
         values=[lane + middle for lane in range(len(names))],
         labelExpr=f"{json.dumps(names)}[floor(datum.value)]",
@@ -255,8 +232,6 @@ def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
         full: height of a full bar in its lane, 0 to 1.
         most: label at that height.
     """
-    import altair as alt
-
     return alt.Axis(
         values=[value for lane in range(n_lanes) for value in (lane, lane + full)],
         labelExpr=f"datum.value == floor(datum.value) ? '0' : '{most}'",
@@ -271,8 +246,6 @@ def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
 
 def note() -> "alt.Chart":
     """Text of a figure that has nothing to draw."""
-    import altair as alt
-
     text = of_kind("note").mark_text(color=INK, fontSize=13, align="left")
     return text.encode(x=alt.XValue(8), y=alt.YValue(24), text=alt.Text("label:N"))
 

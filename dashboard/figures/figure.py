@@ -16,6 +16,15 @@ from attention_sieve.core.roles.rules import PREFIX
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+else:
+
+    class _Altair:
+        """Imported when the first chart is made, because pages that draw none should not wait for it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module("altair"), name)
+
+    alt = _Altair()
 
 Spec = dict[str, Any]
 """A Vega-Lite specification as a dict."""
@@ -70,8 +79,6 @@ def of_kind(kind: str) -> "alt.Chart":
     Encode them with channels such as `alt.Text("label:N")`: for a bare string Altair looks through its whole schema to
     find the channel's class, which takes several milliseconds each.
     """
-    import altair as alt
-
     return alt.Chart().transform_filter(f"datum.kind == '{kind}'")
 
 
@@ -85,8 +92,6 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
         reading: short lines under the title that explain the marks.
         height: of the marks, in pixels, without title, axis and legend.
     """
-    import altair as alt
-
     # Altair gives each chart without data an empty table, unless the outer chart names one.
     styled = chart.properties(
         data=alt.NamedData(name="rows"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HEIGHT: Final = 320
 MARGIN: Final = 0.06
@@ -75,8 +72,6 @@ def _ends(values: "pd.Series | None") -> Ends:
 
 
 def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt.Y":
-    import altair as alt
-
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     axis = alt.Axis(format=".3~g", labelOverlap="greedy", grid=False, tickCount=6)
     position: alt.X | alt.Y = channel(field, type="quantitative", title=title, scale=scale, axis=axis)
@@ -85,8 +80,6 @@ def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt
 
 def _of_layer(last: int) -> "alt.Color":
     """The colour of a layer, with a legend."""
-    import altair as alt
-
     scale = alt.Scale(domain=[0, max(1, last)], range=[LESS, MORE], interpolate="rgb")
     legend = alt.Legend(orient="bottom", title="layer", format="d", tickCount=min(last + 1, 6), gradientLength=160)
     return alt.Color("layer:Q", scale=scale, legend=legend)
@@ -94,8 +87,6 @@ def _of_layer(last: int) -> "alt.Color":
 
 @lru_cache(maxsize=64)
 def _spec(words: ScatterTexts, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
-    import altair as alt
-
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
     tooltip = [
         alt.Tooltip("name:N", title="head"),

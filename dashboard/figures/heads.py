@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from attention_sieve.core.attention.settings import head_name
+from attention_sieve.dashboard.figures.figure import alt
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
 
 SHARED: Final = "heads that share keys and values"
@@ -27,6 +27,4 @@ def head_rows(n_layers: int, n_heads: int) -> "pd.DataFrame":
 
 def head_choice() -> "alt.Parameter":
     """The selection that a click on a mark makes, to be added to the marks of heads."""
-    import altair as alt
-
     return alt.selection_point(name=CHOICE, fields=["layer", "head"])

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.statistics.by_role import ByRole
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 
 ROW: Final = 48
 """Height of one role in pixels."""
@@ -60,8 +60,6 @@ def _description(rows: pd.DataFrame) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     def x(field: str) -> alt.X:
         return alt.X(
             field,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,8 @@ from jaxtyping import Int
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_scale, note, note_rows, role_colors
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.roles.layers import NARROWEST
-
-if TYPE_CHECKING:
-    import altair as alt
 
 LANE: Final = 84
 """Height of one role's row of bars, in pixels."""
@@ -70,8 +67,6 @@ def roles_gained_and_lost(
 
 @cache
 def _spec(roles: tuple[str, ...], n_layers: int) -> Spec:
-    import altair as alt
-
     bars, numbers = _bars(roles, n_layers), _numbers(len(roles), n_layers)
     return template(
         alt.layer(alt.layer(*bars), alt.layer(*numbers), note()).resolve_axis(y="independent"),
@@ -83,8 +78,6 @@ def _spec(roles: tuple[str, ...], n_layers: int) -> Spec:
 
 def _bars(roles: tuple[str, ...], n_layers: int) -> "list[alt.Chart]":
     """Bars up and down, and the names of the roles on the left."""
-    import altair as alt
-
     names = alt.Axis(
         values=[lane + 0.5 for lane in range(len(roles))],
         labelExpr=f"{json.dumps([LOOKS[role].lines for role in reversed(roles)])}[floor(datum.value)]",
@@ -112,8 +105,6 @@ def _bars(roles: tuple[str, ...], n_layers: int) -> "list[alt.Chart]":
 
 def _numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
     """Numbers at the ends of the bars, and the scale on the right."""
-    import altair as alt
-
     ends = alt.Axis(
         values=[lane + 0.5 + sign * REACH for lane in range(n_roles) for sign in (1, -1)],
         orient="right",
@@ -138,8 +129,6 @@ def _numbers(n_roles: int, n_layers: int) -> "list[alt.Chart]":
 
 
 def _layer_position(n_layers: int) -> "alt.X":
-    import altair as alt
-
     scale, axis = alt.Scale(domain=list(range(n_layers))), alt.Axis(labelAngle=0, labelOverlap=True)
     return alt.X("layer:O", title=LAYER_AXIS, scale=scale, axis=axis)
 

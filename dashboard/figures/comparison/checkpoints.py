@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import role_colors
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 COLUMNS: Final = 4
 """Grids per row, so that each is legible on a phone; more grids start a new band."""
@@ -144,8 +141,6 @@ def _cells(
 
 @cache
 def _spec(wall: _Wall, roles: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     frames, *texts = _frame_layers(wall, roles)
     return template(
         alt.layer(frames, *_cell_layers(wall, roles), *texts),
@@ -156,15 +151,11 @@ def _spec(wall: _Wall, roles: tuple[str, ...]) -> Spec:
 
 
 def _across(wall: _Wall) -> "alt.X":
-    import altair as alt
-
     return alt.X("left:Q", scale=alt.Scale(domain=[0, wall.columns], nice=False, zero=True), axis=None)
 
 
 def _down(field: str, wall: _Wall, roles: tuple[str, ...]) -> "alt.Y":
     """Pixels from the top, with the names of the roles beside the grids."""
-    import altair as alt
-
     tops = [band * wall.band + HEADING + role * wall.row for band in range(wall.bands) for role in range(wall.n_roles)]
     names = json.dumps([LOOKS[role].lines for role in roles])
     return alt.Y(
@@ -185,8 +176,6 @@ def _down(field: str, wall: _Wall, roles: tuple[str, ...]) -> "alt.Y":
 
 def _frame_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
     """The frame of each grid, the numbers above it, and the names of the checkpoints."""
-    import altair as alt
-
     x, y = _across(wall), _down("top", wall, roles)
     checkpoint, role = alt.Tooltip("checkpoint:N", title="checkpoint"), alt.Tooltip("role:N", title="role")
     counts = [alt.Tooltip(f"{kind}:N", title=f"heads {kind}") for kind in ("held", "gained", "lost")]
@@ -204,8 +193,6 @@ def _frame_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
 
 def _cell_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
     """Heads that hold a role in both checkpoints, in the later one only, and in the reference only."""
-    import altair as alt
-
     x, y = _across(wall), _down("top", wall, roles)
     tooltip = [
         alt.Tooltip("checkpoint:N", title="checkpoint"),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import lane_ends, lane_names, lane_scale, role_colors, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 LANE: Final = 84
 """Height of one role's row of lines, in pixels."""
@@ -94,8 +91,6 @@ def overall_shares(
 
 @lru_cache(maxsize=64)
 def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     def y(axis: alt.Axis) -> alt.Y:
         return alt.Y("place:Q", scale=lane_scale(len(roles)), axis=axis)
 
@@ -133,8 +128,6 @@ def _depth_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
 
 @lru_cache(maxsize=64)
 def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     def share(field: str) -> alt.X:
         axis = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
         scale = alt.Scale(domain=[0, 1], nice=False)
@@ -169,8 +162,6 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
 
 
 def _depth_position() -> "alt.X":
-    import altair as alt
-
     return alt.X(
         "depth:Q",
         title="relative depth (0: next to the input, 1: output)",
@@ -186,8 +177,6 @@ def _height(names: Sequence[str], roles: Sequence[str]) -> float:
 
 def _bar_position(names: tuple[str, ...], roles: tuple[str, ...]) -> "alt.Y":
     """Stacked bars by role, with the role as a heading."""
-    import altair as alt
-
     group = len(names) + 1.5
     labels = [label for role in roles for label in (LOOKS[role].lettered, *names)]
     row = f"floor(datum.value % {group:g})"

@@ -13,11 +13,10 @@ from attention_sieve.core.comparison.transitions import Transition
 from attention_sieve.core.roles.roles import known_roles
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import note
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
 
 if TYPE_CHECKING:
-    import altair as alt
     import plotly.graph_objects as go
 
 NO_ROLE: Final = "no role"
@@ -269,8 +268,6 @@ def _flow_data(
 
 @cache
 def _spec(height: int) -> Spec:
-    import altair as alt
-
     return template(
         alt.layer(_band_marks(height), *_side_marks("a", height), *_side_marks("b", height), note()),
         title=TITLE,
@@ -280,8 +277,6 @@ def _spec(height: int) -> Spec:
 
 
 def _band_marks(height: int) -> "alt.Chart":
-    import altair as alt
-
     bands = of_kind("band").mark_area(orient="vertical", interpolate="monotone", line=False)
     return bands.encode(
         x=_across(),
@@ -295,8 +290,6 @@ def _band_marks(height: int) -> "alt.Chart":
 
 def _side_marks(side: str, height: int) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """The bars of one side, their names, and the name of the checkpoint above them."""
-    import altair as alt
-
     inwards, align = (1, "left") if side == "a" else (-1, "right")
     bars = of_kind(f"bar {side}")
     names = bars.mark_text(color=INK, fontSize=12, align=align, dx=inwards * (BAR + 4))
@@ -313,14 +306,10 @@ def _side_marks(side: str, height: int) -> "tuple[alt.Chart, alt.Chart, alt.Char
 
 
 def _across() -> "alt.X":
-    import altair as alt
-
     return alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
 
 
 def _down(field: str, height: int) -> "alt.Y":
-    import altair as alt
-
     return alt.Y(field, type="quantitative", axis=None, scale=alt.Scale(domain=[height, 0], nice=False, zero=False))
 
 

@@ -21,7 +21,7 @@ from attention_sieve.dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
 
 NOTHING: Final = "No head has a score under both checkpoints."
@@ -59,8 +59,6 @@ def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale 
 
 @cache
 def _spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
-    import altair as alt
-
     words = WORDS[scale]
     x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
     y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)

@@ -22,7 +22,7 @@ from attention_sieve.dashboard.figures.axes import (
     role_shapes,
     round_ends,
 )
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
 
 WIDTH: Final = 0.7
@@ -110,8 +110,6 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
 
 @cache
 def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends) -> Spec:
-    import altair as alt
-
     def change(field: str) -> alt.Y:
         along = alt.Scale(domain=list(ends), nice=False)
         return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
@@ -145,8 +143,6 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
 
 @cache
 def _divergence_spec(n_layers: int, most: float) -> Spec:
-    import altair as alt
-
     x = places_axis("place", n_layers, MARGIN)
     y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(domain=[0, most], nice=False))
     head_tooltip = [

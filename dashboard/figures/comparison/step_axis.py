@@ -5,17 +5,14 @@ A line joins the steps of one run only: between other checkpoints there is nothi
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.dashboard.figures.axes import STEP_AXIS, steps_position
-from attention_sieve.dashboard.figures.figure import INK, drawable, of_kind
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, alt, drawable, of_kind
 
 Axis = tuple[str, ...] | int
 """Names of evenly spaced checkpoints, or the last training step."""
@@ -42,8 +39,6 @@ def apart_at(
 
 def across(axis: Axis) -> "alt.X":
     """Position of the field `at`."""
-    import altair as alt
-
     if isinstance(axis, int):
         return steps_position("at", STEP_AXIS, axis)
     return alt.X(
@@ -65,8 +60,6 @@ def across(axis: Axis) -> "alt.X":
 
 def focus_layers(x: "alt.X") -> "list[alt.Chart]":
     """The line through the checkpoint in focus, and its name."""
-    import altair as alt
-
     name = {"color": INK, "fontSize": 11, "baseline": "bottom", "limit": alt.expr("width / 2"), "dir": "rtl"}
     left = of_kind("left").mark_text(**name, align="right", dx=-4)
     right = of_kind("right").mark_text(**name, align="left", dx=4)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,8 @@ from attention_sieve.dashboard.figures.comparison.step_axis import (
     focus_layers,
     lines,
 )
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HEIGHT: Final = 260
 LINE: Final = 14
@@ -97,8 +94,6 @@ def shift_over_steps(
 
 @lru_cache(maxsize=64)
 def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
-    import altair as alt
-
     def heads(field: str) -> alt.Y:
         scale, ticks = alt.Scale(domain=[0, top], nice=False), alt.Axis(tickMinStep=1, format="d")
         return alt.Y(field, type="quantitative", title="heads", scale=scale, axis=ticks)
@@ -127,8 +122,6 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
 
 @lru_cache(maxsize=64)
 def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
-    import altair as alt
-
     def change(field: str) -> alt.Y:
         along = alt.Scale(domain=list(ends), nice=False)
         return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
@@ -152,8 +145,6 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
 def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
     """Tooltip of a mark: the checkpoint, and its step if known."""
-    import altair as alt
-
     name = alt.Tooltip("checkpoint:N", title="checkpoint")
     return [name] if isinstance(axis, tuple) else [name, alt.Tooltip("at:N", title="step", format=",d")]
 

@@ -1,7 +1,7 @@
 """Progress of a fine-tuning run: its loss, and its performance on validation texts."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,7 @@ from attention_sieve.core.checkpoints.saved_runs import Progress
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import round_ends, steps_position
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 Measure = Literal["accuracy", "correlation"]
 
@@ -85,8 +82,6 @@ def _fixed_rows(progress: Progress, points: pd.DataFrame, measure: Measure) -> p
 
 @cache
 def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
-    import altair as alt
-
     # Marks have no names for screen readers: a kind may have no marks, and the description is complete.
     x = steps_position("step", "training step", last)
     span = of_kind("span").mark_rule(aria=False, color=INK, strokeOpacity=0.4)
@@ -109,8 +104,6 @@ def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
 
 def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     """The upper panel."""
-    import altair as alt
-
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     loss = alt.Y("value:Q", title="loss", scale=scale, axis=alt.Axis(tickCount=5))
     trained, held_out = of_kind("loss").encode(x=x, y=loss), of_kind("validation loss").encode(x=x, y=loss)
@@ -127,8 +120,6 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
 
 def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
     """The lower panel."""
-    import altair as alt
-
     lowest = -1 if measure == "correlation" else 0
     ticks = [-1, -0.5, 0, 0.5, 1] if lowest else [0, 0.25, 0.5, 0.75, 1]
     y = alt.Y(
@@ -149,8 +140,6 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
 
 def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
     """The line of what one and the same answer for all texts gets, and its label."""
-    import altair as alt
-
     label = of_kind(kind).mark_text(aria=False, color=INK, fontSize=11, align="right", baseline="bottom", dx=-6, dy=-2)
     return [
         of_kind(kind).mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
@@ -160,8 +149,6 @@ def _one_answer(kind: str, y: "alt.Y") -> "list[alt.Chart]":
 
 def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
     """The points of a curve as marks with tooltips."""
-    import altair as alt
-
     points = curve.mark_point(aria=False, filled=True, opacity=1, color=color, shape=shape, size=30)
     step = alt.Tooltip("step:N", title="step", format=",d")
     return points.encode(tooltip=[step, alt.Tooltip("value:N", title=name, format=".3~g")])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.agreement import Agreement
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows, places_axis
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 ROW: Final = 34
 """Pixels of one measure."""
@@ -68,8 +65,6 @@ def _number(value: float, low: float, high: float) -> str:
 
 
 def _tooltip(first: "alt.Tooltip") -> "list[alt.Tooltip]":
-    import altair as alt
-
     return [
         first,
         alt.Tooltip("spearman:Q", title="Spearman's correlation", format=".2f"),
@@ -79,8 +74,6 @@ def _tooltip(first: "alt.Tooltip") -> "list[alt.Tooltip]":
 
 
 def _correlation(channel: type, field: str) -> "alt.X | alt.Y":
-    import altair as alt
-
     position: alt.X | alt.Y = channel(
         field,
         type="quantitative",
@@ -93,8 +86,6 @@ def _correlation(channel: type, field: str) -> "alt.X | alt.Y":
 
 @lru_cache(maxsize=16)
 def _measures_spec(measures: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     names = alt.Axis(labelLimit=170, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("measure:N", title=None, sort=None, scale=alt.Scale(domain=list(measures)), axis=names)
     tooltip = _tooltip(alt.Tooltip("measure:N", title="measure"))
@@ -116,8 +107,6 @@ def _measures_spec(measures: tuple[str, ...]) -> Spec:
 
 @lru_cache(maxsize=32)
 def _layers_spec(measure: str, n_layers: int) -> Spec:
-    import altair as alt
-
     x, tooltip = places_axis("layer", n_layers, HALF), _tooltip(alt.Tooltip("layer:Q", title="layer"))
     zero = of_kind("zero").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=_correlation(alt.Y, "spearman"))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)

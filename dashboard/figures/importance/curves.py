@@ -11,7 +11,7 @@ from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel
-from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, counted, interval, of_kind, template
+from attention_sieve.dashboard.figures.figure import GREY, Figure, Spec, alt, counted, interval, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 320
@@ -100,8 +100,6 @@ def _description(curves: Sequence[Curve], orders: Sequence[str], n_heads: int, n
 
 @lru_cache(maxsize=32)
 def _spec(orders: tuple[str, ...], name: str, ends: Ends, has_interval: bool) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "share:Q",
         title="share of heads removed",

@@ -9,7 +9,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.functions import KeptFunction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 260
@@ -54,8 +54,6 @@ def _description(functions: Sequence[KeptFunction], n_heads: int) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(names: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     def axis(field: str, title: str) -> dict[str, object]:
         ticks = alt.Axis(format="%", grid=field == "kept", tickCount=5, labelOverlap="greedy")
         return {"shorthand": f"{field}:Q", "title": title, "scale": alt.Scale(domain=[0, 1], nice=False), "axis": ticks}

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import series_channel
-from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 240
@@ -65,8 +65,6 @@ def gate_densities(
 
 @lru_cache(maxsize=32)
 def _spec(names: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     end = APART * (MOST + 1)
     x = alt.X(
         "gate:Q",

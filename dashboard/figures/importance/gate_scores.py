@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.importance.pruning.curves import Curve
 from attention_sieve.core.importance.pruning.orders import RANDOM
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, interval, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, interval, of_kind, percent, template
 from attention_sieve.dashboard.figures.importance.curves import random_band
 
 HEIGHT: Final = 240
@@ -91,8 +91,6 @@ def _description(data: pd.DataFrame, name: str, order: str) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(name: str, ends: tuple[float, float], order: str, *, has_random: bool, has_interval: bool) -> Spec:
-    import altair as alt
-
     share = alt.X(
         "share:Q",
         title="share of heads removed",

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import head_names
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 BINS: Final = 24
 HEIGHT: Final = 240
@@ -66,8 +66,6 @@ def _description(values: np.ndarray, full: float, name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
-    import altair as alt
-
     def x(field: str) -> alt.X:
         return alt.X(
             field,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,17 @@ from attention_sieve.core.importance.pruning.curves import Curve, relative
 from attention_sieve.core.importance.pruning.over_steps import StepCurve
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
 from attention_sieve.dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, interval, of_kind, percent, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    interval,
+    of_kind,
+    percent,
+    template,
+)
 
 HEIGHT: Final = 300
 LINE: Final = 13
@@ -136,8 +143,6 @@ def _ends(values: np.ndarray) -> Ends:
 
 @lru_cache(maxsize=32)
 def _over_steps_spec(name: str, last: int, ends: Ends, has_bars: bool) -> Spec:
-    import altair as alt
-
     x = steps_position("at", STEP_AXIS, last)
     color = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[LESS, MORE], interpolate="rgb"), legend=None)
     bars = ("bar: 95% interval, at the share chosen above",) if has_bars else ()
@@ -148,8 +153,6 @@ def _over_steps_spec(name: str, last: int, ends: Ends, has_bars: bool) -> Spec:
 
 @lru_cache(maxsize=32)
 def _relative_spec(last: int, ends: Ends, has_bars: bool) -> Spec:
-    import altair as alt
-
     axis = alt.Axis(format=".0%", tickCount=6)
     x = alt.X("share:Q", title="share of heads removed", scale=alt.Scale(domain=[0, 1]), axis=axis)
     color = alt.Color("at:Q", scale=alt.Scale(domain=[0, last], range=[LESS, MORE], interpolate="rgb"), legend=None)
@@ -161,7 +164,6 @@ def _relative_spec(last: int, ends: Ends, has_bars: bool) -> Spec:
 
 def _lines(x: "alt.X", color: "alt.Color", line: str, name: str, number: str, ends: Ends) -> "alt.LayerChart":
     """Lines with their points, the intervals of some of these, and a name at each line's end."""
-    import altair as alt
 
     def y(field: str) -> alt.Y:
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)

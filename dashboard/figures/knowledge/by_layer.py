@@ -11,7 +11,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, STAR
 from attention_sieve.dashboard.figures.axes import Ends, places_axis, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
 
@@ -106,8 +106,6 @@ def _description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"],
 
 @lru_cache(maxsize=32)
 def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_floor: bool) -> Spec:
-    import altair as alt
-
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
     violin = of_kind("violin").mark_area(
         orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False

@@ -9,7 +9,7 @@ import pandas as pd
 
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, percent, template
 from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_ends
 
 ROW: Final = 44
@@ -79,8 +79,6 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
 
 @lru_cache(maxsize=16)
 def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
-    import altair as alt
-
     def x(field: str) -> alt.X:
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)
         axis = alt.Axis(format="%", tickCount=6, gridColor=INK, gridOpacity=0.15)

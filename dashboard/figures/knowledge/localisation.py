@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
 
 HEIGHT: Final = 300
@@ -71,8 +71,6 @@ def _floor(floor: float, label: str, name: str) -> list[pd.DataFrame]:
 
 @lru_cache(maxsize=32)
 def _spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: bool) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "rank:Q",
         title="heads of a checkpoint, the best first",

@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
 
 HEIGHT: Final = 300
@@ -65,8 +65,6 @@ def _description(reconstruction: Reconstruction, best_layer: float, name: str) -
 
 @lru_cache(maxsize=32)
 def _spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "n:Q",
         title="heads together, the best first",

@@ -10,7 +10,7 @@ import pandas as pd
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.comparison.step_axis import Axis, across, apart_at, axis_of
-from attention_sieve.dashboard.figures.figure import Figure, Spec, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, drawable, of_kind, template
 from attention_sieve.dashboard.figures.knowledge.gains import Estimate
 from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
 
@@ -70,8 +70,6 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
 
 @lru_cache(maxsize=16)
 def _spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends) -> Spec:
-    import altair as alt
-
     x, y = across(axis), score_axis("value", name, ends)
     color, shape = series_channel(alt.Color, kinds, HEAD_COLORS), series_channel(alt.Shape, kinds, SHAPES)
     tooltip = [

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.knowledge.summary import sorted_in_layers
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 
 ROW: Final = 40
@@ -55,8 +55,6 @@ def _description(values: Float[np.ndarray, "layer head"], name: str) -> str:
 
 @lru_cache(maxsize=32)
 def _spec(shape: tuple[int, int], name: str, most: float) -> Spec:
-    import altair as alt
-
     n_layers, n_heads = shape
     across = alt.Scale(domain=[-0.5, n_heads - 0.5], nice=False, zero=False)
     down = alt.Scale(domain=[n_layers - 0.5, -0.5], nice=False, zero=False)

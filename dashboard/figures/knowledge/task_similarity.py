@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import LESS, MORE
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, drawable, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, template
 
 ROW: Final = 30
 """Height of a task in pixels."""
@@ -99,8 +99,6 @@ def _description(cells: pd.DataFrame) -> str:
 
 @lru_cache(maxsize=16)
 def _spec(n_tasks: int) -> Spec:
-    import altair as alt
-
     across = alt.Scale(domain=[-TREE - 0.1, n_tasks - 1 + NAMES], nice=False, zero=False)
     down = alt.Scale(domain=[n_tasks - 0.5, -0.5], nice=False, zero=False)
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.axes import Ends
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import alt
 
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
@@ -52,8 +50,6 @@ def score_ends(values: Iterable[float]) -> Ends:
 
 def score_axis(field: str, name: str, ends: Ends, title: str = "") -> "alt.Y":
     """Position of a score along the value axis."""
-    import altair as alt
-
     number = "%" if name == ACCURACY else ".2~f"
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     axis = alt.Axis(format=number, tickCount=5)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.saved_runs import HeldOut
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import apart, role_colors, role_shapes, round_ends, steps_position
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 LOSS_HEIGHT, GAP, SHARE_HEIGHT = 130, 30, 170
 HEIGHT: Final = LOSS_HEIGHT + GAP + SHARE_HEIGHT
@@ -70,8 +67,6 @@ def formation(measured: Sequence[HeldOut], strongest: Strongest, shown: int, las
 
 @lru_cache(maxsize=16)
 def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
-    import altair as alt
-
     x = steps_position("step", "training step", last)
     shown = (
         of_kind("shown").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x, y=alt.YValue(0), y2=alt.Y2Value(HEIGHT))
@@ -89,8 +84,6 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
 
 def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     """The upper panel."""
-    import altair as alt
-
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
     losses = of_kind("loss").encode(x=x, y=y)
@@ -110,8 +103,6 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
 
 def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
     """The lower panel."""
-    import altair as alt
-
     scale = alt.Scale(domain=[LEAST, 1], range=[HEIGHT, HEIGHT - SHARE_HEIGHT], nice=False)
     axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", orient="left", grid=True)
     y = alt.Y("value:Q", title="share above chance", scale=scale, axis=axis)

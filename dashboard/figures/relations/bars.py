@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from attention_sieve.dashboard.figures.figure import (
     INK,
     Figure,
     Spec,
+    alt,
     counted,
     drawable,
     of_kind,
@@ -24,9 +25,6 @@ from attention_sieve.dashboard.figures.figure import (
     template,
 )
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
-
-if TYPE_CHECKING:
-    import altair as alt
 
 MOST: Final = 24
 """Maximum number of relations that are drawn: those with most cases."""
@@ -103,8 +101,6 @@ def _judged(no_share: str, held_out: float, low: float, high: float) -> str:
 
 @cache
 def _spec(n_relations: int, has_control: bool) -> Spec:
-    import altair as alt
-
     tooltip = _tooltip(has_control)
     layers = [*_bars(tooltip), _names()]
     reading = ["slim bar: best head on held-out texts, line: interval", "wide grey bar: best fixed offset"]
@@ -121,8 +117,6 @@ def _spec(n_relations: int, has_control: bool) -> Spec:
 
 
 def _share(field: str) -> "alt.X":
-    import altair as alt
-
     return alt.X(
         field,
         type="quantitative",
@@ -134,16 +128,12 @@ def _share(field: str) -> "alt.X":
 
 def _relation_position() -> "alt.Y":
     """Stacked relations, in the order of their rows."""
-    import altair as alt
-
     axis = alt.Axis(labelLimit=120, ticks=False, domain=False, labelPadding=6)
     return alt.Y("relation:N", title=None, sort=None, axis=axis)
 
 
 def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     """The bar of the best offset, in front of it that of the best head, and its interval."""
-    import altair as alt
-
     y = _relation_position()
     # Without a stroke the fill is nearly invisible in the dark theme.
     wide = of_kind("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
@@ -161,15 +151,11 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
 
 def _names() -> "alt.Chart":
     """The names of the heads, in two lines each, right of the bars."""
-    import altair as alt
-
     names = of_kind("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
     return names.encode(x=alt.X("labels_at:Q"), y=_relation_position(), text=alt.Text("label:N"))
 
 
 def _tooltip(has_control: bool) -> "list[alt.Tooltip]":
-    import altair as alt
-
     control = [alt.Tooltip("random:Q", title="random weights", format=".1%")] if has_control else []
     return [
         alt.Tooltip("relation:N", title="relation"),

@@ -3,17 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pandas as pd
 
 from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import note, note_rows
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, drawable, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, drawable, of_kind, template
 
 REACH: Final = 8
 """Largest distance with its own bar on either side; larger distances are counted at the ends."""
@@ -92,8 +89,6 @@ def _words(distance: int) -> str:
 
 @cache
 def _spec(n_relations: int) -> Spec:
-    import altair as alt
-
     def y(field: str) -> alt.Y:
         lanes = list(range(n_relations))
         axis = alt.Axis(
@@ -131,8 +126,6 @@ def _spec(n_relations: int) -> Spec:
 
 
 def _distance_position(field: str) -> "alt.X":
-    import altair as alt
-
     end = f"(datum.value == {REACH} ? '≥ ' : datum.value == {-REACH} ? '≤ ' : '')"
     return alt.X(
         field,

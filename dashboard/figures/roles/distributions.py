@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -29,12 +29,19 @@ from attention_sieve.dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import (
+    INK,
+    MOST_MARKS,
+    Figure,
+    Spec,
+    alt,
+    counted,
+    of_kind,
+    percent,
+    template,
+)
 from attention_sieve.dashboard.figures.roles.densities import outline
 from attention_sieve.dashboard.figures.scales import WORDS
-
-if TYPE_CHECKING:
-    import altair as alt
 
 LANE: Final = 46
 """Height of one role of one head, in pixels."""
@@ -250,8 +257,6 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 @cache
 def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> Spec:
     """Shapes side by side with their medians, and the lines at tau and at uniform attention."""
-    import altair as alt
-
     scale, short = violins.scale, WORDS[violins.scale].short
     shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[violins.role].color, **SHAPE)
     shapes = shapes.encode(
@@ -276,8 +281,6 @@ def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) ->
 
 def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "tuple[alt.Chart, alt.Chart]":
     """The middle half of a place's scores, and their median."""
-    import altair as alt
-
     low, median = (score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
     x = places_axis("place", n_places, MARGIN, violins.axis)
     tooltip = [
@@ -296,8 +299,6 @@ def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "t
 
 @cache
 def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozenset[str]) -> Spec:
-    import altair as alt
-
     axis = WORDS[scale].title()
     score, value = (score_position(alt.X, field, scale, axis, ends) for field in ("score", "value"))
     shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
@@ -339,8 +340,6 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
 
 def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
     """Legend of the marks."""
-    import altair as alt
-
     marks = {name.format(WORDS[scale].short): shape for kind, (name, shape) in LEGEND.items() if kind in drawn}
     legend = alt.Legend(
         orient="top",
@@ -360,8 +359,6 @@ def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
 
 def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
     """Stacked roles, the first on top."""
-    import altair as alt
-
     labels = [LOOKS[role].lettered.split(" ", 1) for role in reversed(roles)]
     return alt.Y(
         field,
@@ -382,8 +379,6 @@ def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
 
 def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """Intervals of the means, the means, and the scores of the text on screen."""
-    import altair as alt
-
     y, color, axis = _role_position("base", roles), role_colors(alt.Color, roles), WORDS[scale].title()
     low, middle, score = (score_position(alt.X, field, scale, axis, ends) for field in ("low", "mean", "score"))
     tooltip = [

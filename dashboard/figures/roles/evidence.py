@@ -12,7 +12,7 @@ from jaxtyping import Float
 from attention_sieve.core.roles.uncertainty.anytime import odds
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
-from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, alt, counted, of_kind, template
 
 HEIGHT: Final = 260
 READING: Final = (
@@ -75,8 +75,6 @@ def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _spec(roles: tuple[str, ...], name: str, n_texts: int, ends: tuple[int, int]) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "texts:Q",
         title="number of texts",

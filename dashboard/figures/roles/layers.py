@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.roles import heads_with_several, roles_per_layer, shown_roles
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 
 SEVERAL: Final = "two or more coarse roles"
 LANE: Final = 62
@@ -50,8 +47,6 @@ def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
 
 @cache
 def _spec(roles: tuple[str, ...], n_heads: int, n_layers: int) -> Spec:
-    import altair as alt
-
     return template(
         alt.layer(_bars(roles, n_heads), _numbers(roles, n_layers)).resolve_axis(y="independent"),
         title="Heads that hold each role, by layer",
@@ -60,8 +55,6 @@ def _spec(roles: tuple[str, ...], n_heads: int, n_layers: int) -> Spec:
 
 
 def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
-    import altair as alt
-
     n_lanes = len(roles) + 1
     names = (SEVERAL, *reversed(roles))
     colors = [GREY, *(LOOKS[role].color for role in names[1:])]
@@ -84,8 +77,6 @@ def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
 
 def _numbers(roles: tuple[str, ...], n_layers: int) -> "alt.Chart":
     """The number above each bar, and the names of the lanes."""
-    import altair as alt
-
     lines = [["two or more", "coarse roles"], *(LOOKS[role].lines for role in reversed(roles))]
     fits = alt.expr(f"width / {n_layers} < {NARROWEST} ? 0 : 1")
     numbers = of_kind("bar").mark_text(color=INK, baseline="bottom", dy=-1, fontSize=10, opacity=fits)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,8 @@ from attention_sieve.dashboard.figures.axes import (
     score_ends,
     score_position,
 )
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
-
-if TYPE_CHECKING:
-    import altair as alt
 
 BINS: Final = 20
 """Number of bins of the histogram; the width of each is the default alpha."""
@@ -129,8 +126,6 @@ def _lines(**values: float) -> pd.DataFrame:
 
 @cache
 def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Scale) -> Spec:
-    import altair as alt
-
     marks = _marks(roles, _head_position("number", n_layers, n_heads), _p_position("p"), scale)
     bars, totals = _histogram_layers(roles, _head_position("left", n_layers, n_heads))
     return template(
@@ -143,8 +138,6 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Sc
 
 @cache
 def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
-    import altair as alt
-
     evidence = alt.Y(
         "evidence:Q",
         title="evidence: −log10 of the p-value",
@@ -169,8 +162,6 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
 
 def _head_position(field: str, n_layers: int, n_heads: int) -> "alt.X":
     """Heads in order, and right of them the histogram."""
-    import altair as alt
-
     n_all = n_layers * n_heads
     return alt.X(
         field,
@@ -187,8 +178,6 @@ def _head_position(field: str, n_layers: int, n_heads: int) -> "alt.X":
 
 
 def _p_position(field: str) -> "alt.Y":
-    import altair as alt
-
     return alt.Y(
         field,
         type="quantitative",
@@ -200,8 +189,6 @@ def _p_position(field: str) -> "alt.Y":
 
 def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.Chart":
     """A mark for each test, filled where the head holds the role."""
-    import altair as alt
-
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("name:N", title="head"),
@@ -225,8 +212,6 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
 
 def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
     """The bars of the histogram, and the number beside each."""
-    import altair as alt
-
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("tests:N", title="tests"),
@@ -247,14 +232,10 @@ def _legend(roles: Sequence[str]) -> "alt.Legend":
 
 
 def _alpha_line() -> "alt.Chart":
-    import altair as alt
-
     return of_kind("alpha").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=alt.Y("value:Q"))
 
 
 def _alpha_label() -> "alt.Chart":
-    import altair as alt
-
     label = of_kind("alpha").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
     return label.encode(x=alt.XValue("width"), y=alt.Y("value:Q"), text=alt.Text("label:N"))
 

@@ -11,7 +11,7 @@ from attention_sieve.core.roles.hypotheses import HeadTests
 from attention_sieve.core.roles.measures import Scale
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.scales import WORDS
 
 ROW: Final = 24
@@ -50,8 +50,6 @@ def _description(rows: pd.DataFrame, title: str, scale: Scale) -> str:
 
 @lru_cache(maxsize=32)
 def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
-    import altair as alt
-
     axis = WORDS[scale].title()
     mean, low = (score_position(alt.X, field, scale, axis, ends) for field in ("mean", "low"))
     names = alt.Axis(labelLimit=160, ticks=False, domain=False, labelPadding=6)

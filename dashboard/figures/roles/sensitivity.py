@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -10,11 +10,8 @@ from attention_sieve.core.roles.measures import Scale
 from attention_sieve.core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import lettered_legend, role_colors, role_shapes
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, percent, template
 from attention_sieve.dashboard.figures.scales import WORDS
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HEIGHT: Final = 260
 BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} bootstrap resamples of these texts; line: median"
@@ -74,8 +71,6 @@ def _range(role: str, low: float, high: float) -> str:
 
 @cache
 def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[float, float]) -> Spec:
-    import altair as alt
-
     along = alt.Scale(domain=list(ends), nice=False)
     x = alt.X("tau:Q", title=_axis(scale), scale=along, axis=alt.Axis(grid=False))
     tooltip = [
@@ -92,8 +87,6 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[fl
 
 @cache
 def _texts_spec(roles: tuple[str, ...], n_heads: int, ends: tuple[int, int]) -> Spec:
-    import altair as alt
-
     scale = alt.Scale(type="log", domain=list(ends), nice=False)
     x = alt.X("texts:Q", title="number of texts", scale=scale, axis=alt.Axis(grid=False, format=",d", tickCount=6))
     tooltip = [
@@ -119,8 +112,6 @@ def _curves(
     roles: tuple[str, ...], x: "alt.X", field: str, n_heads: int, tooltip: "list[alt.Tooltip]"
 ) -> "tuple[alt.Chart, alt.Chart]":
     """A line for each role, and marks that distinguish roles without colours."""
-    import altair as alt
-
     y, legend = _heads(field, n_heads), lettered_legend(roles)
     lines = of_kind("count").mark_line(strokeWidth=2).encode(x=x, y=y, color=role_colors(alt.Color, roles, legend))
     marks = of_kind("count").mark_point(filled=True, size=34, opacity=1)
@@ -130,7 +121,5 @@ def _curves(
 
 def _heads(field: str, n_heads: int) -> "alt.Y":
     """Numbers of heads on a square-root scale, on which both small and large numbers are legible."""
-    import altair as alt
-
     scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)
     return alt.Y(f"{field}:Q", title="heads", scale=scale, axis=alt.Axis(tickCount=6, format="d"))

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.similarity.layout import HeadTree, groups
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice
 from attention_sieve.dashboard.figures.similarity.head_kinds import NOTHING, HeadKinds, KindLook, by_kind
-
-if TYPE_CHECKING:
-    import altair as alt
 
 LEAF: Final = 13
 """Height of one leaf in pixels, enough for its name."""
@@ -96,8 +93,6 @@ def _description(tree: HeadTree, unit: str) -> str:
 
 @lru_cache(maxsize=32)
 def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, unit: str, room: int) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "distance:Q",
         title=f"mean distance between the joined heads ({unit})",
@@ -128,8 +123,6 @@ def _spec(title: str, looks: tuple[KindLook, ...], n_leaves: int, most: float, u
 
 def _leaf_layers(title: str, looks: Sequence[KindLook]) -> "tuple[alt.Chart, alt.Chart]":
     """The mark of each leaf, which chooses its head, and its name."""
-    import altair as alt
-
     marks = of_kind("leaf").mark_point(filled=True, size=60, opacity=1, cursor="pointer")
     marks = marks.encode(
         color=by_kind(alt.Color, title, looks, [look.color for look in looks]),

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from attention_sieve.core.surface.behaviours import BEHAVIOURS
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON
-from attention_sieve.dashboard.figures.figure import GREY
+from attention_sieve.dashboard.figures.figure import GREY, alt
 
 NO_KIND: Final = "none of these"
 
@@ -65,8 +65,6 @@ def by_kind(channel: Any, title: str, looks: Sequence[KindLook], values: Sequenc
     Args:
         channel: `alt.Color` or `alt.Shape`.
     """
-    import altair as alt
-
     return channel(
         "kind of head",
         type="nominal",

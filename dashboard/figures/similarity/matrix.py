@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 
 CELL: Final = 26
 """Height of a row in pixels."""
@@ -63,8 +63,6 @@ def _description(cells: pd.DataFrame, title: str, unit: str) -> str:
 
 @lru_cache(maxsize=32)
 def _spec(rows: Side, columns: Side, most: float, title: str, unit: str) -> Spec:
-    import altair as alt
-
     # Streamlit's theme would move the first and last label away from the middle of their cells.
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
     cells = of_kind("cell").encode(

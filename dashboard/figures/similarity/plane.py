@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,10 @@ from jaxtyping import Bool
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.layout import HeadPlane
 from attention_sieve.dashboard.figures.appearance import AMOUNT, LESS, MORE
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice, head_rows
 from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds, KindLook, by_kind
 from attention_sieve.dashboard.figures.similarity.names import line_ends, name_places
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HEIGHT: Final = 320
 NARROWEST: Final = 300
@@ -136,7 +133,6 @@ def _span(plane: HeadPlane, outside: Bool[np.ndarray, "layer head"] | None = Non
 
 def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
     """Both axes with the same number of pixels per unit, for any width of the figure."""
-    import altair as alt
 
     def scale(middle: float, sides: str) -> alt.Scale:
         reach = f"{span[2]!r} * max(1, {sides})"
@@ -150,15 +146,11 @@ def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
 
 def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
     """Marks that select their head, with its name for screen readers."""
-    import altair as alt
-
     return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
 
 
 def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
     """Rings around the chosen heads, their names, and lines between the two."""
-    import altair as alt
-
     x, y = (axis.copy() for axis in axes)
     x.shorthand, y.shorthand = "name_x:Q", "name_y:Q"
     line = of_kind("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
@@ -175,8 +167,6 @@ def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
 
 def _further(axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
     """Arrows outwards from the heads at the rim."""
-    import altair as alt
-
     arrow = of_kind("further").mark_text(
         text="↑", dy=-16, color=INK, fontWeight="bold", fontSize=16, baseline="middle", tooltip=False
     )
@@ -191,8 +181,6 @@ def _reading(has_outside: bool) -> tuple[str, ...]:
 def _kind_spec(
     title: str, looks: tuple[KindLook, ...], span: tuple[float, float, float], many: bool, has_outside: bool
 ) -> Spec:
-    import altair as alt
-
     axes = _axes(span)
     points = of_kind("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
     points = points.encode(
@@ -206,8 +194,6 @@ def _kind_spec(
 
 @lru_cache(maxsize=32)
 def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool, has_outside: bool) -> Spec:
-    import altair as alt
-
     axes = _axes(span)
     color = alt.Color(
         "layer:Q",

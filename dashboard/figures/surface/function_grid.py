@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.dashboard.figures.appearance import RoleLook
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice
-
-if TYPE_CHECKING:
-    import altair as alt
 
 FUNCTIONS: Final[dict[str, RoleLook]] = {
     look.name: look
@@ -182,8 +179,6 @@ class _Grid:
 
     def across(self, field: str) -> "alt.X":
         """Position in a layer's row: the number of the head, or its place in the order."""
-        import altair as alt
-
         return alt.X(
             field,
             type="quantitative",
@@ -203,8 +198,6 @@ class _Grid:
 
     def down(self, field: str) -> "alt.Y":
         """Position by layer."""
-        import altair as alt
-
         return alt.Y(
             field,
             type="quantitative",
@@ -223,8 +216,6 @@ class _Grid:
 
 @lru_cache(maxsize=16)
 def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
-    import altair as alt
-
     cells, parts, frames = _boxes(grid, kinds)
     texts = [_labels(grid)]
     if grid.has_numbers:
@@ -239,8 +230,6 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
 
 def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
     """Cells of heads, their parts by function, and frames around the chosen ones."""
-    import altair as alt
-
     tooltip = [
         alt.Tooltip("name:N", title="head"),
         alt.Tooltip("order:N", title=grid.order_name, format=".3~f"),
@@ -270,8 +259,6 @@ def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
 
 def _labels(grid: _Grid) -> "alt.Chart":
     """The label of each part, shortened to fit."""
-    import altair as alt
-
     room = f"(datum.wide * width / {grid.n_heads})"
 
     def fits(field: str) -> str:
@@ -290,8 +277,6 @@ def _labels(grid: _Grid) -> "alt.Chart":
 
 def _numbers(grid: _Grid) -> "alt.Chart":
     """The number of each head in the corner of its cell."""
-    import altair as alt
-
     fits = alt.expr(f"width / {grid.n_heads} < {NAME} ? 0 : 1")
     numbers = of_kind("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
     return numbers.encode(x=grid.across("left"), y=grid.down("top"), color=_ink(), text=alt.Text("number:N"))
@@ -299,8 +284,6 @@ def _numbers(grid: _Grid) -> "alt.Chart":
 
 def _ink() -> Any:
     """The colour of text on the fill of a function, or without a fill."""
-    import altair as alt
-
     ink = alt.when("!isValid(datum.function)").then(alt.value(INK))
     for kind, look in FUNCTIONS.items():
         ink = ink.when(f"datum.function == '{kind}'").then(alt.value(look.ink))

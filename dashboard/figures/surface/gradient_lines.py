@@ -19,7 +19,7 @@ from attention_sieve.dashboard.figures.axes import (
     series_channel,
     values_axis,
 )
-from attention_sieve.dashboard.figures.figure import Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
 
 GRADIENT: Final = "mean absolute gradient"
@@ -88,8 +88,6 @@ def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
 
 @lru_cache(maxsize=64)
 def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, n_layers: int) -> Spec:
-    import altair as alt
-
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
     color = series_channel(alt.Color, labels, HEAD_COLORS)
     tooltip = [

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,8 @@ from jaxtyping import Float
 from attention_sieve.core.attention.settings import Head, head_name, highest_head
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
 from attention_sieve.dashboard.figures.heads import head_choice
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HALF: Final = 0.5
 """Room left of the first layer and right of the last one, in layers."""
@@ -115,8 +112,6 @@ def _of_series(series: Series, axis: ValueAxis) -> str:
 
 @lru_cache(maxsize=64)
 def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_layers: int, many: bool) -> Spec:
-    import altair as alt
-
     x, y = places_axis("place", n_layers, HALF), values_axis(axis)
     color, tooltip = series_channel(alt.Color, labels, HEAD_COLORS), _tooltip(axis.format)
     level = of_kind("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
@@ -143,8 +138,6 @@ def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, means: bool, n_l
 
 
 def _tooltip(form: str) -> "list[alt.Tooltip]":
-    import altair as alt
-
     return [
         alt.Tooltip("label:N", title="what"),
         alt.Tooltip("name:N", title="head"),

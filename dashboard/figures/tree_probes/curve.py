@@ -1,17 +1,14 @@
 """Training of a probe: its loss, and its score on validation texts, by epoch."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pandas as pd
 
 from attention_sieve.core.tree_probes.probe import Training
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import round_ends
-from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
 
 LOSS_HEIGHT: Final = 150
 GAP: Final = 34
@@ -38,8 +35,6 @@ def probe_curve(training: Training) -> Figure:
 
 @cache
 def _spec(last: int, most_loss: float) -> Spec:
-    import altair as alt
-
     x = alt.X(
         "epoch:Q",
         title="epoch",
@@ -76,8 +71,6 @@ def _spec(last: int, most_loss: float) -> Spec:
 
 def _curve(curve: "alt.Chart", name: str, form: str, held_out: bool) -> "tuple[alt.Chart, alt.Chart]":
     """A line, and a mark on it for each epoch."""
-    import altair as alt
-
     if held_out:
         line = curve.mark_line(aria=False, color=ORANGE, strokeWidth=2, strokeDash=[5, 3])
     else:

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import pandas as pd
 
 from attention_sieve.core.tree_probes.attachment import LEVEL, AttachmentScore
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
-from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
-
-if TYPE_CHECKING:
-    import altair as alt
+from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 
 ROW: Final = 34
 """Height of one bar in pixels."""
@@ -50,8 +47,6 @@ def probe_scores(scores: Sequence[NamedScore]) -> Figure:
 
 @cache
 def _spec(n_rows: int) -> Spec:
-    import altair as alt
-
     axis = alt.Axis(labelLimit=220, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("name:N", title=None, sort=None, axis=axis)
     tooltip = [
@@ -75,8 +70,6 @@ def _spec(n_rows: int) -> Spec:
 
 
 def _share(field: str) -> "alt.X":
-    import altair as alt
-
     return alt.X(
         field,
         type="quantitative",
