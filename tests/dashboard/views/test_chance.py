@@ -16,6 +16,7 @@ from attention_sieve.core.roles.rules import PREFIX, read_role
 from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
+from attention_sieve.dashboard.samples import read_sample
 from attention_sieve.dashboard.views.roles import chance_wording as words
 
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
@@ -102,7 +103,8 @@ def test_the_grid_flips_to_each_control_and_back_without_a_pass(app):
 
 def test_positional_heads_are_named_and_marked_in_grid_and_table(app):
     role = read_role('role = 1\nname = "a copy"\nletter = "G"\ncolour = "#AA3377"\n[to]\nrelative = "earlier copy"').id
-    at = switched_on(app, corpus="sample texts", tau=2.0, role=role.removeprefix(PREFIX))
+    typed = "\n".join(text.segments[0] for text in read_sample("texts")[:16])
+    at = switched_on(app, corpus_text=typed, tau=2.0, role=role.removeprefix(PREFIX))
     assert "a copy" in table(at)["role"].tolist(), "a written role is called by its name"
     assert not written(at, PREFIX)
     said = written(at, "same distance")[0]

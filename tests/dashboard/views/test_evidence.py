@@ -142,8 +142,9 @@ def test_a_fixed_corpus_keeps_its_test_and_says_that_it_is_valid_once(app):
     assert written(at, "stop whenever you like") == []
 
 
-def test_keeping_a_text_adds_it_once_to_the_typed_corpus_which_becomes_the_corpus(app):
-    at = app(corpus="sample texts", corpus_text="", text=f"{ONE}\n{PAIR}", by=inspect_wording.BY_CORPUS)
+def test_keeping_a_text_adds_it_once_to_the_typed_corpus_which_becomes_the_corpus(app, small):
+    link = {"checkpoint": small("bert"), "corpus": "sample texts", "corpus_text": "", "text": f"{ONE}\n{PAIR}"}
+    at = app(**link, by=inspect_wording.BY_CORPUS)
     button(at, wording.KEEP).click().run()
     assert not at.exception
     assert at.selectbox(key="corpus").value == controls.TYPED

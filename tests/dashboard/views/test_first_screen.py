@@ -33,8 +33,8 @@ def test_the_buttons_beside_the_text_stay_while_it_is_empty(app):
     assert not at.exception
 
 
-def test_the_first_text_that_is_kept_is_in_the_link_with_its_corpus(app):
-    at = app(corpus=None, corpus_text=None, text="A dog chased a cat.")
+def test_the_first_text_that_is_kept_is_in_the_link_with_its_corpus(app, small):
+    at = app(checkpoint=small("bert"), corpus=None, corpus_text=None, text="A dog chased a cat.")
     button(at, evidence_wording.KEEP).click().run()
     assert at.query_params["corpus_text"] == "A dog chased a cat."
     button(at, evidence_wording.BACK[controls.CORPORA[0]]).click().run()

@@ -21,8 +21,8 @@ def test_an_adapter_is_opened_with_its_base_which_is_offered_to_compare_with(app
     assert base in at.multiselect("with").options
 
 
-def test_french_has_samples_of_its_own_and_relations_by_the_french_parser(app):
-    at = app("grammar", corpus=None, corpus_text=None, **{"text language": "French"})
+def test_french_has_samples_of_its_own_and_relations_by_the_french_parser(app, small):
+    at = app("grammar", checkpoint=small("bert"), corpus=None, corpus_text=None, **{"text language": "French"})
     assert not at.exception
     assert at.selectbox("corpus").value == "sample texts in French"
     assert parser_name("French") in read(at.caption)

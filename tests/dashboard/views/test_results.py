@@ -271,13 +271,14 @@ def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders
     assert f"**{picker.value}**: " in told(at)
 
 
-def test_a_server_started_with_results_shows_them_on_a_first_visit(app, folders_of_results, monkeypatch):
+def test_a_server_started_with_results_shows_them_on_a_first_visit(app, small, folders_of_results, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["server.py", f"{results.OPTION}={folders_of_results[0]}"])
     at = app("roles", corpus=None, corpus_text=None)
     assert "**first**: 12 texts of" in told(at)
     assert (at.query_params["corpus"], at.query_params["results"]) == (controls.RESULTS, "first")
     assert app("roles").session_state["corpus"] == controls.TYPED
-    assert app("roles", corpus=None, corpus_text=None, head="0-1").session_state["corpus"] == controls.CORPORA[0]
+    linked = app("roles", checkpoint=small("bert"), corpus=None, corpus_text=None, head="0-1")
+    assert linked.session_state["corpus"] == controls.CORPORA[0]
 
 
 def test_a_name_that_two_folders_have_or_none_is_said(folders_of_results, tmp_path, monkeypatch):
