@@ -17,7 +17,7 @@ from looks import (
     resize,
 )
 from playwright.sync_api import expect
-from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, wait_for
+from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, tokens, wait_for
 
 from attention_sieve.dashboard.views.importance import wording as importance
 from attention_sieve.dashboard.views.importance.agreement import wording as agreement
@@ -61,7 +61,6 @@ PLACES = {
     "word swap": Place(f"/?text={EXAMPLES[1].a}&swap={EXAMPLES[1].b}"),
     "lessons": Place("/lessons"),
     "lesson with an answer": Place("/?lesson=2&step=4&said=7"),
-    "lesson on roles": Place("/roles?lesson=4&step=1"),
     "question of a lesson": Place("/?lesson=1&step=6"),
 }
 
@@ -113,13 +112,20 @@ def test_inspect_is_accessible_and_fits(visit):
     expect_accessible(page)
 
 
-def test_a_page_that_waits_for_a_file_is_accessible_on_a_phone(visit):
+def test_a_page_that_waits_for_a_file_is_accessible_on_a_phone_and_one_too_large_is_said(visit, tmp_path):
     page = visit("/roles?details=Per+layer", width=390, height=844)
     drawn(page)
     choose(page, "Corpus", "upload a file")
     expect(page.get_by_text("Upload a file of texts in the sidebar")).to_be_visible()
     settle(page)
     expect_accessible(page)
+    large = tmp_path / "large.txt"
+    with large.open("wb") as file:
+        file.truncate(20_000_001)
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(large)
+    # Where the pointer rests on the file, a tooltip says the same.
+    expect(page.get_by_role("alert").get_by_text("File must be 20.0MB or smaller.")).to_be_visible()
+    expect(page.get_by_text("How it is computed")).to_be_visible()
 
 
 def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(visit, encoder_decoder):
@@ -130,6 +136,8 @@ def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(
         expect(page.get_by_role("heading", name="What changes without it")).to_be_visible()
         expect_fits(page)
         expect_accessible(page)
+    for side in ("From target: queries", "To source: keys"):
+        expect(tokens(page, side).first).to_be_visible()
 
 
 def test_the_next_token_of_a_decoder_is_accessible_and_fits(visit, decoder):

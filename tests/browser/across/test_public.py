@@ -6,7 +6,6 @@ from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
-from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import arcs, grid_of, settle, type_texts, upload
 
@@ -31,13 +30,6 @@ def test_a_visitor_types_a_text_and_chooses_an_offered_checkpoint(visit):
     expect(page.get_by_role("grid", name="Heads of models/small:")).to_be_visible()
     type_texts(page, "a dog ran")
     expect(arcs(page).get_by_role("option", name="ran, ").first).to_be_visible()
-
-
-def test_the_page_of_results_says_why_it_starts_nothing_and_looks_right(visit):
-    page = visit("/knowledge?checkpoint=bundled")
-    expect(page.get_by_text("This server is open to many people, so it trains nothing")).to_be_visible()
-    expect_fits(page)
-    expect_accessible(page)
 
 
 def test_a_page_holds_a_few_uploads_at_once(visit):

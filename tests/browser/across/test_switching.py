@@ -7,9 +7,7 @@ from steps import (
     arcs,
     cell,
     cells,
-    drawn_links,
     expect_cells_other_than,
-    expect_links_other_than,
     grid_of,
     settle,
     wait_until_equal,
@@ -51,20 +49,3 @@ def test_chosen_heads_are_switched_off_and_struck_through(visit):
     cell(page, 0, 2).hover()
     expect(page.locator(".tip .title").first).to_have_text("Layer 0, head 2, switched off: local")
     expect(page).to_have_url(re.compile("off=0-2"))
-
-
-def test_arcs_of_a_later_head_are_shown_both_ways_and_all_on_is_a_click_away_and_back(visit):
-    page = visit("/?off=0-2,1-4&head=2-8&tau=2")
-    expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
-    without = drawn_links(page)
-    page.get_by_role("radio", name="with all heads on").click()
-    expect(arcs(page, "L2 H8")).to_be_visible()
-    expect_links_other_than(page, without)
-    page.get_by_role("radio", name="without").first.click()
-    wait_until_equal(page, lambda: drawn_links(page), without)
-    settle(page)
-    page.get_by_role("button", name="Switch all on").click()
-    expect_off(page)
-    expect(page).not_to_have_url(re.compile("off="))
-    page.get_by_role("button", name="Switch L0 H2, L1 H4 off again").click()
-    expect_off(page, "L0 H2", "L1 H4")

@@ -29,8 +29,6 @@ from steps import (
 
 from attention_sieve.dashboard.glossary import TERMS
 from attention_sieve.dashboard.samples import EXAMPLE
-from attention_sieve.dashboard.views.text import stories
-from attention_sieve.dashboard.views.text import wording as story_wording
 from attention_sieve.dashboard.views.word_links import wording as words_wording
 
 LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 10, (390, 844): 3}
@@ -282,23 +280,10 @@ def test_the_arcs_pin_a_token_show_a_sieve_become_matrices_and_corners_are_fille
     assert hidden == 0
 
 
-def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
-    page = visit("/?text=A+text+of+my+own.")
-    typed = page.get_by_role("textbox", name="Your texts, one per line")
-    page.get_by_role("radio", name=story_wording.HER).click()
-    said = page.get_by_text("whose shop it is")
-    expect(said).to_be_visible()
-    expect(typed).to_have_value(stories.SENTENCE)
-    expect(arcs(page, said.locator("strong").text_content())).to_be_visible()
+def test_the_tooltip_says_what_a_head_does_and_an_example_of_it_is_a_click_away(visit):
+    page = visit("/?head=2-8")
     cell(page, 0, 2).hover()
     expect(page.locator(".tip .sentence")).to_contain_text("In varied sample texts: mostly looks at the previous token")
-    page.get_by_role("button", name="Back to my text").click()
-    expect(typed).to_have_value("A text of my own.")
-    expect(said).to_have_count(0)
-
-
-def test_an_example_of_what_a_head_does_is_a_click_away(visit):
-    page = visit("/?head=2-8")
     example = page.get_by_role("list", name="Texts in which L2 H8 does so").get_by_role("button").first
     words = example.text_content()
     example.click()

@@ -23,12 +23,6 @@ from attention_sieve.dashboard.wording import DOWNLOAD_ALL, IN_WORDS
 
 BOTH = re.compile(r"^[^.]*: (?=[^.]*\bsyntactic\b)(?=[^.]*\bdelimiter\b)")
 """What a cell with these two roles says before its first full stop."""
-CHARTS = {
-    "Per layer": "Bars by layer",
-    "p-values": "p-value",
-    "Score distributions": "Violins by layer",
-    "Sensitivity": "Number of heads of 72 that hold each role, by tau (× uniform). At tau 3: local ",
-}
 
 
 def test_nothing_jumps_regions_highlight_heads_and_a_moved_tau_changes_the_grid_at_once(visit):
@@ -36,6 +30,7 @@ def test_nothing_jumps_regions_highlight_heads_and_a_moved_tau_changes_the_grid_
     expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
     assert shifted(page) < 0.1
     expect_regions_and_rows_of_the_combinations_to_highlight_heads(page)
+    expect_a_tab_to_say_in_words_what_its_chart_shows(page)
     before = cells(page)
     slider(page, "tau").press("PageUp")
     expect_cells_other_than(page, before)
@@ -64,6 +59,17 @@ def expect_regions_and_rows_of_the_combinations_to_highlight_heads(page):
     expect(bright(page)).to_have_count(72)
 
 
+def expect_a_tab_to_say_in_words_what_its_chart_shows(page):
+    page.get_by_role("tab", name="Sensitivity").click()
+    panel = page.get_by_role("tabpanel", name="Sensitivity")
+    expect(panel.locator("svg.marks, canvas.marks").first).to_be_visible()
+    panel.get_by_role("button", name=IN_WORDS).first.click()
+    opened = page.get_by_test_id("stPopoverBody")
+    expect(opened).to_contain_text("Number of heads of 72 that hold each role, by tau (× uniform). At tau 3: local ")
+    page.keyboard.press("Escape")
+    expect(opened).to_have_count(0)
+
+
 def test_a_chosen_head_is_inspected_and_figures_download_with_where_they_come_from(visit):
     page = visit("/roles")
     cell(page, 2, 3).click()
@@ -82,19 +88,6 @@ def expect_figure(page, name, about):
     for fact in ("bundled", "2cd3a6a7380f", "Attention Sieve 0.1.0", about):
         assert fact in written
     assert download(page, name, "PDF").startswith(b"%PDF")
-
-
-def test_a_tab_says_in_words_what_its_chart_shows(visit):
-    page = visit("/roles")
-    for tab, words in CHARTS.items():
-        page.get_by_role("tab", name=tab).click()
-        panel = page.get_by_role("tabpanel", name=tab)
-        expect(panel.locator("svg.marks, canvas.marks").first).to_be_visible()
-        panel.get_by_role("button", name=IN_WORDS).first.click()
-        opened = page.get_by_test_id("stPopoverBody")
-        expect(opened).to_contain_text(words)
-        page.keyboard.press("Escape")
-        expect(opened).to_have_count(0)
 
 
 def test_everything_downloads_at_once_and_paper_shows_the_page_without_its_controls(visit):

@@ -49,6 +49,14 @@ def test_all_are_switched_on_at_once_and_off_again(bert):
     assert at.query_params["off"] == "0-1,1-2"
 
 
+def test_the_arcs_of_a_later_head_are_shown_without_those_that_are_off_and_with_all_on(bert):
+    without, with_all, on = (
+        sent(bert(head="1-2", **link), "Attention of L1 H2")["attention"]
+        for link in ({"off": "0-1"}, {"off": "0-1", "arcs of": "with all heads on"}, {})
+    )
+    assert without != with_all == on
+
+
 def test_a_head_that_is_off_changes_later_layers_only(bert):
     def scores(at):
         sent_scores = base64.b64decode(sent(at, "Heads of")["scores"])
