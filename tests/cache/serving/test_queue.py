@@ -5,7 +5,7 @@ from attention_sieve.cache.serving.queue import Queue
 from attention_sieve.cache.serving.requests import SHORT_CHARACTERS, Sender
 from attention_sieve.cache.serving.shares import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.errors import AnalysisError, NoTokens, TextTooLong
+from attention_sieve.core.errors import NoTokens, TextTooLong
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
 from attention_sieve.core.similarity.question import distance_question
@@ -180,16 +180,6 @@ def test_an_urgent_job_goes_before_any_other():
     assert queue.next_job(urgent=False) is job
 
 
-def test_equal_texts_are_one_item_and_everybody_gets_what_became_of_it():
-    queue = Queue()
-    one, other = submit(queue, wanted("a")), submit(queue, wanted("b"), wanted("a"))
-    assert one.items[0] is other.items[1]
-    finish(queue, *one.items)
-    assert (one.is_done, other.is_done) == (True, False)
-    assert one.answer() == [SEEN]
-    assert queue.turn() == [other]
-
-
 def test_a_text_that_may_be_cut_is_another_item_than_one_that_may_not():
     queue = Queue()
     assert submit(queue, wanted("a")).items != submit(queue, wanted("a", truncate=True)).items
@@ -222,34 +212,12 @@ def test_a_look_cannot_join_scores_that_are_being_passed_nor_a_look_elsewhere():
     assert scores.items[0].item_request.start is None
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun():
-    queue = Queue()
-    leaves, stays = submit(queue, wanted("a"), wanted("b")), submit(queue, wanted("b"))
-    queue.withdraw(leaves)
-    assert queue.begin(leaves.items) == list(stays.items)
-    assert queue.turn() == [stays]
-
-
 def test_a_withdrawn_text_can_be_asked_for_again():
     queue = Queue()
     first = submit(queue, wanted("a"))
     queue.withdraw(first)
     again = submit(queue, wanted("a"))
     assert queue.begin(again.items) == list(again.items)
-
-
-def test_an_error_of_one_text_ends_the_requests_that_wait_for_it_and_names_its_place_in_each():
-    queue = Queue()
-    first = submit(queue, wanted("a"), wanted("bad"))
-    second = submit(queue, wanted("bad"), indices=[6])
-    other = submit(queue, wanted("c"))
-    finish(queue, first.items[1], outcome=NoTokens(None))
-    with pytest.raises(NoTokens, match=r"^Text 2 has"):
-        first.answer()
-    with pytest.raises(NoTokens, match=r"^Text 7 has"):
-        second.answer()
-    assert queue.turn() == [other]
-    assert queue.begin(first.items) == []
 
 
 def test_the_first_of_several_bad_texts_is_named():
@@ -298,27 +266,6 @@ def test_an_estimate_knows_the_pace_of_each_question_and_that_others_get_equal_s
     assert queue.status(own).seconds_left == 3 * own_seconds + 3.0
 
 
-def test_closing_fails_those_who_wait_and_those_who_come():
-    queue = Queue()
-    waits, promise = submit(queue, wanted("a")), queue.submit_job(id).promise
-    queue.close()
-    for ask in (waits.answer, promise.result, lambda: submit(queue, wanted("b")), lambda: queue.submit_job(id)):
-        with pytest.raises(AnalysisError, match="is being closed"):
-            ask()
-
-
-def test_a_look_that_joins_while_the_scores_are_found_waits_on_and_is_not_answered_without_attention():
-    queue = Queue()
-    scores = submit(queue, wanted("a"))
-    look = submit(queue, wanted("a", start=(0, 0)))
-    assert queue.finish(dict.fromkeys(scores.items, SEEN)) == list(scores.items)
-    assert not scores.is_done
-    assert not look.is_done
-    with_attention = Record(arrays=None, attention={}, n_tokens=3, n_cut=0)
-    assert queue.finish(dict.fromkeys(scores.items, with_attention)) == []
-    assert scores.answer() == look.answer() == [with_attention]
-
-
 def test_of_a_batch_that_failed_what_nobody_waits_for_is_dropped():
     queue = Queue()
     leaves, stays = submit(queue, wanted("a")), submit(queue, wanted("b"))
@@ -326,14 +273,6 @@ def test_of_a_batch_that_failed_what_nobody_waits_for_is_dropped():
     queue.withdraw(leaves)
     assert queue.still_wanted(running) == list(stays.items)
     assert submit(queue, wanted("a")).items != leaves.items
-
-
-def test_a_job_that_nobody_waits_for_any_more_is_not_begun():
-    queue = Queue()
-    left, waits = queue.submit_job(id), queue.submit_job(id)
-    left.leave()
-    assert queue.next_job(urgent=False) is waits
-    assert queue.next_job(urgent=False) is None
 
 
 def test_texts_are_taken_to_be_prepared_until_they_have_enough_characters():
