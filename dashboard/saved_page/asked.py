@@ -16,6 +16,8 @@ from attention_sieve.core.texts.text import PAIR_MARK, Text, texts_sha256
 
 IN_MEMORY: Final = "none"
 """How the fingerprint of a model in memory begins."""
+MOST_WEIGHTS: Final = 12_000_000
+"""Maximum number of weights of attention in a page, which has a byte and a third for each."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from attention_sieve.core.answering import AnswerQuestion, Reading, find_in, on_common_inputs
 from attention_sieve.core.attention.settings import Head, PassSettings, head_name
@@ -16,10 +15,7 @@ from attention_sieve.core.roles.finding import RoleFinding, RoleSettings
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
-from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
-
-MOST_WEIGHTS: Final = 12_000_000
-"""Maximum number of weights of attention in a page, which has a byte and a third for each."""
+from attention_sieve.dashboard.saved_page.asked import MOST_WEIGHTS, Asked, NamedCheckpoint
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from attention_sieve.cache.answers import Engine
 from attention_sieve.cache.inference import Inference
@@ -13,14 +14,14 @@ from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
-from attention_sieve.dashboard.saved_page.asked import Asked, NamedCheckpoint
-from attention_sieve.dashboard.saved_page.content import MOST_WEIGHTS, Content, Found
-from attention_sieve.dashboard.saved_page.data import page_data
-from attention_sieve.dashboard.saved_page.file import page_html
+from attention_sieve.dashboard.saved_page.asked import MOST_WEIGHTS, Asked, NamedCheckpoint
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.frame import Visit
+
+if TYPE_CHECKING:
+    from attention_sieve.dashboard.saved_page.content import Content
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +54,18 @@ def save_heads(
     if text is None:
         return
 
-    def content() -> Content:
+    def content() -> "Content":
         attention = drawn[1] if drawn else attention_in(visit.inference, visit.engine, text, visit.settings)
         return content_of(visit.choice, [visit.engine], visit.settings, scored, (text, [attention]))
 
     offer_page([visit.engine.files.name], partial(html_of, content))
 
 
-def html_of(content: Callable[[], Content]) -> bytes:
+def html_of(content: Callable[[], "Content"]) -> bytes:
     """The page of a content, which is computed when it is asked for."""
+    from attention_sieve.dashboard.saved_page.data import page_data  # for a click, not for every run of a page
+    from attention_sieve.dashboard.saved_page.file import page_html
+
     return page_html(page_data(content())).encode()
 
 
@@ -71,8 +75,10 @@ def content_of(
     of_pass: PassSettings,
     scored: ScoredTexts,
     drawn: tuple[Text, Sequence[TextAttention]],
-) -> Content:
+) -> "Content":
     """What a page of the same settings would compute; roles are decided by the test, whatever texts came before."""
+    from attention_sieve.dashboard.saved_page.content import Content, Found
+
     text, attentions = drawn
     is_cut = any(side.n_cut for each in attentions for side in (each.text.queries, each.text.keys))
     asked = Asked(

@@ -8,15 +8,10 @@ from jaxtyping import Bool
 
 from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
-from attention_sieve.core.importance.effects import Effects
 from attention_sieve.core.importance.finding import AblationFinding, metric_facts
 from attention_sieve.core.importance.per_text import LabelledText
-from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.dashboard.files import provenance
-from attention_sieve.dashboard.views.asking import kept_finding, policy
-from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.importance.material import Material, of_texts
+from attention_sieve.dashboard.views.importance.material import Material
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,13 +44,6 @@ class Importance:
     def differs(self) -> Bool[np.ndarray, "layer head"]:
         """Heads without which the score differs significantly, at the reader's level and with their correction."""
         return self.ablation.effects.p_adjusted < self.material.visit.choice.criterion.alpha
-
-
-def kept_effects(visit: Visit) -> Effects | None:
-    """Effects on the text vector for the card of a head, if they need no pass; None otherwise."""
-    settings = AblationSettings(correction=visit.choice.criterion.correction)
-    found = kept_finding(visit, ABLATION_ANALYSIS, settings, of_texts(visit.texts), policy()) if visit.texts else None
-    return None if found is None else found.finding.effects
 
 
 def facts_of(material: Material, n_texts: int) -> dict[str, str]:

@@ -141,10 +141,3 @@ def kept(name: str, full: float, n_same: int, n_tested: int) -> str:
         f"{start} In {n_same} of {counted(n_tested, 'layer')} one head alone does not differ significantly from all "
         "of them, which does not show that it does as well."
     )
-
-
-def on_card(change: float, rank: int, n_heads: int, n_texts: int) -> str:
-    return (
-        f"Switched off, it changes the text vector by {change:.2g} (1 - cosine, mean over {counted(n_texts, 'text')}): "
-        f"place {rank} of {n_heads} by importance."
-    )

@@ -9,6 +9,10 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.attention.settings import Head, head_name
+from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
+from attention_sieve.core.importance.effects import Effects
+from attention_sieve.core.importance.per_text import LabelledText
+from attention_sieve.core.importance.settings import AblationSettings
 from attention_sieve.core.roles.hypotheses import HeadTests, tests_of
 from attention_sieve.core.roles.measures import RoleScores, Scale
 from attention_sieve.core.roles.on_text import PassedText
@@ -24,13 +28,12 @@ from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.files.downloads import figure_downloads, table_downloads
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.views import corpus as corpora
+from attention_sieve.dashboard.views.asking import kept_finding, policy
 from attention_sieve.dashboard.views.corpus import Corpus, kept_matches
 from attention_sieve.dashboard.views.descriptions.known import kept_descriptions
 from attention_sieve.dashboard.views.descriptions.wording import does
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
-from attention_sieve.dashboard.views.importance import wording as importance_wording
-from attention_sieve.dashboard.views.importance.numbers import kept_effects
 from attention_sieve.dashboard.views.inspect import wording
 from attention_sieve.dashboard.views.knowledge.on_card import what_it_knows
 from attention_sieve.dashboard.views.pickers import toggle
@@ -141,17 +144,26 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         lines.append(_over_corpus(choice, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
             lines.append(note)
-    if (changed := kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
+    if (changed := _kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
         lines.append(_without(changed.delta, head, len(visit.texts)))
     if knows := what_it_knows(visit, head):
         lines.append(knows)
     st.markdown("  \n".join(lines))
 
 
+def _kept_effects(visit: Visit) -> Effects | None:
+    """Effects of switching off each head on the text vector, if they need no pass; None otherwise."""
+    if not visit.texts:
+        return None
+    settings = AblationSettings(correction=visit.choice.criterion.correction)
+    found = kept_finding(visit, ABLATION_ANALYSIS, settings, tuple(map(LabelledText, visit.texts)), policy())
+    return None if found is None else found.finding.effects
+
+
 def _without(changes: Float[np.ndarray, "layer head"], head: Head, n_texts: int) -> str:
     """How much a head matters for the vector of a text, with its rank among all heads."""
     n_more = int((changes > changes[head]).sum())
-    return importance_wording.on_card(float(changes[head]), n_more + 1, int(np.isfinite(changes).sum()), n_texts)
+    return wording.without_head(float(changes[head]), n_more + 1, int(np.isfinite(changes).sum()), n_texts)
 
 
 def _over_corpus(

@@ -145,3 +145,10 @@ def fetched(name: str) -> str:
 def on_copies_help(by_chance: float) -> str:
     even = f"Evenly spread attention would have {percent(by_chance, 1)} there." if by_chance else "There is none here."
     return f"Attention on earlier copies of this token in the text, as heads have that copy it. {even}"
+
+
+def without_head(change: float, rank: int, n_heads: int, n_texts: int) -> str:
+    return (
+        f"Switched off, it changes the text vector by {change:.2g} (1 - cosine, mean over {counted(n_texts, 'text')}): "
+        f"place {rank} of {n_heads} by importance."
+    )

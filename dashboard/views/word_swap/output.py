@@ -45,7 +45,7 @@ def _predictions(visit: Visit, texts: tuple[Text, Text], output: "SwapOutput") -
         st.markdown(wording.LIKELIHOOD, help=wording.LIKELIHOOD_HELP)
         _table(visit, texts, "words in place", _likelihoods(output.likelihoods), is_value=False)
         if output.n_left_out:
-            st.markdown(wording.left_out(output.n_left_out))
+            st.markdown(wording.left_out(len(output.likelihoods), output.n_left_out))
     elif output.head is None:
         st.markdown(wording.ONLY_ENCODER if visit.settings.kind == "encoder" else shared_wording.EMBEDS_ONLY)
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from math import isnan
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.comparison.word_swap import MOST_WORDS, Move, WordPair, WordSwap
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.wording import not_there
+
+if TYPE_CHECKING:
+    from attention_sieve.core.comparison.word_swap import Move, WordPair, WordSwap
 
 CHANGE: Final = "Change a word"
 CHANGE_HELP: Final = "Puts a second sentence beside yours and shows what each head does differently there."
@@ -60,7 +62,7 @@ def several(n_lines: int) -> str:
     return f"Sentence (b) has {n_lines:,} lines. Keep one."
 
 
-def in_both(pair: WordPair) -> str:
+def in_both(pair: "WordPair") -> str:
     if pair.a is None:
         return f"{pair.b.text if pair.b else ''} (only b)"
     if pair.b is None:
@@ -85,7 +87,7 @@ def no_partner(n_words: int) -> str:
     )
 
 
-def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
+def head_moves(head: Head, swap: "WordSwap", move: "Move | None") -> str:
     name, moved = f"**{head_name(*head)}**", float(swap.moved[head])
     if isnan(moved):
         return not_there(head_name(*head), 1)
@@ -102,8 +104,8 @@ def head_moves(head: Head, swap: WordSwap, move: Move | None) -> str:
     )
 
 
-def left_out(n_words: int) -> str:
-    return f"These are the first {MOST_WORDS} changed places; {n_words:,} more are left out."
+def left_out(n_shown: int, n_words: int) -> str:
+    return f"These are the first {n_shown} changed places; {n_words:,} more are left out."
 
 
 def _percent(share: float) -> str:

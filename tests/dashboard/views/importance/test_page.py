@@ -27,6 +27,7 @@ from attention_sieve.dashboard.views.finetune import kept_table
 from attention_sieve.dashboard.views.finetune import wording as labelled_wording
 from attention_sieve.dashboard.views.finetune.kept_table import TABLE as TABLE_KEY
 from attention_sieve.dashboard.views.importance import wording as words
+from attention_sieve.dashboard.views.inspect import wording as inspect_wording
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3
@@ -169,7 +170,7 @@ def test_the_card_of_a_head_says_its_place_once_the_page_has_computed_it(app, sm
     app("importance", **link)
     expected = ablated(folder, texts).delta
     place = 1 + int((expected > expected[1, 2]).sum())
-    sentence = words.on_card(float(expected[1, 2]), place, 6, 4)
+    sentence = inspect_wording.without_head(float(expected[1, 2]), place, 6, 4)
     assert sentence in shown(app("inspect", **link))
 
 
