@@ -45,18 +45,18 @@ from attention_sieve.core.roles.uncertainty.anytime import tests_of_evidence
 from attention_sieve.core.statistics.evidence import evidence_of
 from attention_sieve.core.statistics.means import half_interval, wilson
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, TAUS, Bins, Sums, with_zeros
-from attention_sieve.core.surface.analysis import SURFACE_ANALYSIS
-from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
-from attention_sieve.core.surface.reduction import (
+from attention_sieve.core.surface.analysis import (
     LAYER_NAMES,
     OFFSETS_AT,
     OFFSETS_OF,
     RARE_CHANCE,
     SURFACE,
+    SURFACE_ANALYSIS,
     SURFACE_LAYERS,
     SURFACE_NAMES,
     SURFACE_REDUCTION,
 )
+from attention_sieve.core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
 from attention_sieve.core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
 
 N_AXES_OF_HEADS: Final = 3

@@ -1,11 +1,16 @@
 """The analysis of similarity: how differently any two heads attend, as one value."""
 
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis
-from attention_sieve.core.passes.question import text_itself
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
     DistanceSettings,
@@ -13,7 +18,6 @@ from attention_sieve.core.similarity.distances import (
     TextDistances,
     head_distances,
 )
-from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
@@ -30,6 +34,40 @@ COLUMNS: Final = {
     "relative_b_a": "the same of b from a",
 }
 """What each column of the table holds."""
+
+
+@cache
+def distance_question(settings: DistanceSettings) -> Question[Text, TextDistances]:
+    """How differently any two heads of a checkpoint attend on each text."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextDistances]]]:
+        from attention_sieve.core.similarity.observer import text_distances
+
+        return text_distances(checkpoint, prepared, pass_settings, settings)
+
+    return Question(
+        name=f"head distances, {'smoothed' if settings.smoothed else 'as they are'}, {settings.rows} rows",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_pack,
+        unpack=_unpack,
+    )
+
+
+def _pack(result: TextDistances) -> Arrays:
+    """The upper triangle alone, in single precision: 40 kB of a text for 144 heads."""
+    return {
+        "pairs": result.pairs.astype(np.float32),
+        "relative": result.relative.astype(np.float32),
+        "n_queries": np.array(result.n_queries),
+    }
+
+
+def _unpack(arrays: Arrays) -> TextDistances:
+    return TextDistances(pairs=arrays["pairs"], relative=arrays["relative"], n_queries=int(arrays["n_queries"]))
 
 
 def distance_table(distances: HeadDistances) -> "pd.DataFrame":

@@ -1,26 +1,54 @@
 """The analyses of surface statistics, and of gradients with respect to attention: where heads look, as two values."""
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.answering import Analysis
-from attention_sieve.core.passes.question import text_itself
+from attention_sieve.core.answering import Analysis, Reduction
+from attention_sieve.core.attention.settings import PassSettings
+from attention_sieve.core.checkpoints.checkpoint import Checkpoint
+from attention_sieve.core.passes.question import Arrays, Question, array_to_text, text_alone, text_itself, text_to_array
+from attention_sieve.core.passes.texts import PassText
+from attention_sieve.core.statistics.series import SCORE_BINS, Series, Values
 from attention_sieve.core.surface.finding import (
     GradientFinding,
     GradientSettings,
     SurfaceFinding,
     SurfaceSettings,
 )
-from attention_sieve.core.surface.labels import OFFSETS, offset_shares
-from attention_sieve.core.surface.question import gradient_question, surface_question
-from attention_sieve.core.surface.reduction import SURFACE_REDUCTION
-from attention_sieve.core.surface.statistics import HeadStatistics, LayerStatistics
+from attention_sieve.core.surface.frequencies import FrequencyList, english_frequencies
+from attention_sieve.core.surface.key_kinds import PUNCTUATION, RowSettings
+from attention_sieve.core.surface.labels import (
+    NEAR,
+    OFFSETS,
+    RARE,
+    offset_counts,
+    offset_shares,
+    rare_chance,
+    rare_values,
+)
+from attention_sieve.core.surface.per_text import SHARES, SPREAD, TextGradients, TextSurface
+from attention_sieve.core.surface.statistics import HeadStatistics, LayerStatistics, text_values
+from attention_sieve.core.texts.text import Text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_WORDS: Final = "key_words"
+_ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name != _WORDS)
+SURFACE: Final = "surface"
+SURFACE_NAMES: Final = (*(share for share in SHARES if share != "first"), *SPREAD, *NEAR.values(), *RARE)
+"""Without the share on the first token, which folders of corpora hold as the role `sink`."""
+SURFACE_LAYERS: Final = "surface layers"
+LAYER_NAMES: Final = ("agreement", "output agreement", "uniform entropy", "cls uniform entropy")
+OFFSETS_AT: Final = "surface offsets"
+OFFSETS_OF: Final = "surface offsets possible"
+RARE_CHANCE: Final = "surface rare chance"
 COLUMNS: Final = {
     "statistic": "name of the statistic. Shares of attention and confidence are between 0 and 1, entropy is in nats, "
     "distance in tokens. `offset share` is how often the most attended key is at that offset. `positional` and `rare` "
@@ -48,6 +76,120 @@ GRADIENT_COLUMNS: Final = {
     "texts": "number of texts with such keys",
 }
 """What each column of the table of gradients holds."""
+
+
+@cache
+def surface_question(settings: RowSettings) -> Question[Text, TextSurface]:
+    """Surface statistics of the attention of each head on each text."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextSurface]]]:
+        from attention_sieve.core.passes.batches import collect
+        from attention_sieve.core.surface.observer import surface_collector
+
+        return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))
+
+    code = ", as in code" if settings.as_in_code else ""
+    return Question(
+        name=f"surface{code}{_signs(settings.punctuation)}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_pack_surface,
+        unpack=_unpack_surface,
+        version=5,
+    )
+
+
+def _pack_surface(result: TextSurface) -> Arrays:
+    """In single precision: 40 kB for a text of 40 tokens and 144 heads."""
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    single = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype.kind == "f"}
+    return {**arrays, **single, _WORDS: text_to_array(json.dumps(result.key_words))}
+
+
+def _unpack_surface(arrays: Arrays) -> TextSurface:
+    words = tuple(json.loads(array_to_text(arrays[_WORDS])))
+    return TextSurface(**{name: arrays[name] for name in _ARRAYS}, key_words=words)
+
+
+@cache
+def gradient_question(punctuation: tuple[str, ...]) -> Question[Text, TextGradients]:
+    """How much the loss of a masked-language model depends on attention in each text."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextGradients]]]:
+        from attention_sieve.core.surface.gradients import attention_gradients
+
+        return attention_gradients(checkpoint, prepared, pass_settings, punctuation=punctuation)
+
+    return Question(
+        name=f"gradients of attention, masked keys as others{_signs(punctuation)}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {
+            "importance": result.importance.astype(np.float32),
+            "n_masked": np.array(result.n_masked),
+        },
+        unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
+    )
+
+
+def _signs(punctuation: tuple[str, ...]) -> str:
+    """What the name of a question says of the tokens that count as punctuation."""
+    return "" if punctuation == PUNCTUATION else f", punctuation {json.dumps(punctuation)}"
+
+
+@cache
+def _english() -> FrequencyList:
+    return english_frequencies()
+
+
+def _values(_: Sequence[Text], texts: Sequence[TextSurface], settings: SurfaceSettings) -> Values:
+    frequencies = settings.frequencies or _english()
+    ranks = [frequencies.ranks(text.key_words) for text in texts]
+    of_heads = [
+        text_values(text) | rare_values(text, text_ranks) for text, text_ranks in zip(texts, ranks, strict=True)
+    ]
+    offsets = [offset_counts(text) for text in texts]
+    return {
+        SURFACE: np.stack([np.stack([values[name] for name in SURFACE_NAMES]) for values in of_heads]).astype(
+            np.float32
+        ),
+        SURFACE_LAYERS: np.stack([_layer_values(text) for text in texts]),
+        OFFSETS_AT: np.stack([at for at, _ in offsets]).astype(float),
+        OFFSETS_OF: np.stack([statistics for _, statistics in offsets]).astype(float),
+        RARE_CHANCE: np.array([rare_chance(text_ranks) for text_ranks in ranks]),
+    }
+
+
+def _layer_values(text: TextSurface) -> Float[np.ndarray, "statistic layer"]:
+    return np.stack([text.agreement, text.output_agreement, text.uniform_entropy, text.cls_uniform_entropy])
+
+
+def _series(values: Values, _: Any) -> Mapping[str, Series]:
+    bins = {SURFACE: SCORE_BINS}
+    return {name: Series(values=array, bins=bins.get(name)) for name, array in values.items()}
+
+
+def _cells(_: Any, n_layers: int, n_heads: int) -> dict[str, tuple[int, ...]]:
+    n_near = len(OFFSETS) + 1
+    return {
+        SURFACE: (len(SURFACE_NAMES), n_layers, n_heads),
+        SURFACE_LAYERS: (len(LAYER_NAMES), n_layers),
+        OFFSETS_AT: (n_near, n_layers, n_heads),
+        OFFSETS_OF: (n_near,),
+        RARE_CHANCE: (),
+    }
+
+
+SURFACE_REDUCTION: Final = Reduction(
+    values=_values, series=_series, cells=_cells, columns=lambda _: {SURFACE: SURFACE_NAMES}
+)
+"""Statistics by head and by layer, and counts of the offsets of the most attended keys."""
 
 
 def surface_table(finding: SurfaceFinding) -> "pd.DataFrame":

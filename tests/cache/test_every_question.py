@@ -14,8 +14,8 @@ from attention_sieve.cache.store.keys import answer_key
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
+from attention_sieve.core.coreference.analysis import choice_question
 from attention_sieve.core.coreference.files import read_mentions
-from attention_sieve.core.coreference.question import choice_question
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.nearest import each_off
 from attention_sieve.core.importance.per_text import LabelledText
@@ -35,10 +35,10 @@ from attention_sieve.core.relations.question import ParsedText, prediction_quest
 from attention_sieve.core.roles.question import MATCHED_PAIRS, SCORES, matched_question, scores_question
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.rules import read_role
+from attention_sieve.core.similarity.analysis import distance_question
 from attention_sieve.core.similarity.distances import DistanceSettings
-from attention_sieve.core.similarity.question import distance_question
+from attention_sieve.core.surface.analysis import gradient_question, surface_question
 from attention_sieve.core.surface.key_kinds import RowSettings
-from attention_sieve.core.surface.question import gradient_question, surface_question
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.word_links.pattern import Pattern, PatternText

@@ -7,8 +7,8 @@ from attention_sieve.cache.serving.shares import HALF_LIFE_SECONDS, STEP_SECONDS
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.errors import NoTokens, TextTooLong
 from attention_sieve.core.roles.question import SCORES
+from attention_sieve.core.similarity.analysis import distance_question
 from attention_sieve.core.similarity.distances import USUAL_DISTANCES
-from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.texts.text import Text
 
 SETTINGS = (PassSettings(),)

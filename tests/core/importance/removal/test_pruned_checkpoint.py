@@ -21,6 +21,7 @@ from attention_sieve.core.importance.metrics import TextOutcomes, label_score
 from attention_sieve.core.importance.removal.remove import remove
 from attention_sieve.core.importance.verdicts import LEAST_UNITS
 from attention_sieve.core.passes.texts import prepare
+from attention_sieve.core.similarity.analysis import distance_question
 from attention_sieve.core.similarity.distances import (
     USUAL_DISTANCES,
     closest_pair,
@@ -30,7 +31,6 @@ from attention_sieve.core.similarity.distances import (
     present_heads,
 )
 from attention_sieve.core.similarity.layout import head_plane, head_tree
-from attention_sieve.core.similarity.question import distance_question
 from attention_sieve.core.texts.text import Text
 
 GONE = ((0, 1), (1, 2))
