@@ -11,6 +11,7 @@ from attention_sieve.core.coreference import command as coreference
 from attention_sieve.core.corpus import command as corpus
 from attention_sieve.core.finetuning import command as finetuning
 from attention_sieve.core.importance import command as importance
+from attention_sieve.core.importance import next_token
 from attention_sieve.core.importance.gates import command as gates
 from attention_sieve.core.importance.pruning import command as pruning
 from attention_sieve.core.importance.removal import command as removal
@@ -55,6 +56,7 @@ def add_commands(commands: Any) -> None:
         module.add_command(commands)
     importance.add_commands(commands)
     pruning.add_command(commands)
+    next_token.add_command(commands)
     making_tasks.add_commands(commands)
     knowledge.add_commands(commands)
     trials.add_commands(commands)

@@ -57,7 +57,7 @@ def fetching_table(
         tokens: as shown, by position.
 
     Returns: columns name, layer, head, adds (logits; not if `added` is None), looks at (a token), position (of it),
-        attention (to it), on copies (of the token that follows).
+        share (of attention, on it), on copies (of the token that follows).
     """
     rows = [
         {
@@ -67,10 +67,10 @@ def fetching_table(
             **({} if added is None else {"adds": float(added[layer, head])}),
             "looks at": tokens[found.most[layer, head]],
             "position": int(found.most[layer, head]),
-            "attention": float(found.share[layer, head]),
+            "share": float(found.share[layer, head]),
             "on copies": float(found.on_copies[layer, head]),
         }
         for layer, head in np.argwhere(found.most >= 0).tolist()
     ]
-    order = ["on copies", "attention"] if added is None else ["adds"]
+    order = ["on copies", "share"] if added is None else ["adds"]
     return pd.DataFrame(rows).sort_values(order, ascending=False, kind="stable", ignore_index=True)

@@ -125,7 +125,7 @@ def next_tokens(
     """
     if checkpoint.head != "next token" or text.kind == "encoder":
         return None
-    asked_for = None if not asked else _token_id(checkpoint, asked)
+    asked_for = None if not asked else token_id(checkpoint, asked)
     position = _last_own_token(text) if position is None else position
     rest = text.queries.ids[position + 1 :]
     follows = int(rest[0]) if len(rest) else None
@@ -144,7 +144,11 @@ def next_tokens(
     )
 
 
-def _token_id(checkpoint: Checkpoint, asked: str) -> int:
+def token_id(checkpoint: Checkpoint, asked: str) -> int:
+    """Id of a token, as it is written.
+
+    Raises: AnalysisError if it is not one token of this checkpoint.
+    """
     ids = checkpoint.tokenizer(asked, add_special_tokens=False)["input_ids"]
     if not ids:
         raise AnalysisError(f"“{asked}” is no token of this model. Type another one.")

@@ -55,6 +55,7 @@ def command_of(at, download):
     at.run()
     assert not at.exception
     (line,) = (each.value for each in at.code if each.value.startswith("attention-sieve "))
+    at.session_state[f"download {download}"] = False
     return [shlex.split(part)[1:] for part in line.split(" && ")]
 
 

@@ -16,6 +16,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.frame import Visit
@@ -74,8 +75,17 @@ def _table(visit: Visit, screen: OnScreen, tokens: "NextTokens") -> None:
     nats = st.column_config.NumberColumn(format="%+.2f", help=wording.CHANGE_HELP)
     follows = st.column_config.CheckboxColumn(help=wording.FOLLOWS_HELP)
     st.dataframe(table, hide_index=True, column_config={**columns, "change": nats, "follows": follows})
-    facts = provenance.text_facts(visit.choice, visit.engine, screen.text)
-    table_downloads("next token", table, facts | {"after token": str(tokens.position)})
+    table_downloads("next token", table, _facts(visit, screen, tokens, "--tokens=tokens.parquet"))
+
+
+def _facts(visit: Visit, screen: OnScreen, tokens: "NextTokens", option: str) -> dict[str, str]:
+    asked = st.session_state.get(ASKED)
+    options = [f"--after={tokens.position}", *([f"--token={asked}"] if asked else []), option]
+    return {
+        **provenance.text_facts(visit.choice, visit.engine, screen.text),
+        "after token": str(tokens.position),
+        **command("next-token", visit.choice, visit.engine, [screen.text], *options, too_long="truncate"),
+    }
 
 
 def _attribution(visit: Visit, screen: OnScreen, tokens: "NextTokens", heads: list[Head]) -> None:
@@ -125,7 +135,7 @@ def _added_map(
         picture,
         head_selection("next token map", heads, (*reset, tuple(heads)), state.push_heads),
         file="map of direct logit attribution",
-        facts=provenance.text_facts(visit.choice, visit.engine, screen.text) | {"next token": name},
+        facts=_facts(visit, screen, tokens, f"--token-id={token}") | {"next token": name},
     )
     st.caption(wording.ADDED_NOTE)
 
@@ -144,11 +154,11 @@ def _fetching(
     found = fetching(row, looked.queries.ids[: position + 1], token)
     table = fetching_table(found, added, looked.keys.tokens)
     st.markdown(wording.fetched(visible(tokens.names[tokens.ids.index(token)])))
-    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    share = st.column_config.ProgressColumn("attention", format="percent", min_value=0, max_value=1)
     columns = {
         "adds": st.column_config.NumberColumn(format="%+.2f", help=wording.ADDED_NOTE),
         "looks at": st.column_config.TextColumn(help=wording.LOOKS_AT_HELP),
-        "attention": share,
+        "share": share,
         "on copies": st.column_config.ProgressColumn(
             format="percent", min_value=0, max_value=1, help=wording.on_copies_help(found.by_chance)
         ),
@@ -164,7 +174,7 @@ def _fetching(
         on_select=partial(_choose_row, key, list(zip(table["layer"].tolist(), table["head"].tolist()))),
         selection_mode="single-row",
     )
-    table_downloads("heads of the next token", table, provenance.text_facts(visit.choice, visit.engine, screen.text))
+    table_downloads("heads of the next token", table, _facts(visit, screen, tokens, f"--token-id={token}"))
 
 
 def _choose_row(key: str, heads: list[Head]) -> None:

@@ -38,7 +38,7 @@ def test_heads_are_ranked_by_what_they_say_for_the_token():
     table = fetching_table(fetching(ROW, IDS, 7), ADDED, TOKENS)
     assert list(table["name"]) == ["L1 H1", "L0 H0", "L1 H2", "L1 H0", "L0 H1"]
     assert table.iloc[1].to_dict() == {
-        "name": "L0 H0", "layer": 0, "head": 0, "adds": 0.5, "looks at": "A", "position": 2, "attention": 0.6,
+        "name": "L0 H0", "layer": 0, "head": 0, "adds": 0.5, "looks at": "A", "position": 2, "share": 0.6,
         "on copies": 0.7,
     }  # fmt: skip
 

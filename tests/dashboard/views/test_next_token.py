@@ -1,13 +1,17 @@
 """The next token on Inspect: always there for a causal language model, with what heads that are off change in it."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from reading import command_of
 
+from attention_sieve.__main__ import main
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.passes.outputs import next_tokens
 from attention_sieve.core.passes.texts import prepare
 from attention_sieve.core.texts.text import Text
+from attention_sieve.dashboard.files.commands import lines_of
 from attention_sieve.dashboard.views.inspect import wording
 
 TEXT = "the dog sat on the red mat."
@@ -37,7 +41,7 @@ def test_the_next_token_stands_on_the_page_before_anything_is_switched_off(gpt2,
     assert any(each.value == wording.ADDED_NOTE for each in at.caption)
 
 
-def test_with_heads_off_both_stand_side_by_side_with_the_change_of_any_token(gpt2):
+def test_with_heads_off_both_stand_side_by_side_with_the_change_of_any_token(gpt2, tmp_path, monkeypatch):
     at = gpt2(off="0-1")
     assert list(table(at)) == ["token", "all heads on", "without", "change"]
     at.text_input(key="asked token").set_value("z").run()
@@ -45,6 +49,16 @@ def test_with_heads_off_both_stand_side_by_side_with_the_change_of_any_token(gpt
     assert rows["token"].iloc[0] == "z"
     np.testing.assert_allclose(rows["change"], np.log(rows["without"] / rows["all heads on"]), atol=1e-5)
     assert (rows["change"] != 0).all()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.jsonl").write_bytes(lines_of([Text((TEXT,))]))
+    for download in ("table of next token", "table of heads of the next token"):
+        (words,) = command_of(at, download)
+        assert main(words) == 0
+    written, heads = pd.read_parquet("tokens.parquet"), pd.read_parquet("next-token.parquet")
+    np.testing.assert_allclose(rows[["all heads on", "without"]], written[["all on", "probability"]], rtol=1e-4)
+    ranking = next(each.value for each in at.dataframe if "looks at" in each.value)
+    for column in ("adds", "share", "on copies"):
+        np.testing.assert_allclose(ranking[column], heads[column], rtol=1e-3, atol=1e-6)
 
 
 def test_more_than_one_token_is_named_and_the_rest_of_the_page_stays(gpt2):
