@@ -12,13 +12,14 @@ from attention_sieve.cache.serving.requests import Report, Status
 from attention_sieve.cache.store.keys import tree_key
 from attention_sieve.cache.store.store import Store
 from attention_sieve.core.passes.question import Arrays, array_to_text, text_to_array
+from attention_sieve.core.texts.parsing import keep_parses_in
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import Words
 
 TREES_BYTES: Final = 64 * 2**20
-"""Limit of the trees in memory, which clicks read again. They have a memory of their own: the thousands of one corpus
-would push out every finding."""
+"""Limit of the trees in memory, which clicks read again, and of parses, which changed roles read. They have a memory of
+their own: the thousands of one corpus would push out every finding."""
 PARSED_PER_REPORT: Final = 20
 
 
@@ -33,6 +34,7 @@ class Trees:
         """Keep them in a store."""
         self._store = store
         self._memory = Memory(TREES_BYTES)
+        keep_parses_in(self._memory)
 
     def kept(self, texts: Sequence[Text]) -> Iterator[Dependencies]:
         """The tree of each text, without the parser, looked up as the first one is read.

@@ -1,8 +1,7 @@
 """Deletes the texts of a public server's visitors, and everything computed from them, after public.HOURS_KEPT hours.
 
-What is read from uploads and what is computed of texts lies in memories of the class `Memory`, and parses of texts in
-one of their own; words of texts also lie in some results of the store. Uploads, and what a page remembers, go with
-their session, as Streamlit ends it.
+What is read from uploads and what is computed of texts lies in memories of the class `Memory`; words of texts also lie
+in some results of the store. Uploads, and what a page remembers, go with their session, as Streamlit ends it.
 """
 
 import time
@@ -12,7 +11,6 @@ from weakref import ReferenceType, ref
 
 from attention_sieve.cache.memory import forget_everywhere
 from attention_sieve.cache.store.store import Store
-from attention_sieve.core.texts.relations import forget_parses
 from attention_sieve.dashboard.public import HOURS_KEPT
 
 EVERY: Final = 60
@@ -27,7 +25,6 @@ def forget(store: Store, now: float) -> None:
     """
     before = now + EVERY - 3600 * HOURS_KEPT
     forget_everywhere(before)
-    forget_parses(before)
     store.forget_words(before)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 
+from attention_sieve.cache.memory import Memory
 from attention_sieve.core import analysis
 from attention_sieve.core.roles.question import SCORES, scores_question
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.core.roles.rules import read_role
-from attention_sieve.core.texts.relations import forget_parses
+from attention_sieve.core.texts.parsing import keep_parses_in
 from attention_sieve.dashboard.samples import read_sample
 from benchmarks.shared import material
 
@@ -68,12 +69,13 @@ def main() -> None:
 
 def rounds(parts: dict[str, Callable[[], object]], keeps: bool) -> list[dict[str, float]]:
     """Seconds of a processor of each part, in some rounds, since the machine may be slower in one than in the next."""
-    times: list[dict[str, float]] = []
+    times, parses = list[dict[str, float]](), Memory()
+    keep_parses_in(parses)
     for _ in range(1 + ROUNDS):
         times.append({})
         for form, part in parts.items():
             if not keeps:
-                forget_parses(float("inf"))
+                parses.forget(float("inf"))
             start = time.process_time()
             part()
             times[-1][form] = time.process_time() - start

@@ -35,8 +35,8 @@ def compare(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, TABLES, [arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
     criterion = settings_of(arguments, Criterion.usual(a.scored.scale))
-    of_a, of_b = (role_finding(side.scored, criterion) for side in (a, b))
-    found = compared(of_a, of_b, *(side.facts.get("dtype", "") for side in tables))
+    sides = [role_finding(side.scored, criterion) for side in (a, b)]
+    found = compared(sides, [side.facts.get("dtype", "") for side in tables])
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)

@@ -1,6 +1,6 @@
 """The roles of the heads of two checkpoints on the same texts, compared: for page, command, call and saved page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -66,17 +66,17 @@ class RoleComparison:
         return by_head(self.tests.roles, columns | dict(zip((holds_a, holds_b), self.holds)))
 
 
-def compared(a: RoleFinding, b: RoleFinding, *dtypes: str) -> RoleComparison:
+def compared(sides: Iterable[RoleFinding], dtypes: Iterable[str]) -> RoleComparison:
     """Compare what was found on the same texts, by the criterion of the first.
 
     Args:
-        a: under the reference.
-        b: under the compared checkpoint, with the same roles in the same order.
+        sides: under the reference, and under the compared checkpoint, with the same roles in the same order.
         dtypes: number formats of both passes; the least precise one decides which differences are rounding. One that is
             unknown counts as float32.
 
     Raises: AnalysisError as `paired_tests`.
     """
+    a, b = sides
     criterion = a.tests.settings
     tests = paired_tests(
         a.scored.scores,
@@ -96,10 +96,10 @@ def compare_in(readings: Sequence[Reading[Text]], settings: RoleSettings, watch:
     Raises: AnalysisError for checkpoints of different shapes, and as `find_in`.
     """
     layers = [reading.checkpoint.attentions[reading.of_pass.kind] for reading in readings]
-    a_shape, b_shape = ((1, each.n_layers, each.n_heads) for each in layers)
-    check_heads(a_shape, b_shape)
-    a, b = (find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings)
-    return compared(a, b, *(reading.checkpoint.dtype for reading in readings))
+    a, b = ((1, each.n_layers, each.n_heads) for each in layers)
+    check_heads(a, b)
+    sides = [find_in(ROLE_ANALYSIS, reading, settings, watch) for reading in readings]
+    return compared(sides, [reading.checkpoint.dtype for reading in readings])
 
 
 def facts_of_both(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:

@@ -45,7 +45,7 @@ def page_data(content: Content) -> dict[str, Any]:
     roles = found[0].finding.tests.roles
     coarse, fine = shown_roles_of_all([each.finding.tests.mean for each in found], roles)
     tables = [ROLE_ANALYSIS.table(each.finding) for each in found]
-    comparison = None if len(found) == 1 else compared(found[0].finding, found[1].finding, asked.dtype)
+    comparison = None if len(found) == 1 else compared((each.finding for each in found), [asked.dtype])
     sentences = [_summary(content, each, coarse) for each in found]
     if comparison is not None:
         changed = comparison.changed

@@ -119,7 +119,7 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     first.close()
     first.store.close()
     monkeypatch.setattr(spacy, "load", None)
-    monkeypatch.setattr("attention_sieve.core.texts.relations._pipeline", None)
+    monkeypatch.setattr("attention_sieve.core.texts.parsing._pipeline", None)
     later = Inference(Store(tmp_path / "store"))
     kept = later.kept_finding(request)
     pd.testing.assert_frame_equal(analysis.table(kept.finding), analysis.table(found.finding), rtol=0)

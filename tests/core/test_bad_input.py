@@ -251,7 +251,7 @@ def test_the_longest_line_is_measured_when_the_reader_lets_it_be_cut(bundled):
 
 def test_no_text_that_can_be_read_is_too_long_for_the_parser():
     from attention_sieve.core.texts.parsers import english_parser
-    from attention_sieve.core.texts.relations import _pipeline
+    from attention_sieve.core.texts.parsing import _pipeline
 
     assert _pipeline(english_parser()).max_length >= MAX_CHARACTERS
 

@@ -259,7 +259,7 @@ class Focus:
         tests = memory().get_or_put(  # without the scores, which are kept already, and without tau
             "tests of differences",
             (self.pair.scored.key, criterion.alpha, criterion.correction, criterion.family),
-            lambda: compared(*self.pair.sides, self.choice.dtype).tests,
+            lambda: compared(self.pair.sides, [self.choice.dtype]).tests,
         )
         return RoleComparison(sides=self.pair.sides, tests=tests)
 

@@ -19,7 +19,7 @@ from attention_sieve.core.corpus.texts.text_shards import read_texts
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.passes.texts import prepare, queries_text
-from attention_sieve.core.texts import relations
+from attention_sieve.core.texts import parsing
 from attention_sieve.core.texts.relations import dependencies, parse, with_tree
 from attention_sieve.core.texts.text import Text, read_typed
 from attention_sieve.core.texts.tokens import words_of
@@ -72,7 +72,7 @@ def test_a_run_on_parsed_texts_parses_nothing_and_finds_the_same_numbers(texts, 
     def no_parser():
         raise AssertionError("A text was parsed.")
 
-    monkeypatch.setattr(relations, "_pipeline", no_parser)
+    monkeypatch.setattr(parsing, "_pipeline", no_parser)
     assert run(folders("bert"), parsed, beforehand) == 0
     (one,), (other,) = (read_manifest(folder).shards for folder in (direct, beforehand))
     assert score_path(direct, one).read_bytes() == score_path(beforehand, other).read_bytes()
@@ -147,7 +147,7 @@ def test_a_process_that_was_killed_before_it_removed_the_unparsed_texts_loses_no
 
 
 def test_the_command_says_what_parsed_and_parses_no_parsed_texts_again(parsed, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(relations, "_pipeline", lambda: pytest.fail("A text was parsed."))
+    monkeypatch.setattr(parsing, "_pipeline", lambda: pytest.fail("A text was parsed."))
     assert corpus("parse", "--texts", parsed, "--output", tmp_path, "--workers", 1) == 0
     assert f"{N_TEXTS + 2 + len(ODD)} texts parsed by en_core_web_sm" in capsys.readouterr().out
     assert list(corpus_texts(str(tmp_path), None)) == list(corpus_texts(str(parsed), None))

@@ -11,7 +11,7 @@ from passing import look_at, measured_of, of_source, whole_map
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.texts import relations as parses
+from attention_sieve.core.texts import parsing
 from attention_sieve.core.texts.parsers import english_parser
 from attention_sieve.core.texts.relations import RELATIONS, Relation, parse, token_pairs
 from attention_sieve.core.texts.text import read_file
@@ -118,7 +118,7 @@ def authors_relations(text):
         words = {match.group() for match in matches}
         cleaned = " ".join(match.group() for match in matches)
         raw_place = [place for match in matches for place in (*range(*match.span()), None)]
-        for word in parses._pipeline(english_parser())(cleaned):
+        for word in parsing._pipeline(english_parser())(cleaned):
             if word.dep_ in RELATIONS and {word.text, word.head.text} <= words:
                 spans = [(raw_place[of.idx], raw_place[of.idx + len(of.text) - 1] + 1) for of in (word, word.head)]
                 found.append(Relation(word.dep_, side, *spans))

@@ -22,7 +22,7 @@ def test_a_comparison_has_one_row_a_role_layer_and_head():
     a, b = (generator.gamma(4, 1, SHAPE) for _ in "ab")
     tests = paired_tests(a, b, NAMES, alpha=0.1)
     criterion = Criterion(tau=3.9, alpha=0.1, method="mean")
-    found = compared(*(role_finding(scored(side), criterion) for side in (a, b)), "float32")
+    found = compared([role_finding(scored(side), criterion) for side in (a, b)], ["float32"])
     assert list(found.table.columns) == list(COMPARISON_COLUMNS) == COLUMNS
     assert [tuple(row) for row in found.table[["role", "layer", "head"]].itertuples(index=False)] == [
         (role, layer, head) for role in NAMES for layer in range(3) for head in range(4)

@@ -183,9 +183,9 @@ def test_a_regular_expression_that_does_not_end_is_stopped(bundled):
 
 
 def test_a_parser_without_named_entities_is_named(bundled):
-    from attention_sieve.core.texts import parsers, relations
+    from attention_sieve.core.texts import parsers, parsing
 
-    pipeline, role = relations._pipeline(parsers.english_parser()), role_named(written('[to]\nentities = "PERSON"'))
+    pipeline, role = parsing._pipeline(parsers.english_parser()), role_named(written('[to]\nentities = "PERSON"'))
     with (
         pipeline.select_pipes(disable=["ner"]),
         pytest.raises(AnalysisError, match=r"^The parser .* has no ner, which"),

@@ -5,8 +5,8 @@ import pytest
 from spacy.matcher import DependencyMatcher
 
 from attention_sieve.core.texts.parsers import english_parser
+from attention_sieve.core.texts.parsing import _pipeline
 from attention_sieve.core.texts.patterns import OPERATORS, checked_tree, matched_words, tree_matches, word_patterns
-from attention_sieve.core.texts.relations import _pipeline
 from attention_sieve.dashboard.samples import read_sample
 
 

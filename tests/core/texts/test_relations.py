@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
+from attention_sieve.cache.memory import Memory
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts import parsers
+from attention_sieve.core.texts import parsers, parsing
 from attention_sieve.core.texts import relations as parses
 from attention_sieve.core.texts.parsers import english_parser, parser_name
 from attention_sieve.core.texts.relations import (
@@ -148,7 +149,7 @@ def test_a_head_that_is_a_blank_hands_on_to_its_own_head(monkeypatch):
     """As another pipeline might hang words; the blanks are words 1 and 4 of the parser's."""
     from spacy.tokens import Doc
 
-    pipeline = parses._pipeline(english_parser())
+    pipeline = parsing._pipeline(english_parser())
     text = Text(("red  apples it  ran",))
 
     def hanging(batch, **_):
@@ -208,7 +209,7 @@ def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monk
     sentences = "She can't see  seven dogs. He won't eat. "
     text = Text((sentences * 5, sentences))
     whole = tree(text)
-    monkeypatch.setattr(parses, "PIECE_WORDS", 13)
+    monkeypatch.setattr(parsing, "PIECE_WORDS", 13)
     assert tree(text) == whole
     (found,) = dependencies([text])
     assert found.words.shown(text) == tuple(word for word, *_ in whole)
@@ -216,11 +217,11 @@ def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monk
 
 def test_the_parser_keeps_the_words_of_few_texts_and_forgets_those_of_later_ones(monkeypatch):
     """It keeps every word that it meets for good, unless it is told not to, and a server would grow with each text."""
-    strings = parses._pipeline(english_parser()).vocab.strings
+    strings = parsing._pipeline(english_parser()).vocab.strings
     list(tagged_dependencies([Text(("A first text of blorxes.",))]))
     assert "blorxes" in strings
-    monkeypatch.setattr(parses, "KEPT_STRINGS", 0)
-    monkeypatch.setattr(parses, "PIECE_WORDS", 50)
+    monkeypatch.setattr(parsing, "KEPT_STRINGS", 0)
+    monkeypatch.setattr(parsing, "PIECE_WORDS", 50)
     n_before = len(strings)
     typed = Text((" ".join(f"{name}ing wug{name}s ran." for name in map("x{:c}q".format, range(97, 123))),))
     brought = Text(("gloobs zorped",), (("gloobs", "zorped"),))
@@ -233,19 +234,21 @@ def test_the_parser_keeps_the_words_of_few_texts_and_forgets_those_of_later_ones
 
 def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
     texts = [Text(("Ann's  dogs love Paris,", "and she ran.")), Text(("two dogs ran",), (("two", "dogs", "ran"),))]
-    pipeline, n_parsed, asked = parses._pipeline(english_parser()), [], []
+    pipeline, n_parsed, asked = parsing._pipeline(english_parser()), [], []
     real = pipeline.pipe
 
     def counting(documents, **options):
         n_parsed.append(len(documents))
-        asked.append(set(parses.OPTIONAL) - set(options["disable"]))
+        asked.append(set(parsing.OPTIONAL) - set(options["disable"]))
         return real(documents, **options)
 
     monkeypatch.setattr(pipeline, "pipe", counting)
     named, words = parses.Wanted(entities=True), parses.Wanted(lemmas=True, tags=True, patterns=('[{"POS":"NOUN"}]',))
-    parses.forget_parses(float("inf"))
+    memory = Memory(100_000)
+    parsing.keep_parses_in(memory)
     fresh = [[dict(vars(tree)) for _, tree in parses.parse_for(texts, wanted)] for wanted in (named, words)]
-    assert (n_parsed, asked) == ([3, 3], [{"ner"}, {"ner", "tagger", "morphologizer", "attribute_ruler", "lemmatizer"}])
+    assert (n_parsed, asked) == ([3, 3], [{"ner"}, {"tagger", "morphologizer", "attribute_ruler", "lemmatizer"}])
+    assert memory.size > 0
     for wanted, expected in zip((named, words), fresh):
         for (_, tree), of_fresh in zip(parses.parse_for(texts, wanted), expected, strict=True):
             for name in ("relations", "tags", "lemmas", "entities", "matches"):
@@ -253,14 +256,19 @@ def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
             np.testing.assert_array_equal(tree.heads, of_fresh["heads"])
             np.testing.assert_array_equal(tree.words.spans, of_fresh["words"].spans)
     assert n_parsed[2:] == [0, 0]
-    monkeypatch.setattr(parses, "KEPT_WORDS", 8)
-    list(parses.parse_for([Text(("They sang.",))], parses.Wanted()))
-    assert parses.PARSES.get((english_parser(), ("and she ran.", None))) is None
-    kept = parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran"))))
-    parses.forget_parses(kept.since)
-    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is kept
-    parses.forget_parses(kept.since + 1)
-    assert parses.PARSES.get((english_parser(), (None, ("two", "dogs", "ran")))) is None
+    memory.forget(float("inf"))
+    list(parses.parse_for(texts, named))
+    assert n_parsed[4:] == [3]
+
+
+def test_without_a_memory_the_parses_of_the_last_words_are_kept(monkeypatch):
+    monkeypatch.setattr(parsing, "KEPT_WORDS", 5)
+    last, two = parsing.LastParses(), {"words": ["She", "ran"]}
+    for key in ("a", "a", "b"):
+        last.put("parse", key, two)
+    assert last.get("parse", "a") is two, "the same text twice is two words"
+    last.put("parse", "c", two)
+    assert [last.get("parse", key) for key in "abc"] == [two, None, two]
 
 
 def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
@@ -382,7 +390,7 @@ def test_a_pair_whose_word_was_cut_off_is_dropped():
 
 def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
     """The second begins while the first is inside, and has to wait."""
-    real, inside, most = parses._pipeline(english_parser()), 0, 0
+    real, inside, most = parsing._pipeline(english_parser()), 0, 0
     second = threading.Thread(target=lambda: list(parse([Text(("She left.",))])))
 
     class Watched:
@@ -405,7 +413,7 @@ def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
             inside -= 1
             return found
 
-    monkeypatch.setattr(parses, "_pipeline", Watched)
+    monkeypatch.setattr(parsing, "_pipeline", Watched)
     (found,) = parse([Text(("He sold it.",))])
     second.join()
     assert {relation.name for relation in found} == {"nsubj", "dobj"}

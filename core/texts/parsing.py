@@ -1,0 +1,311 @@
+"""Parses texts with spaCy in batches, and keeps the parses: of the last words, or in a memory such as the cache has.
+
+No spaCy object leaves this module.
+"""
+
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import repeat
+from threading import Lock
+from typing import Any, Final, Protocol
+from weakref import WeakSet
+
+from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.pauses import pause
+from attention_sieve.core.texts.parsers import RELATION_NAMES, installed_parsers, parser_name
+from attention_sieve.core.texts.patterns import matched_words
+from attention_sieve.core.texts.text import Text
+
+PIECE_WORDS: Final = 5_000
+"""Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
+BATCH_WORDS: Final = 1_000
+"""Words of short texts that are parsed at once: others wait for the parser meanwhile."""
+MOST_PIPELINES: Final = 4
+"""Parsers in memory, each with about 50 MB."""
+KEPT_STRINGS: Final = 50_000
+"""Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
+KEPT_WORDS: Final = 100_000
+"""Words of texts whose parses are kept where no memory is given: about 25 MB."""
+OPTIONAL: Final = ("tagger", "morphologizer", "attribute_ruler", "lemmatizer", "ner")
+"""Parts of a pipeline that run only where they are needed."""
+_one_at_a_time: Final = Lock()
+"""One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
+
+
+class Parses(Protocol):
+    """A memory of parses by name and key, so that a role that is changed costs no parser."""
+
+    def get(self, name: str, key: Hashable) -> Any:
+        """The parse, or None."""
+
+    def put(self, name: str, key: Hashable, value: Any) -> Any:
+        """Keep a parse of which there is none yet."""
+
+
+class LastParses:
+    """The parses of the last KEPT_WORDS words."""
+
+    def __init__(self) -> None:
+        self._by_key = OrderedDict[Hashable, Mapping[str, list[Any]]]()
+        self._n_words = 0
+
+    def get(self, _: str, key: Hashable) -> Mapping[str, list[Any]] | None:
+        """As of `Parses`."""
+        if key in self._by_key:
+            self._by_key.move_to_end(key)
+        return self._by_key.get(key)
+
+    def put(self, _: str, key: Hashable, value: Mapping[str, list[Any]]) -> None:
+        """As of `Parses`."""
+        self._n_words += len(value["words"]) if key not in self._by_key else 0
+        self._by_key[key] = value
+        while self._n_words > KEPT_WORDS:
+            self._n_words -= len(self._by_key.popitem(last=False)[1]["words"])
+
+
+_last_parses: Final = LastParses()
+_memories: Final[WeakSet[Parses]] = WeakSet()
+"""These and the last parses are used under `_one_at_a_time`."""
+
+
+def keep_parses_in(memory: Parses) -> None:
+    """Keep parses in a memory for as long as it lives, and no longer the last ones of this process."""
+    with _one_at_a_time:
+        _memories.add(memory)
+
+
+@dataclass(frozen=True)
+class Position:
+    """Position of a piece of a text."""
+
+    text: int
+    segment: int
+    start: int
+    """Index of the first character of the piece in its segment."""
+    key: Hashable = None
+    """What its parse is kept by; None for a part of a segment."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Piece:
+    """Trees of a piece, without references to spaCy objects."""
+
+    position: Position
+    spans: list[tuple[int, int]]
+    """Span of each word in the piece."""
+    heads: list[int]
+    """Index of each word's head among the words of the piece; of the root of a sentence, its own."""
+    relations: list[str]
+    tags: list[str]
+    lemmas: list[str]
+    entities: list[str]
+    matches: list[tuple[bool, ...]]
+    """Whether each word is part of a match of each pattern."""
+
+    @classmethod
+    def of(
+        cls, position: Position, document: Any, names: Mapping[str, str], matched: Sequence[Sequence[bool]]
+    ) -> "Piece":
+        """The trees of a parsed document, whose relations get these names, and by pattern which of its words, spaces
+        included, are matched."""
+        words = [word for word in document if not word.is_space]
+        numbers = {word.i: number for number, word in enumerate(words)}
+        return cls(
+            position=position,
+            spans=[(word.idx, word.idx + len(word)) for word in words],
+            heads=[numbers.get(_head(word).i, number) for number, word in enumerate(words)],
+            relations=[names.get(word.dep_, word.dep_) for word in words],
+            tags=[word.tag_ for word in words],
+            lemmas=[word.lemma_.lower() for word in words],
+            entities=[word.ent_type_ for word in words],
+            matches=[tuple(of_pattern[word.i] for of_pattern in matched) for word in words],
+        )
+
+
+def _head(word: Any) -> Any:
+    """A word's head, skipping spaCy's whitespace tokens."""
+    head = word.head
+    while head.is_space and head.head != head:
+        head = head.head
+    return head
+
+
+def parsed(package: str, texts: Sequence[Text], left_out: frozenset[str], patterns: Sequence[str]) -> Iterator[Piece]:
+    """The pieces of every segment, parsed in batches of a few words, or of one piece, which limits the parser's memory.
+
+    Args:
+        package: of spaCy.
+        texts: any number.
+        left_out: those of OPTIONAL that do not run.
+        patterns: of spaCy's Matcher, whose matches are looked for.
+
+    Raises: AnalysisError if a part that has to run is not there.
+    """
+    parts = set(_pipeline(package).pipe_names)
+    taggers = {"tagger", "morphologizer"}  # a language has one of them
+    present = parts | taggers if parts & taggers else parts
+    if lacking := sorted(set(OPTIONAL) - left_out - present):
+        raise AnalysisError(
+            f"The parser {parser_name(package)} has no {' and no '.join(lacking)}, which a role needs. Write the role "
+            "without named entities, lemmas or parts of speech."
+        )
+    pending = _PendingSegments(package, texts)
+    while pending:
+        pause()
+        with _one_at_a_time, _within_bounds(package):
+            pieces = _parsed_batch(package, pending.next_batch(), left_out, patterns)
+        yield from pieces
+
+
+def _within_bounds(package: str) -> AbstractContextManager[Any]:
+    """Context that limits spaCy's memory: outside a memory zone, spaCy keeps each new word forever.
+
+    The words of the first texts are kept, because they recur: a zone creates all of its words again, which takes a
+    tenth of the parsing time.
+    """
+    n_kept = len(_pipeline(package).vocab.strings) - _n_strings_at_first(package)
+    return _pipeline(package).memory_zone() if n_kept > KEPT_STRINGS else nullcontext()
+
+
+@cache
+def _n_strings_at_first(package: str) -> int:
+    """Number of strings of the pipeline before it has parsed anything."""
+    return len(_pipeline(package).vocab.strings)
+
+
+def _parsed_batch(
+    package: str, batch: list[tuple[Any, Position]], left_out: frozenset[str], patterns: Sequence[str]
+) -> list[Piece]:
+    """No spaCy object may outlive its batch, because its strings may be freed with the batch; parses are kept as
+    strings."""
+    from spacy.tokens import Doc
+
+    names, pipeline = RELATION_NAMES.get(installed_parsers().get(package, ""), {}), _pipeline(package)
+    documents = [document for document, _ in batch]
+    keys = [None if position.key is None else (package, left_out, position.key) for _, position in batch]
+    kept = [None if key is None else _kept(key) for key in keys]
+    missing = [place for place, fields in enumerate(kept) if fields is None]
+    new = pipeline.pipe([documents[place] for place in missing], batch_size=len(batch), disable=sorted(left_out))
+    for place, document in zip(missing, new, strict=True):
+        documents[place] = document
+        for memory in (_memories or [_last_parses]) if keys[place] is not None else ():
+            memory.put("parse", keys[place], _fields(document))
+    for place, fields in enumerate(kept):
+        if fields is not None:  # in a hundredth of the time of parsing it
+            documents[place] = Doc(pipeline.vocab, **fields)
+    by_pattern = [matched_words(pattern, documents) for pattern in patterns]
+    matched = zip(*by_pattern) if by_pattern else repeat(())
+    positions = [position for _, position in batch]
+    return [Piece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
+
+
+def _kept(key: Hashable) -> Mapping[str, list[Any]] | None:
+    memories = _memories or [_last_parses]
+    return next((fields for memory in memories if (fields := memory.get("parse", key)) is not None), None)
+
+
+def _fields(document: Any) -> Mapping[str, list[Any]]:
+    """Arguments of spaCy's `Doc` that make a parsed document again."""
+    return {
+        "words": [word.text for word in document],
+        "spaces": [bool(word.whitespace_) for word in document],
+        "lemmas": [word.lemma_ for word in document],
+        "heads": [word.head.i for word in document],
+        "tags": [sys.intern(word.tag_) for word in document],
+        "pos": [sys.intern(word.pos_) for word in document],
+        "deps": [sys.intern(word.dep_) for word in document],
+        "ents": [sys.intern(f"{word.ent_iob_}-{word.ent_type_}") if word.ent_type else "O" for word in document],
+    }
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Words of a part of a document, without spaCy's objects, whose strings may be freed with those of their batch.
+
+    Made in time that grows with the part alone; `Span.as_doc` goes through the whole document each time.
+    """
+
+    words: list[str]
+    has_space: list[bool]
+    """Whether a space follows."""
+    norms: list[str]
+    """The forms that the parser reads: the tokenizer's exceptions, such as contractions, differ from the vocabulary."""
+
+    @classmethod
+    def of(cls, part: Any) -> "_Words":
+        """The words of a document that is not parsed yet, or of a part of one."""
+        return cls([word.text for word in part], [bool(word.whitespace_) for word in part], [w.norm_ for w in part])
+
+    def document(self, package: str) -> Any:
+        """A document of these words."""
+        from spacy.tokens import Doc
+
+        document = Doc(_pipeline(package).vocab, words=self.words, spaces=self.has_space)
+        for word, norm in zip(document, self.norms, strict=True):
+            word.norm_ = norm
+        return document
+
+
+class _PendingSegments:
+    """Segments that are not parsed yet, and pieces of long ones."""
+
+    def __init__(self, package: str, texts: Sequence[Text]) -> None:
+        self._package, self._texts = package, texts
+        self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
+        self._segment = next(self._segments, None)
+        self._cut = deque[tuple[_Words, Position]]()
+        """Pieces of a long segment."""
+
+    def __bool__(self) -> bool:
+        return self._segment is not None or bool(self._cut)
+
+    def next_batch(self) -> list[tuple[Any, Position]]:
+        """The next documents, of at most BATCH_WORDS words in total unless it is one."""
+        batch, n_words = list[tuple[Any, Position]](), 0
+        while (piece := self._first()) is not None:
+            n_words += len(piece[0])
+            if batch and n_words > BATCH_WORDS:
+                break
+            batch.append(piece)
+            if self._cut:
+                self._cut.popleft()
+            else:
+                self._segment = next(self._segments, None)
+        return batch
+
+    def _first(self) -> tuple[Any, Position] | None:
+        """The next document, without removing it."""
+        if self._segment is not None and not self._cut:
+            i, side = self._segment
+            document = _document(self._package, self._texts[i], side)
+            if len(document) <= PIECE_WORDS:
+                text = self._texts[i]
+                key = (text.segments[side], None) if text.words is None else (None, text.words[side])
+                return document, Position(i, side, 0, key)
+            for start in range(0, len(document), PIECE_WORDS):
+                piece = document[start : start + PIECE_WORDS]
+                self._cut.append((_Words.of(piece), Position(i, side, piece.start_char)))
+            self._segment = next(self._segments, None)
+        if not self._cut:
+            return None
+        words, position = self._cut[0]
+        return words.document(self._package), position
+
+
+@lru_cache(maxsize=MOST_PIPELINES)
+def _pipeline(package: str) -> Any:
+    import spacy
+
+    return spacy.load(package)
+
+
+def _document(package: str, text: Text, side: int) -> Any:
+    if text.words is None:
+        return _pipeline(package).make_doc(text.segments[side])
+    from spacy.tokens import Doc
+
+    return Doc(_pipeline(package).vocab, words=list(text.words[side]))
