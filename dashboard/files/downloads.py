@@ -94,15 +94,19 @@ def page_download() -> None:
 
 
 def drawing_downloads(
-    name: str, title: str, facts: Mapping[str, str], svg: Callable[[Size], str], *, paper: str = ""
+    name: str, title: str, facts: Mapping[str, str], draw: Callable[..., str], *, paper: str = ""
 ) -> None:
-    """Offer a component as PDF, SVG and PNG.
+    """Offer a component as PDF, SVG and PNG with its provenance.
 
     Args:
         name: of the component, on its buttons and in its file names.
+        title: before the checkpoint and the texts.
+        draw: returns SVG, of a `title`, lines of a `caption`, and a `size`.
         paper: sentence that names the corresponding figure of the paper, if there is one.
     """
-    _row(Picture(name, title, commands.with_command(facts), svg), paper=paper)
+    full_title = titled(title, facts)
+    svg = partial(draw, title=full_title, caption=caption(facts))
+    _row(Picture(name, full_title, commands.with_command(facts), lambda size: svg(size=size)), paper=paper)
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:

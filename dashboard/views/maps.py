@@ -18,7 +18,6 @@ from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.head_map_svg import head_map_svg
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.grid_svg import grid_svg
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 
 
@@ -41,14 +40,8 @@ def show_head_map(
     """
     picture = replace(picture, layers_across=state.layers_across())
     heads = head_map(picture, selection)
-    title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
-    drawing_downloads(
-        file,
-        title,
-        facts,
-        lambda size: head_map_svg(picture, title=title, caption=provenance.caption(facts), size=size),
-        paper=paper,
-    )
+    title = picture.title[:1].upper() + picture.title[1:]
+    drawing_downloads(file, title, facts, partial(head_map_svg, picture), paper=paper)
     return heads
 
 
@@ -73,9 +66,7 @@ def show_role_grid(
     if first_screen_is_drawn():
         if grid.shown is not None:
             facts = {**facts, "shown roles": ", ".join(grid.shown)}
-        titled = provenance.titled(grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}", facts)
-        caption = provenance.caption(facts)
+        title = grid.title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}"
         with files or nullcontext():
-            svg = partial(grid_svg, grid, title=titled, caption=caption)
-            drawing_downloads(file, titled, facts, lambda size: svg(size=size))
+            drawing_downloads(file, title, facts, partial(grid_svg, grid))
     return heads

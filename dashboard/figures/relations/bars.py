@@ -102,7 +102,8 @@ def _judged(no_share: str, held_out: float, low: float, high: float) -> str:
 @cache
 def _spec(n_relations: int, has_control: bool) -> Spec:
     tooltip = _tooltip(has_control)
-    layers = [*_bars(tooltip), _names()]
+    names = of_kind("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
+    layers = [*_bars(tooltip), names.encode(x=alt.X("labels_at:Q"), y=_relation_position(), text=alt.Text("label:N"))]
     reading = ["slim bar: best head on held-out texts, line: interval", "wide grey bar: best fixed offset"]
     if has_control:
         cross = of_kind("control").mark_point(shape="cross", color=INK, filled=True, size=60, opacity=1)
@@ -147,12 +148,6 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
         slim.encode(x=_share("held_out"), y=y, color=direction_color, tooltip=tooltip),
         interval.encode(x=_share("held_out_low"), x2=alt.X2("held_out_high"), y=y, tooltip=tooltip),
     ]
-
-
-def _names() -> "alt.Chart":
-    """The names of the heads, in two lines each, right of the bars."""
-    names = of_kind("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
-    return names.encode(x=alt.X("labels_at:Q"), y=_relation_position(), text=alt.Text("label:N"))
 
 
 def _tooltip(has_control: bool) -> "list[alt.Tooltip]":

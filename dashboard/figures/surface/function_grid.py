@@ -219,7 +219,9 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
     cells, parts, frames = _boxes(grid, kinds)
     texts = [_labels(grid)]
     if grid.has_numbers:
-        texts.append(_numbers(grid))
+        fits = alt.expr(f"width / {grid.n_heads} < {NAME} ? 0 : 1")
+        numbers = of_kind("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
+        texts.append(numbers.encode(x=grid.across("left"), y=grid.down("top"), color=_ink(), text=alt.Text("number:N")))
     return template(
         alt.layer(cells, parts, *texts, frames),
         title="Heads by function",
@@ -273,13 +275,6 @@ def _labels(grid: _Grid) -> "alt.Chart":
         opacity=alt.expr(f"{room} < {NARROWEST} ? 0 : 1"),
     )
     return labels.encode(x=grid.across("middle"), y=grid.down("center"), color=_ink())
-
-
-def _numbers(grid: _Grid) -> "alt.Chart":
-    """The number of each head in the corner of its cell."""
-    fits = alt.expr(f"width / {grid.n_heads} < {NAME} ? 0 : 1")
-    numbers = of_kind("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
-    return numbers.encode(x=grid.across("left"), y=grid.down("top"), color=_ink(), text=alt.Text("number:N"))
 
 
 def _ink() -> Any:

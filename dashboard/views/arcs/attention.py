@@ -139,9 +139,8 @@ def _arcs_and_files(
     look = look_now()
     share, strongest = look.top_share or DEFAULT_SHARE, look.n_strongest
     facts = {**facts, "drawn": wording.links_drawn(share, strongest)}
-    title, caption = provenance.titled(f"Attention of {facts['heads']}", facts), provenance.caption(facts)
-    drawn = partial(svg, share=share, strongest=strongest, title=title, caption=caption)
-    drawing_downloads("arcs", title, facts, lambda size: drawn(size=size))
+    picture = partial(svg, share=share, strongest=strongest)
+    drawing_downloads("arcs", f"Attention of {facts['heads']}", facts, picture)
 
 
 def _ask(text_attention: TextAttention, side: str, token: int) -> None:

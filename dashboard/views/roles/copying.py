@@ -92,6 +92,4 @@ def _venn(finding: CopyFinding, facts: dict[str, str]) -> None:
     shown = overlaps.roles if part is None else part
     inside = np.logical_and.reduce([finding.present, *(h == (n in shown) for n, h in finding.columns.items())])
     st.caption(wording.region(shown, [(layer, head) for layer, head in np.argwhere(inside).tolist()]))
-    title, caption = provenance.titled(wording.OVERLAPS, facts), provenance.caption(facts)
-    svg = partial(venn_svg, overlaps, title=title, caption=caption)
-    drawing_downloads("looks, writes, matters", title, facts, lambda size: svg(size=size))
+    drawing_downloads("looks, writes, matters", wording.OVERLAPS, facts, partial(venn_svg, overlaps))

@@ -110,6 +110,12 @@ class _Shown:
         return self.coarse_and_fine[0]
 
     @property
+    def heads(self) -> list[Head]:
+        """The chosen heads; at first the one with the most roles."""
+        n_layers, n_heads = self.tests.mean.shape[1:]
+        return state.chosen_heads(n_layers, n_heads, busiest(self.tests))
+
+    @property
     def grid_roles(self) -> tuple[str, ...]:
         """The roles of the grid."""
         return self.coarse_and_fine[self.finer]
@@ -259,9 +265,7 @@ def _venn(shown: _Shown) -> None:
         )
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
-    title, caption = provenance.titled(shared_wording.OVERLAPS, facts), provenance.caption(facts)
-    svg = partial(venn_svg, overlaps, title=title, caption=caption)
-    drawing_downloads("overlap", title, facts, lambda size: svg(size=size))
+    drawing_downloads("overlap", shared_wording.OVERLAPS, facts, partial(venn_svg, overlaps))
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
@@ -295,12 +299,10 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
             title=f"Roles of the heads under a control, {name}",
         )
         facts, file = without_command(facts) | {"control": name}, f"{file}, {name}"
-    n_layers, n_heads = tests.mean.shape[1:]
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
-    heads = state.chosen_heads(n_layers, n_heads, busiest(tests))
-    reset = (files.name, files.fingerprint, state.n_pushed())
+    selection = head_selection("roles grid", shown.heads, (files.name, files.fingerprint, state.n_pushed()))
     with picture:
-        heads = show_role_grid(grid, head_selection("roles grid", heads, reset), file=file, facts=facts, files=links)
+        heads = show_role_grid(grid, selection, file=file, facts=facts, files=links)
     state.put_in_link(heads)
     save_heads(visit, shown.tested, heads)
     with links:
@@ -309,6 +311,7 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
 
 def _details(shown: _Shown) -> None:
     """Draw the tabs next to the grid, one view of the roles each."""
+    writes = {copying_wording.TITLE: lambda: copying(shown.visit, shown.heads)}
     by_test = {"p-values": lambda: _p_values(shown)}
     by_evidence = {"Evidence": lambda: _evidence(shown)}
     frame.tabs(
@@ -320,21 +323,11 @@ def _details(shown: _Shown) -> None:
             "Score distributions": lambda: _distributions(shown),
             "Sensitivity": lambda: _sensitivity(shown),
             "Overlaps": lambda: _overlaps(shown),
-            **({copying_wording.TITLE: lambda: _copying(shown)} if shown.visit.engine.files.is_decoder else {}),
+            **(writes if shown.visit.engine.files.is_decoder else {}),
             "Table": lambda: _table(shown),
-            wording.WRITTEN: lambda: _written(shown),
+            wording.WRITTEN: lambda: written.written_roles(shown.visit, shown.heads),
         },
     )
-
-
-def _copying(shown: _Shown) -> None:
-    n_layers, n_heads = shown.tests.mean.shape[1:]
-    copying(shown.visit, state.chosen_heads(n_layers, n_heads, busiest(shown.tests)))
-
-
-def _written(shown: _Shown) -> None:
-    n_layers, n_heads = shown.tests.mean.shape[1:]
-    written.written_roles(shown.visit, state.chosen_heads(n_layers, n_heads, busiest(shown.tests)))
 
 
 def _per_layer(shown: _Shown) -> None:
@@ -355,8 +348,7 @@ def _p_values(shown: _Shown) -> None:
 
 
 def _evidence(shown: _Shown) -> None:
-    n_layers, n_heads = shown.tests.mean.shape[1:]
-    heads = state.chosen_heads(n_layers, n_heads, busiest(shown.tests))
+    heads = shown.heads
     if not heads:
         st.info(evidence_wording.NO_HEAD)
     roles = shown.coarse_and_fine[toggle(shared_wording.FINER, key="evidence finer")]

@@ -25,7 +25,6 @@ from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
-from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads, table_downloads
 from attention_sieve.dashboard.plain import plain
@@ -133,9 +132,7 @@ def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, coarse).items()}
     overlaps = Overlaps(roles=coarse, combinations=counts, untested=untested(tests))
     role_venn(overlaps, Selection("results venn", None), shared_wording.OVERLAPS)
-    title, caption = provenance.titled(shared_wording.OVERLAPS, opened.facts), provenance.caption(opened.facts)
-    svg = partial(venn_svg, overlaps, title=title, caption=caption)
-    drawing_downloads("overlap", title, opened.facts, lambda size: svg(size=size))
+    drawing_downloads("overlap", shared_wording.OVERLAPS, opened.facts, partial(venn_svg, overlaps))
 
 
 def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:

@@ -1,6 +1,8 @@
 """The predictions of the chosen head on one sentence, below the sentence's own tree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
 from attention_sieve.dashboard.figures.relations.sentences import Sentence, sentence, sentences
+from attention_sieve.dashboard.figures.sheet import Size
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import without_command
@@ -130,18 +133,11 @@ def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
     svg = parse_arcs_svg(parsed, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
     facts = without_command(focus.facts) | {"sentence": " ".join(parsed.words)}
-    titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
-    drawing_downloads(
-        "arcs",
-        titled,
-        facts,
-        lambda size: parse_arcs_file(
-            parsed,
-            attends=focus.direction,
-            title=titled,
-            reading=wording.PAIRED_LEGEND if parsed.is_paired else wording.ARCS_LEGEND,
-            caption=provenance.caption(facts),
-            size=size,
-        ),
-        paper=wording.ARCS_PAPER,
-    )
+    reading = wording.PAIRED_LEGEND if parsed.is_paired else wording.ARCS_LEGEND
+    file = partial(parse_arcs_file, parsed, attends=focus.direction, reading=reading)
+
+    def picture(title: str, caption: Sequence[str], size: Size) -> str:
+        # The sentence stands in the picture, and need not stand below it.
+        return file(title=title, caption=provenance.caption(focus.facts), size=size)
+
+    drawing_downloads("arcs", f"{title}: {focus.relation.relation}", facts, picture, paper=wording.ARCS_PAPER)
