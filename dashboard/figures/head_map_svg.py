@@ -48,18 +48,18 @@ def head_map_svg(
     """
     layers, heads = head_map.values.shape
     matrix = HeadMatrix(layers, heads, head_map.n_shared, head_map.layers_across)
-    drawn, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
+    group, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
     for layer, head in np.ndindex(layers, heads):
-        _cell(drawn, matrix.cell(layer, head), head_map, (layer, head), letters)
+        _cell(group, matrix.cell(layer, head), head_map, (layer, head), letters)
     for order, (layer, head) in enumerate(chosen):
-        matrix.cell(layer, head).inner(-2, 4).frame(drawn, head_color(order), 3)
+        matrix.cell(layer, head).inner(-2, 4).frame(group, head_color(order), 3)
     marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
     marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
-    blocks = [_ramp(head_map), Block(drawn, matrix.width, matrix.height)]
+    blocks = [_ramp(head_map), Block(group, matrix.width, matrix.height)]
     entries = [(_sign(mark), text) for mark, text in marks] + ([bracket_entry()] if head_map.n_shared > 1 else [])
     if entries:
         blocks.insert(1, legend(entries, room_for(matrix.width, size)))
-    _hatching(drawn)
+    _hatching(group)
     return sheet(title or head_map.label, blocks, caption=caption, size=size)
 
 
@@ -71,18 +71,18 @@ def _hatching(svg: ET.Element) -> None:
 
 def _ramp(head_map: HeadMap) -> Block:
     """The scale as a bar between the labels of its ends."""
-    drawn, (low, high) = ET.Element("g"), head_map.ends
+    group, (low, high) = ET.Element("g"), head_map.ends
     low, high = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
     left, right = (text_width(end, 12) + 8 for end in (low, high))
     width = left + RAMP + right
-    write(drawn, 0, 12, low, TextStyle(12))
+    write(group, 0, 12, low, TextStyle(12))
     for step in range(_STEPS):
         part = (step + 0.5) / _STEPS
         color = _color(2 * part - 1 if head_map.signed else part, head_map.signed)
-        Box(left + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16).fill(drawn, color)
-    Box(left, 0, RAMP, 16).frame(drawn, "#767676", 1)
-    write(drawn, left + RAMP + 8, 12, high, TextStyle(12))
-    return Block(drawn, width, 16)
+        Box(left + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16).fill(group, color)
+    Box(left, 0, RAMP, 16).frame(group, "#767676", 1)
+    write(group, left + RAMP + 8, 12, high, TextStyle(12))
+    return Block(group, width, 16)
 
 
 def _sign(mark: str) -> ET.Element:

@@ -227,8 +227,8 @@ def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
         key: of the tabs in the session and in the link.
         views: function that draws each tab, by its title.
     """
-    drawn = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
-    for tab, (title, draw) in zip(drawn, views.items(), strict=True):
+    containers = st.tabs(list(views), key=key, on_change="rerun", bind="query-params")
+    for tab, (title, draw) in zip(containers, views.items(), strict=True):
         if tab.open:
             with tab:
                 draw()

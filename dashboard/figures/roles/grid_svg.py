@@ -60,12 +60,12 @@ def grid_svg(
     states = _states(grid)
     _, layers, heads = grid.scores.shape
     matrix = HeadMatrix(layers, heads, grid.n_shared, grid.layers_across)
-    drawn, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
-    clip = ET.SubElement(ET.SubElement(drawn, "defs"), "clipPath", id="cell")
+    group, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
+    clip = ET.SubElement(ET.SubElement(group, "defs"), "clipPath", id="cell")
     ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
     for layer, head in np.ndindex(layers, heads):
         box = matrix.cell(layer, head)
-        cell = ET.SubElement(drawn, "g", transform=f"translate({box.x} {box.y})")
+        cell = ET.SubElement(group, "g", transform=f"translate({box.x} {box.y})")
         cell.set("clip-path", "url(#cell)")
         if grid.removed[layer, head]:
             _hole(cell)
@@ -77,9 +77,9 @@ def grid_svg(
             _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
-        matrix.cell(layer, head).inner(-2, 5).frame(drawn, color, 3)
+        matrix.cell(layer, head).inner(-2, 5).frame(group, color, 3)
     room = room_for(matrix.width, size)
-    blocks = [legend(_entries(grid, states), room), Block(drawn, matrix.width, matrix.height)]
+    blocks = [legend(_entries(grid, states), room), Block(group, matrix.width, matrix.height)]
     return sheet(title or grid.label, blocks, caption=caption, size=size)
 
 
@@ -113,22 +113,22 @@ class HeadMatrix:
 
         If the matrix has to be scaled down to fit a file of this size, the numbers are larger, to remain legible.
         """
-        drawn = ET.Element("g")
+        group = ET.Element("g")
         across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
         size = min(28.0, 12 * max(1.0, self.width / on.room))
-        write(drawn, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
-        write(drawn, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
+        write(group, 0, ABOVE - 8, down, TextStyle(min(size, 20)))
+        write(group, (LEFT + self.width) / 2, ABOVE - 14 - size, across, TextStyle(size, "middle"))
         for column in range(round(self.width - LEFT) // STEP):
-            write(drawn, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
+            write(group, LEFT + column * STEP + CELL / 2, ABOVE - 8, str(column), TextStyle(size, "middle"))
         for row in range(round(self.height - ABOVE) // STEP):
-            write(drawn, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
+            write(group, LEFT - 10, ABOVE + row * STEP + CELL / 2 + size / 3, str(row), TextStyle(size, "end"))
         for first in range(0, self.n_heads, self.n_shared) if self.n_shared > 1 else ():
             length = self.n_shared * STEP - STEP + CELL
             if self.layers_across:
-                bracket(drawn, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
+                bracket(group, f"M{LEFT - 2} {ABOVE + first * STEP}h-4v{length}h4")
             else:
-                bracket(drawn, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
-        return drawn
+                bracket(group, f"M{LEFT + first * STEP} {ABOVE - 2}v-4h{length}v4")
+        return group
 
 
 def bracket(parent: ET.Element, path: str) -> None:

@@ -60,21 +60,21 @@ def where_heads_look(
         st.info(wording.arcs_hint(MOST_HEADS))
         return screen.now.looked
     choice, engine = visit.choice, visit.engine
-    drawn = heads[-MOST_HEADS:]
-    names = head_names(drawn)
+    last_heads = heads[-MOST_HEADS:]
+    names = head_names(last_heads)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        _title(drawn, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
+        _title(last_heads, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
-            move_window(engine, screen.text, text_attention, text_attention.overview, drawn)
+            move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
     queries, keys = sides(text_attention)
     sieves = {} if take else sieves_on(choice, text_attention, screen.text).cells
     maps = AttentionMaps(
         queries=queries,
         keys=keys,
-        attention=attention_of(text_attention.attention, drawn) * (take is None),
-        heads=drawn,
+        attention=attention_of(text_attention.attention, last_heads) * (take is None),
+        heads=last_heads,
         causal=text_attention.causal,
         label=f"Attention of {names} in {engine.files.name}",
     )
@@ -149,13 +149,15 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
     st.rerun()
 
 
-def _title(drawn: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
+def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
     """Say which heads are drawn, and which of them are not there."""
     with st.container(key="arcs title"):
-        st.subheader(f"Where {head_names(drawn)} looks" if len(drawn) == 1 else f"Where {head_names(drawn)} look")
-    if n_chosen > len(drawn):
-        st.info(wording.last_heads(len(drawn), n_chosen))
-    if missing := [head for head in drawn if head in removed]:
+        st.subheader(
+            f"Where {head_names(last_heads)} looks" if len(last_heads) == 1 else f"Where {head_names(last_heads)} look"
+        )
+    if n_chosen > len(last_heads):
+        st.info(wording.last_heads(len(last_heads), n_chosen))
+    if missing := [head for head in last_heads if head in removed]:
         st.info(wording.not_there(head_names(missing), len(missing)))
 
 

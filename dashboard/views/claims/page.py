@@ -91,24 +91,24 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
     of_role = RoleSettings(replace(choice.score_settings, roles=(made.role,)), choice.criterion)
     settings = ClaimSettings(claim=made, of_role=of_role)
     inputs = inputs_of(visit, settings, texts)
-    found = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing=wording.TESTING)
-    if found is None:
+    corpus_finding = find(visit, CLAIM_ANALYSIS, settings, inputs, too_long=policy(), doing=wording.TESTING)
+    if corpus_finding is None:
         return
     with st.container():
-        ask_about_long_texts(found.too_long)
+        ask_about_long_texts(corpus_finding.too_long)
     options = [*asked, *given_options(settings, ClaimSettings())]
 
     def facts(*also: str, too_long: TooLong) -> dict[str, str]:
         return {
             **provenance.engine_facts(choice, visit.engine),
             "corpus": texts,
-            "corpus texts": str(len(found.positions)),
-            **claim_facts(found.finding),
+            "corpus texts": str(len(corpus_finding.positions)),
+            **claim_facts(corpus_finding.finding),
             **command("claim", choice, visit.engine, visit.texts, *options, *also, too_long=too_long),
         }
 
-    _show(found.finding, texts, facts(too_long=policy()))
-    here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=found.finding)
+    _show(corpus_finding.finding, texts, facts(too_long=policy()))
+    here = Place(checkpoint=visit.engine.files.name, texts=texts, finding=corpus_finding.finding)
     elsewhere(visit, here, settings, partial(facts, too_long=LONG))
 
 

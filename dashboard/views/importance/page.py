@@ -35,16 +35,16 @@ def _importance() -> None:
     inputs = material()
     if inputs is None:
         return
-    found = inputs.ablated
-    if found is None:
+    corpus_finding = inputs.ablated
+    if corpus_finding is None:
         return
     state.remember_off(inputs.visit.choice)
-    ask_about_long_texts(found.too_long)
-    ablation = found.finding
+    ask_about_long_texts(corpus_finding.too_long)
+    ablation = corpus_finding.finding
     n_layers, n_heads = ablation.damage.shape
     importance = Importance(
         material=inputs,
-        found=found,
+        found=corpus_finding,
         heads=state.chosen_heads(n_layers, n_heads, ablation.most_important),
         facts=facts_of(inputs, len(ablation.items)),
     )

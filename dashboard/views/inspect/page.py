@@ -97,11 +97,11 @@ def _inspect() -> None:
     visit = Visit(choice=choice, engine=engine, inference=controls.inference(), texts=texts)
     if writing.is_chat():
         text = writing.chat_of(visit, typed)
-    found = writing.text_so_far(visit, text, slot)
-    screen = on_screen(_with_template(visit, text), text if found is None else found.whole)
-    if found is not None and screen is not None:
+    continuation = writing.text_so_far(visit, text, slot)
+    screen = on_screen(_with_template(visit, text), text if continuation is None else continuation.whole)
+    if continuation is not None and screen is not None:
         with slot:
-            _written(visit, screen, text, found)
+            _written(visit, screen, text, continuation)
     beside = None
     if lesson is not None:
         beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
@@ -110,7 +110,7 @@ def _inspect() -> None:
     state.remember_off(choice)
     with st.container():  # the grid below keeps its place
         _notes_on_text(screen)
-        waits = lesson is None and found is None and _answer(visit, screen, typed)
+        waits = lesson is None and continuation is None and _answer(visit, screen, typed)
         if problem is not None:
             show_error(problem)
         if choice.corpus == controls.RESULTS:
@@ -143,13 +143,13 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
             _switches(visit, heads, below)
         return None
     with right:
-        drawn = arcs()
+        text_attention = arcs()
     if not first_screen_is_drawn():
         return None
     if screen.now.looked.causal:
         with right:
             _next_token(visit, screen, heads)
-    _about(visit, screen, drawn, tested, heads, below)
+    _about(visit, screen, text_attention, tested, heads, below)
     return tested is not None
 
 
@@ -170,8 +170,8 @@ def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
 
     Returns: whether the answer waits for what heads usually do.
     """
-    looked = screen.now.looked
-    if stories.tell(typed, looked, visit.engine.files.fingerprint, partial(pin_word, looked)):
+    text_attention = screen.now.looked
+    if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
     return stories.is_own(typed) and surprising_link.answer(visit, screen)
@@ -179,10 +179,10 @@ def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
 
 def _notes_on_text(screen: OnScreen) -> None:
     """Name the parts of the text that the tokenizer does not know, and say which words look at which others."""
-    looked = screen.now.looked.text
-    if looked.kind == "cross":
+    pass_text = screen.now.looked.text
+    if pass_text.kind == "cross":
         st.info(shared_wording.ACROSS)
-    elif looked.kind != "decoder" and (parts := unknown_parts(screen.text, looked.queries)):
+    elif pass_text.kind != "decoder" and (parts := unknown_parts(screen.text, pass_text.queries)):
         # A target is tokenized by itself.
         st.info(shared_wording.not_known([(plain(part), plain(token)) for part, token in parts]))
 
@@ -211,12 +211,12 @@ def _with_template(visit: Visit, text: Text) -> Visit:
     return replace(visit, choice=replace(visit.choice, score_settings=replace(scores, roles=roles)))
 
 
-def _written(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
+def _written(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Continuation") -> None:
     from attention_sieve.dashboard.views.writing.panel import (
         panel,  # imports pandas, for which the first grid does not wait
     )
 
-    panel(visit, screen, prompt, found)
+    panel(visit, screen, prompt, continuation)
     writing.show_step(screen)
 
 
@@ -241,7 +241,7 @@ def _next_token(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
 def _about(
     visit: Visit,
     screen: OnScreen,
-    drawn: TextAttention,
+    text_attention: TextAttention,
     tested: Corpus | None,
     heads: list[Head],
     below: DeltaGenerator,
@@ -264,7 +264,7 @@ def _about(
             {
                 wording.THIS_HEAD: lambda: _this_head(visit, screen, tested, present),
                 **head_views(visit, screen.now, tested, present[-1] if present else None),
-                words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, present),
+                words_wording.TITLE: lambda: linking_heads(visit, screen, text_attention, present),
             },
         )
     what_changes(visit, screen)

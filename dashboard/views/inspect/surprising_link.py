@@ -56,21 +56,21 @@ def answer(visit: Visit, screen: OnScreen) -> bool:
 
     Returns: whether the answer waits for `measure_habits`.
     """
-    text, looked = screen.text, screen.now.looked
+    text, text_attention = screen.text, screen.now.looked
     last: _Answer | None = st.session_state.get(ANSWERED)
     is_new = last is None or last.text != text
     is_chosen = is_new and st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")
     if stays := is_chosen or link.asks_for([state.HEADS]):
         st.session_state[ANSWERED] = _Answer(text)
-    links = _kept_links(visit, looked)
+    links = _kept_links(visit, text_attention)
     if links is None:
         return visit.settings.kind in DISTANCES.kinds
     if is_new and not stays:
         st.session_state[ANSWERED] = _Answer(text, before=_chosen_before(last))
         if links:
-            _show(looked, links, 0)
+            _show(text_attention, links, 0)
     if links:
-        _say(looked, links)
+        _say(text_attention, links)
     else:
         st.markdown(wording.NOTHING_STANDS_OUT)
     return False
@@ -107,15 +107,15 @@ def _texts(kind: Kind) -> tuple[Text, ...]:
     return tuple(text for text in read_sample(SAMPLE) if can_read(kind, text))
 
 
-def _kept_links(visit: Visit, looked: TextAttention) -> tuple[SurprisingLink, ...] | None:
+def _kept_links(visit: Visit, text_attention: TextAttention) -> tuple[SurprisingLink, ...] | None:
     """The links of a text that stand out; None where habits are."""
-    if looked not in _links:
+    if text_attention not in _links:
         habits = kept_habits(visit)
         if habits is None:
             return None
-        links = surprising_links(looked, habits)[:MOST_LINKS]
-        _links[looked] = tuple(each for each in links if each.stands_out)
-    return _links[looked]
+        links = surprising_links(text_attention, habits)[:MOST_LINKS]
+        _links[text_attention] = tuple(each for each in links if each.stands_out)
+    return _links[text_attention]
 
 
 def kept_habits(visit: Visit) -> Habits | None:
@@ -140,24 +140,24 @@ def _chosen_before(last: _Answer | None) -> tuple[Head, ...]:
     return last.before if last is not None and chosen == last.shown else chosen
 
 
-def _show(looked: TextAttention, links: Sequence[SurprisingLink], rank: int) -> None:
+def _show(text_attention: TextAttention, links: Sequence[SurprisingLink], rank: int) -> None:
     """Choose the head of a link, and pin the token of its query that gives most to the key."""
     surprising = links[rank]
-    (start, _), (first_key, _) = looked.window.queries, looked.window.keys
+    (start, _), (first_key, _) = text_attention.window.queries, text_attention.window.keys
     query, key = (np.array(word.tokens) for word in (surprising.query, surprising.key))
-    to_key = looked.attention[*surprising.head][query[:, None] - start, key - first_key].sum(axis=-1)
-    pin_word(looked, int(query[to_key.argmax()]))
+    to_key = text_attention.attention[*surprising.head][query[:, None] - start, key - first_key].sum(axis=-1)
+    pin_word(text_attention, int(query[to_key.argmax()]))
     state.push_heads([surprising.head])
     answered = replace(st.session_state[ANSWERED], rank=rank, shown=(surprising.head,))
     st.session_state[ANSWERED] = answered
 
 
-def _say(looked: TextAttention, links: Sequence[SurprisingLink]) -> None:
+def _say(text_attention: TextAttention, links: Sequence[SurprisingLink]) -> None:
     """A sentence about the link on screen, with buttons for the next one and for the heads of before."""
     answered: _Answer = st.session_state[ANSWERED]
     rank = min(answered.rank, len(links) - 1)
     surprising = links[rank]
-    n_segments = looked.text.queries.n_segments
+    n_segments = text_attention.text.queries.n_segments
     query, key = (word_name(word, n_segments) for word in (surprising.query, surprising.key))
     sentence = wording.surprising(
         head_name(*surprising.head), query, key, surprising.attention, surprising.from_others, surprising.even
@@ -166,10 +166,10 @@ def _say(looked: TextAttention, links: Sequence[SurprisingLink]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="surprising link"):
         st.markdown(sentence, width="content")
         if not is_shown:
-            _button("show link", wording.show_link(query, key), looked, links, rank)
+            _button("show link", wording.show_link(query, key), text_attention, links, rank)
         elif len(links) > 1:
             following = (rank + 1) % len(links)
-            _button("next link", wording.next_of(rank, len(links)), looked, links, following, wording.NEXT_HELP)
+            _button("next link", wording.next_of(rank, len(links)), text_attention, links, following, wording.NEXT_HELP)
         if is_shown and answered.before:
             st.button(
                 wording.back_to(head_names(answered.before)),
@@ -182,7 +182,12 @@ def _say(looked: TextAttention, links: Sequence[SurprisingLink]) -> None:
 
 
 def _button(
-    key: str, label: str, looked: TextAttention, links: Sequence[SurprisingLink], rank: int, help: str | None = None
+    key: str,
+    label: str,
+    text_attention: TextAttention,
+    links: Sequence[SurprisingLink],
+    rank: int,
+    help: str | None = None,
 ) -> None:
     """A button that shows one of the links."""
-    st.button(label, key=key, type="tertiary", help=help, on_click=_show, args=(looked, links, rank))
+    st.button(label, key=key, type="tertiary", help=help, on_click=_show, args=(text_attention, links, rank))

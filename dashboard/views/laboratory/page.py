@@ -88,7 +88,7 @@ def _laboratory() -> None:
         tested = roles_at(visit)
         if tested is None:
             return
-        heads = _grid(visit, tested, _looked(visit) if with_patterns else None)
+        heads = _grid(visit, tested, _attention(visit) if with_patterns else None)
     if first_screen_is_drawn():
         _below(run, visit, tested, heads, (left, right))
 
@@ -96,13 +96,13 @@ def _laboratory() -> None:
 def _lesson(run: SavedRun, top: DeltaGenerator) -> None:
     """The panel of a lesson, which is about the trained model, whichever step is shown; before what stands below it."""
     visit = visit_at(run, run.progress.saved[-1], "repeats")
-    lesson_panel(top, visit, looked=_looked(visit))
+    lesson_panel(top, visit, looked=_attention(visit))
 
 
-def _looked(visit: Visit) -> TextAttention:
+def _attention(visit: Visit) -> TextAttention:
     """Attention of the text of which patterns are shown."""
-    looked, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
-    return looked
+    text_attention, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
+    return text_attention
 
 
 def _step(saved: Sequence[int]) -> int:
@@ -168,12 +168,12 @@ def _below(
         _what_next(run, visit)
 
 
-def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[Head]:
+def _grid(visit: Visit, tested: Corpus, text_attention: TextAttention | None) -> list[Head]:
     """The grid of roles, or of the patterns in a text, where one is given."""
     label = f"Heads of {visit.engine.files.name}: roles over {visit.choice.corpus}"
     on_text = WITHOUT_TEXT
-    if looked is not None:
-        on_text = GridOnText(frame=frame_of(looked), patterns=patterns_of(looked))
+    if text_attention is not None:
+        on_text = GridOnText(frame=frame_of(text_attention), patterns=patterns_of(text_attention))
     most = highest_head(tested.tests.mean[ROLES.index("induction")])
     n_layers, n_heads = tested.tests.mean.shape[1:]
     heads = state.chosen_heads(n_layers, n_heads, most, follow=True)
@@ -186,8 +186,8 @@ def _grid(visit: Visit, tested: Corpus, looked: TextAttention | None) -> list[He
         on_text=on_text,
     )
     state.put_in_link(heads)
-    if looked is not None:
-        text = looked.text.queries
+    if text_attention is not None:
+        text = text_attention.text.queries
         words = (
             f"**{plain(token)}**" if copied else plain(token) for token, copied in zip(text.tokens, is_copied(text.ids))
         )

@@ -67,12 +67,12 @@ def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> 
 
 def _progress(active: FineTuning) -> None:
     """Bar and button of the active run; the page is drawn again at each step that it saves, and at its end."""
-    drawn = training_runs.progress(active).saved
+    saved = training_runs.progress(active).saved
 
     @st.fragment(run_every=LOOK_AGAIN)
     def panel() -> None:
         progress = training_runs.progress(active)
-        if progress.state != "running" or progress.saved != drawn:
+        if progress.state != "running" or progress.saved != saved:
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(progress.share, plain(f"{active.name}: {training_wording.running(progress)}"))

@@ -345,10 +345,12 @@ def copies_without(inputs: StepInputs) -> StepResult:
         return result
     back = stories.strongest(inputs.looked.attention, _cells("previous", inputs.looked), causal=True)
     without = PassSettings(inputs.visit.settings.kind, (back.head,))
-    looked, _ = inputs.visit.inference.look(inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate")
-    links, (head,) = _cells("induction", looked), result.heads
+    text_attention, _ = inputs.visit.inference.look(
+        inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate"
+    )
+    links, (head,) = _cells("induction", text_attention), result.heads
     rows = np.flatnonzero(links.any(axis=1))
-    kept = round(100 * float((looked.attention[*head][rows] * links[rows]).sum(axis=-1).mean()))
+    kept = round(100 * float((text_attention.attention[*head][rows] * links[rows]).sum(axis=-1).mean()))
     values = {**result.values, "previous": head_name(*back.head), "back": percent(back.share), "kept": f"{kept}%"}
     return replace(
         _number(kept, 100),
@@ -360,8 +362,8 @@ def copies_without(inputs: StepInputs) -> StepResult:
     )
 
 
-def _cells(role: str, looked: TextAttention) -> Bool[np.ndarray, "query key"]:
-    return sieve_cells(role, looked.text, looked.causal, window=looked.window)
+def _cells(role: str, text_attention: TextAttention) -> Bool[np.ndarray, "query key"]:
+    return sieve_cells(role, text_attention.text, text_attention.causal, window=text_attention.window)
 
 
 def size(inputs: StepInputs) -> StepResult:

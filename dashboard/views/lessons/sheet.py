@@ -74,9 +74,9 @@ def material_of(visit: Visit, lesson: int) -> dict[str, Material]:
         if not step.asks or step.page != "inspect":
             continue
         (text,) = read_typed(sentence)
-        looked, _ = visit.inference.look(visit.engine, text, settings)
-        result = step.finds(StepInputs(visit=visit, looked=looked, typed=sentence))
-        material[step.name] = Material(sentence=sentence, text_attention=looked, result=result)
+        text_attention, _ = visit.inference.look(visit.engine, text, settings)
+        result = step.finds(StepInputs(visit=visit, looked=text_attention, typed=sentence))
+        material[step.name] = Material(sentence=sentence, text_attention=text_attention, result=result)
     return material
 
 

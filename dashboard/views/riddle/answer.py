@@ -35,7 +35,7 @@ class Answer:
     does not look at it, the pronoun."""
 
 
-def answer(here: PronounLink, looked: TextAttention, head: Head, guess: Head) -> Answer:
+def answer(here: PronounLink, text_attention: TextAttention, head: Head, guess: Head) -> Answer:
     """Compare a guess with the head that is the answer.
 
     Args:
@@ -55,7 +55,7 @@ def answer(here: PronounLink, looked: TextAttention, head: Head, guess: Head) ->
     side, word = ("from", here.pronoun) if verdict == "wrong" else ("to", here.antecedent)
     return Answer(
         headline=headline,
-        sentences=(_of_follower(here, head), *([_of_guess(here, looked, guess, verdict)] if is_other else [])),
+        sentences=(_of_follower(here, head), *([_of_guess(here, text_attention, guess, verdict)] if is_other else [])),
         heads=(head, *([guess] if is_other else [])),
         pin=f"{side}-{here.words.words[word].tokens[0]}",
     )
@@ -93,12 +93,12 @@ def _of_follower(here: PronounLink, head: Head) -> str:
     return wording.of_head(head_name(*head), here.sentence, float(here.attention[head]), greatest)
 
 
-def _of_guess(here: PronounLink, looked: TextAttention, guess: Head, verdict: Verdict) -> str:
+def _of_guess(here: PronounLink, text_attention: TextAttention, guess: Head, verdict: Verdict) -> str:
     if verdict == "also right":
         return _of_follower(here, guess)
     share = float(here.attention[guess])
     if verdict == "wrong":
-        return wording.of_other(head_name(*guess), share, _does(here, looked, guess))
+        return wording.of_other(head_name(*guess), share, _does(here, text_attention, guess))
     from_others = here.from_others[guess]
     order = np.argsort(-from_others, kind="stable")[:MOST_OTHERS]
     n_others = int((here.words.even[guess[0], :, here.antecedent] > 0).sum()) - 1
@@ -111,13 +111,13 @@ def _of_guess(here: PronounLink, looked: TextAttention, guess: Head, verdict: Ve
     )
 
 
-def _does(here: PronounLink, looked: TextAttention, head: Head) -> str:
+def _does(here: PronounLink, text_attention: TextAttention, head: Head) -> str:
     """What a head mostly does in the sentence, or else where it looks from the pronoun."""
-    text = looked.text.queries
-    if (does := simple_pattern(looked, head)) is not None:
+    text = text_attention.text.queries
+    if (does := simple_pattern(text_attention, head)) is not None:
         signs = [token for token, rests in zip(text.tokens, resting_places(text)) if rests]
         return wording.mostly(*does, signs)
-    attention = looked.attention[head]
+    attention = text_attention.attention[head]
     to_words = [
         (
             word.text,

@@ -94,11 +94,11 @@ def _is_new_visitor() -> bool:
 def _asked(visit: Visit, riddle: Riddle) -> tuple[TextAttention, PronounLink] | None:
     """The sentence of the riddle: the first of which some head of the checkpoint follows the pronoun."""
     for sentence in PRONOUNS if riddle.sentence is None else (riddle.sentence,):
-        looked = _look(visit, sentence)
-        link = pronoun_link(sentence, looked)
+        text_attention = _look(visit, sentence)
+        link = pronoun_link(sentence, text_attention)
         if link is not None and link.follows.any():
             st.session_state[RIDDLE] = replace(riddle, sentence=sentence)
-            return looked, link
+            return text_attention, link
     return None
 
 
@@ -109,7 +109,7 @@ def _look(visit: Visit, sentence: PronounSentence) -> TextAttention:
         return inference.look(engine, sentence.text, visit.settings, too_long="truncate", report=report)[0]
 
 
-def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) -> None:
+def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promise: str) -> None:
     riddle: Riddle = st.session_state[RIDDLE]
     st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
     with st.container(horizontal=True, vertical_alignment="center", key="riddle head"):
@@ -126,7 +126,7 @@ def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) 
         links = [link for link in read if link is not None]
         head = follower(here, links)
         assert head is not None, "a sentence is asked about only if some head follows its pronoun"
-        answered = answer(here, looked, head, guess)
+        answered = answer(here, text_attention, head, guess)
     with above:
         if answered is None:
             st.header(wording.question(int(np.prod(here.attention.shape)), here.sentence), anchor=False)
@@ -135,17 +135,17 @@ def _draw(visit: Visit, looked: TextAttention, here: PronounLink, promise: str) 
             st.header(answered.headline, anchor=False)
             st.markdown(elsewhere(answered.heads[0], links))
     with left:
-        _squares(visit, looked, here, answered)
+        _squares(visit, text_attention, here, answered)
     with right:
         if answered is None:
             rows, columns = (here.words.words[index].tokens for index in (here.pronoun, here.antecedent))
-            svg = square_key_svg(looked.text.queries.tokens, rows, columns)
+            svg = square_key_svg(text_attention.text.queries.tokens, rows, columns)
             drawing(svg, key="riddle picture", label=wording.picture(here.sentence))
         else:
-            _answer(visit, looked, answered)
+            _answer(visit, text_attention, answered)
 
 
-def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: Answer | None) -> None:
+def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, answered: Answer | None) -> None:
     """The patterns of all heads; a click is the guess."""
     n_layers, n_heads = here.attention.shape
     grid = RoleGrid(
@@ -160,20 +160,20 @@ def _squares(visit: Visit, looked: TextAttention, here: PronounLink, answered: A
     role_grid(
         grid,
         Selection("riddle grid", guess, st.session_state[RIDDLE].n_guesses, _guess),
-        GridOnText(patterns=patterns_of(looked)),
+        GridOnText(patterns=patterns_of(text_attention)),
     )
 
 
-def _answer(visit: Visit, looked: TextAttention, answered: Answer) -> None:
+def _answer(visit: Visit, text_attention: TextAttention, answered: Answer) -> None:
     """The links of the answer and of the guess, what both do, and a box for a sentence of one's own."""
-    queries, keys = sides(looked)
+    queries, keys = sides(text_attention)
     st.html(f"<style>.st-key-riddle-arcs {{ --rows: {len(queries.tokens)}; }}</style>")
     maps = AttentionMaps(
         queries=queries,
         keys=keys,
-        attention=attention_of(looked.attention, answered.heads),
+        attention=attention_of(text_attention.attention, answered.heads),
         heads=answered.heads,
-        causal=looked.causal,
+        causal=text_attention.causal,
         label=f"Attention of {head_names(answered.heads)} in {visit.engine.files.name}",
     )
     look = ArcSettings(rows="words", pin=answered.pin)

@@ -195,12 +195,12 @@ def _sinks(visit: Visit) -> None:
     if not toggle(wording.SINKS, key="sink share", help=wording.SINKS_HELP):
         return
     try:
-        found = find(visit, SINK_ANALYSIS, SINK_ANALYSIS.settings)
+        corpus_finding = find(visit, SINK_ANALYSIS, SINK_ANALYSIS.settings)
     except AnalysisError as error:
         show_error(error)
         return
-    if found is not None:
-        finding = found.finding
+    if corpus_finding is not None:
+        finding = corpus_finding.finding
         st.markdown(wording.sink_share(finding.share, finding.n_texts, len(finding.masses)))
         texts = {"corpus": visit.choice.corpus, "corpus texts": str(finding.n_texts)}
         facts = {

@@ -198,22 +198,22 @@ def _uploaded() -> None:
 def _preview(visit: Visit, name: str, heads: list[Head]) -> None:
     """Count the cases of a role in the text on screen, and lay them over the arcs of the chosen heads."""
     text = _text_on_screen()
-    looked, _ = visit.inference.look(visit.engine, text, visit.settings, too_long="truncate")
-    noted = with_notes(looked.text, text, RoleSet((name,)))
-    cells = sieve_cells(name, noted, looked.causal)
+    text_attention, _ = visit.inference.look(visit.engine, text, visit.settings, too_long="truncate")
+    noted = with_notes(text_attention.text, text, RoleSet((name,)))
+    cells = sieve_cells(name, noted, text_attention.causal)
     st.markdown(wording.cases(int(cells.any(axis=1).sum()), int(cells.sum()), plain(" / ".join(text.segments))))
     if not cells.any() and (lacks := role_named(name).lacks) != LACKS:
         st.caption(plain(f"{lacks[0].upper()}{lacks[1:]}."))
-    queries, keys = sides(looked)
-    in_window = cells[slice(*looked.window.queries), slice(*looked.window.keys)]
+    queries, keys = sides(text_attention)
+    in_window = cells[slice(*text_attention.window.queries), slice(*text_attention.window.keys)]
     if heads and in_window.any():
-        first = looked.window.queries[0] + int(in_window.any(axis=1).argmax())
+        first = text_attention.window.queries[0] + int(in_window.any(axis=1).argmax())
         maps = AttentionMaps(
             queries=queries,
             keys=keys,
-            attention=attention_of(looked.attention, heads),
+            attention=attention_of(text_attention.attention, heads),
             heads=heads,
-            causal=looked.causal,
+            causal=text_attention.causal,
             label=f"Attention of {head_names(heads)} in {visit.engine.files.name}",
         )
         attention_arcs(

@@ -62,16 +62,16 @@ def _similar() -> None:
         one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
     engine, texts = visit.engine, visit.texts
     compared = replace(visit, texts=compared_texts(texts))
-    found = find(compared, SIMILARITY_ANALYSIS, how())
-    if found is None:
+    corpus_finding = find(compared, SIMILARITY_ANALYSIS, how())
+    if corpus_finding is None:
         return
     state.remember_off(visit.choice)
-    ask_about_long_texts(found.too_long)
-    n_layers, n_heads = found.finding.shape
-    if present_heads(found.finding.mean).sum() < 2:
+    ask_about_long_texts(corpus_finding.too_long)
+    n_layers, n_heads = corpus_finding.finding.shape
+    if present_heads(corpus_finding.finding.mean).sum() < 2:
         st.info(wording.NO_SECOND_HEAD)
         return
-    arrangement = arranged(found.finding)
+    arrangement = arranged(corpus_finding.finding)
     unit = SUM_UNIT if how().smoothed else MEAN_UNIT
     _summary(arrangement, unit, len(texts))
     kinds = _kinds(visit, compared, (n_layers, n_heads))
@@ -121,11 +121,11 @@ def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
     if st.session_state[COLOUR_KEY] == wording.ROLE:
         return _roles(visit, shape)
     kind_indices = np.full(shape, -1)
-    found = find(compared, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
-    if found is None:
+    corpus_finding = find(compared, SURFACE_ANALYSIS, SURFACE_ANALYSIS.settings)
+    if corpus_finding is None:
         st.info(wording.NO_BEHAVIOUR)
     else:
-        kind_indices = behaviours(found.finding.heads)
+        kind_indices = behaviours(corpus_finding.finding.heads)
     return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=kind_indices)
 
 

@@ -57,11 +57,11 @@ def _surface() -> None:
             alpha=visit.choice.criterion.alpha,
         )
     with headline:
-        found = find(visit, SURFACE_ANALYSIS, settings)
-    if found is None:
+        corpus_finding = find(visit, SURFACE_ANALYSIS, settings)
+    if corpus_finding is None:
         return
     state.remember_off(visit.choice)
-    finding = found.finding
+    finding = corpus_finding.finding
     n_layers, n_heads = finding.heads.mean.shape[1:]
     options = given_options(settings, SURFACE_ANALYSIS.settings)
     if (words := settings.frequencies) is not None:
@@ -77,7 +77,7 @@ def _surface() -> None:
         },
     )
     with headline:
-        ask_about_long_texts(found.too_long)
+        ask_about_long_texts(corpus_finding.too_long)
         _headline(surface)
         if settings.as_in_code:
             st.caption(wording.BY_CODE)
@@ -148,26 +148,26 @@ def gradients(surface: Surface) -> None:
     """Draw lines by layer, a button to compute them, or the reason why there are none."""
     st.markdown(wording.GRADIENT_SEE)
     try:
-        found = _found(surface)
+        corpus_finding = _gradient_finding(surface)
     except AnalysisError as error:
         show_error(error)
         return
-    if found is None:
+    if corpus_finding is None:
         return
-    texts, statistics = found.finding.texts, found.finding.statistics
+    texts, statistics = corpus_finding.finding.texts, corpus_finding.finding.statistics
     by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
     st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
     facts = surface.facts | {"command": f"{surface.facts['command']} --gradients=gradients.parquet"}
     chart("gradients", gradient_lines(by_key), facts, wording.CLARK_3)
 
 
-def _found(surface: Surface) -> CorpusFinding[GradientFinding] | None:
+def _gradient_finding(surface: Surface) -> CorpusFinding[GradientFinding] | None:
     """Gradients that are cached or that the reader has requested; None while there are none."""
     visit = surface.visit
     settings = GradientSettings(alpha=visit.choice.criterion.alpha)
-    found = kept_finding(visit, GRADIENT_ANALYSIS, settings)
-    if found is not None:
-        return found
+    corpus_finding = kept_finding(visit, GRADIENT_ANALYSIS, settings)
+    if corpus_finding is not None:
+        return corpus_finding
     if visit.inference.is_loaded(visit.engine) and visit.inference.checkpoint(visit.engine).head != "masked token":
         st.info(wording.NO_LANGUAGE_MODEL)
         return None

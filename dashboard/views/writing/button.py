@@ -197,16 +197,16 @@ def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tupl
 def show_step(screen: OnScreen) -> None:
     """Pin the token of the step that the reader has gone to. Call it before the arcs are drawn."""
     position = st.session_state.get(STEP)
-    looked = screen.now.looked
-    if position is None or position >= len(looked.text.queries.ids):
+    text_attention = screen.now.looked
+    if position is None or position >= len(text_attention.text.queries.ids):
         return
-    first, last = looked.window.queries
+    first, last = text_attention.window.queries
     if not first <= position < last:
         start = max(0, position + 1 - (last - first))
         state.move_window(screen.text, (start, start))
         st.rerun()
     del st.session_state[STEP]
-    pin_word(looked, position)
+    pin_word(text_attention, position)
 
 
 def wish_to_write(what: str) -> None:

@@ -31,29 +31,29 @@ MOST_SHOWN: Final = 120
 """Tokens that are drawn as buttons; of more, those around the chosen one."""
 
 
-def panel(visit: Visit, screen: OnScreen, prompt: Text, found: "Continuation") -> None:
+def panel(visit: Visit, screen: OnScreen, prompt: Text, continuation: "Continuation") -> None:
     """What was written, each token a button that leads to its step, and what can be done with it."""
-    now, n_tokens = written(visit, prompt), len(found.pieces)
+    now, n_tokens = written(visit, prompt), len(continuation.pieces)
     if now is None:
         return
     position = token_to_predict(screen)
-    step = None if position is None else position - found.n_prompt + 1
+    step = None if position is None else position - continuation.n_prompt + 1
     step = step if step is not None and 0 <= step < n_tokens else None
     with st.container(border=True, key="written text", gap="small"):
-        _tokens(found, step)
+        _tokens(continuation, step)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            _buttons(visit, prompt, found, now, step)
-        for sentence in _sentences(visit, screen, found, now):
+            _buttons(visit, prompt, continuation, now, step)
+        for sentence in _sentences(visit, screen, continuation, now):
             st.caption(sentence)
         _before(visit, prompt, now)
 
 
-def _tokens(found: "Continuation", step: int | None) -> None:
-    n_tokens, key = len(found.pieces), "written token"
+def _tokens(continuation: "Continuation", step: int | None) -> None:
+    n_tokens, key = len(continuation.pieces), "written token"
     first = max(0, min((step or 0) - MOST_SHOWN // 2, n_tokens - MOST_SHOWN))
     shown = range(first, min(first + MOST_SHOWN, n_tokens))
     n_same, labels = Counter[str](), []  # no two labels are equal: Streamlit tells options by them
-    for piece in found.pieces:
+    for piece in continuation.pieces:
         labels.append(plain(visible(piece)) + WORD_JOINER * n_same[piece])
         n_same[piece] += 1
     st.session_state[key] = step
@@ -63,7 +63,7 @@ def _tokens(found: "Continuation", step: int | None) -> None:
         format_func=labels.__getitem__,
         key=key,
         on_change=_choose,
-        args=(key, found.n_prompt),
+        args=(key, continuation.n_prompt),
     )
 
 
@@ -72,8 +72,8 @@ def _choose(key: str, n_prompt: int) -> None:
         go(n_prompt - 1 + step)
 
 
-def _buttons(visit: Visit, prompt: Text, found: "Continuation", now: Written, step: int | None) -> None:
-    n_tokens, first = len(found.pieces), found.n_prompt - 1
+def _buttons(visit: Visit, prompt: Text, continuation: "Continuation", now: Written, step: int | None) -> None:
+    n_tokens, first = len(continuation.pieces), continuation.n_prompt - 1
     for label, icon, to in (
         (wording.EARLIER, "chevron_left", -1 if step is None else step - 1),
         (wording.LATER, "chevron_right", 0 if step is None else step + 1),
@@ -110,7 +110,7 @@ def _buttons(visit: Visit, prompt: Text, found: "Continuation", now: Written, st
             icon=":material/forum:",
             help=wording.AS_TURN_HELP,
             on_click=_as_turn,
-            args=(found.written,),
+            args=(continuation.written,),
         )
     st.button(wording.REMOVE, key="remove written", icon=":material/close:", on_click=put, args=(visit, prompt, None))
 
@@ -122,13 +122,13 @@ def _as_turn(written: str) -> None:
     st.session_state["text"] = f"{typed}{written}" if goes_on else f"{typed}\nassistant: {written.strip()}"
 
 
-def _sentences(visit: Visit, screen: OnScreen, found: "Continuation", now: Written) -> list[str]:
+def _sentences(visit: Visit, screen: OnScreen, continuation: "Continuation", now: Written) -> list[str]:
     sentences = []
-    if found.end == "full":
+    if continuation.end == "full":
         sentences.append(wording.full(len(screen.now.looked.text.queries.ids)))
-    elif found.end == "ended":
+    elif continuation.end == "ended":
         sentences.append(wording.ENDED)
-    if found.ends_inside_a_character:
+    if continuation.ends_inside_a_character:
         sentences.append(wording.INSIDE)
     if now.off is not None and now.off != visit.choice.off:
         sentences.append(wording.other_heads(visit.choice.off, now.off))

@@ -57,21 +57,21 @@ def _relations() -> None:
     with settings_slot:
         settings, is_controlled = _settings(visit.choice.criterion.alpha)
     with results_slot:
-        found = relation_finding(visit, settings)
-        if found is None:
+        corpus_finding = relation_finding(visit, settings)
+        if corpus_finding is None:
             return
         state.remember_off(visit.choice)
-        ask_about_long_texts(found.too_long)
-        if found.finding.accuracies:
-            _accuracies(visit, found, is_controlled=is_controlled)
+        ask_about_long_texts(corpus_finding.too_long)
+        if corpus_finding.finding.accuracies:
+            _accuracies(visit, corpus_finding, is_controlled=is_controlled)
         else:
-            st.info(found.finding.why_empty)
-            _show_source(found.finding)
+            st.info(corpus_finding.finding.why_empty)
+            _show_source(corpus_finding.finding)
 
 
-def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_controlled: bool) -> None:
+def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *, is_controlled: bool) -> None:
     """Draw the accuracies of the heads for the relations that have enough cases, perhaps beside random weights."""
-    finding = found.finding
+    finding = corpus_finding.finding
     random = _of_random_weights(visit, finding) if is_controlled else None
     _headline(visit, finding)
     left, right = halves()
@@ -81,7 +81,7 @@ def _accuracies(visit: Visit, found: CorpusFinding[RelationFinding], *, is_contr
     _, n_layers, n_heads = relation.accuracy.shape
     focus = Focus(
         visit=visit,
-        found=found,
+        found=corpus_finding,
         relation=relation,
         direction=direction,
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
@@ -121,8 +121,8 @@ def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFindin
     """The same of a checkpoint of the same shape with random weights and all heads on."""
     random = replace(visit.engine, files=randomly_initialised(visit.engine.files))
     control = replace(visit, engine=random, choice=replace(visit.choice, off=()))
-    found = relation_finding(control, replace(finding.settings, least_cases=1))
-    return None if found is None else found.finding
+    corpus_finding = relation_finding(control, replace(finding.settings, least_cases=1))
+    return None if corpus_finding is None else corpus_finding.finding
 
 
 def _bars(focus: Focus, table: pd.DataFrame) -> None:
