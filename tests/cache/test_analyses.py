@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import spacy
 from command_help import columns_in_help, own_columns
+from parses import unparsed
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine, FindingRequest
@@ -103,7 +103,7 @@ def rounding(analysis):
 
 @each_analysis
 def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_passes(
-    analysis, request_of, checkpoint_for, tmp_path, monkeypatch
+    analysis, request_of, checkpoint_for, tmp_path
 ):
     inputs, settings = CASES[analysis]
     checkpoint = load_checkpoint(find_checkpoint(checkpoint_for(analysis)), device="cpu")
@@ -118,10 +118,9 @@ def test_what_is_kept_is_what_core_finds_and_another_session_neither_parses_nor_
     assert first.kept_finding(request) is found
     first.close()
     first.store.close()
-    monkeypatch.setattr(spacy, "load", None)
-    monkeypatch.setattr("attention_sieve.core.texts.parsing._pipeline", None)
     later = Inference(Store(tmp_path / "store"))
-    kept = later.kept_finding(request)
+    with unparsed(*(segment for text in TEXTS for segment in text.segments)):
+        kept = later.kept_finding(request)
     pd.testing.assert_frame_equal(analysis.table(kept.finding), analysis.table(found.finding), rtol=0)
     assert later.n_passed == 0
     later.close()

@@ -1,16 +1,15 @@
 """Trees of texts through the store: equal to the parser's, parsed once, and never those of a file."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from parses import unparsed
 
 from attention_sieve.cache.store.keys import tree_key
 from attention_sieve.cache.store.store import Store
 from attention_sieve.cache.trees import PARSED_PER_REPORT, NotKept, Trees
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts import parsers, relations
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, read_typed
 
@@ -36,11 +35,9 @@ def test_trees_are_the_parsers_and_come_back_without_it(store):
     every = (*TEXTS, GOLD, TEXTS[0])
     for tree, expected in zip(Trees(store).of(every), dependencies(every), strict=True):
         check(tree, expected)
-    relations.forget_parses(math.inf)
     later = Trees(store)
-    kept = list(later.kept(every))
-    parser = parsers.english_parser()
-    assert not any(relations.PARSES.get((parser, (segment, None))) for text in TEXTS for segment in text.segments)
+    with unparsed(*(segment for text in TEXTS for segment in text.segments)):
+        kept = list(later.kept(every))
     for tree, expected in zip(kept, dependencies(every), strict=True):
         check(tree, expected)
     assert all(a is b for a, b in zip(later.kept(every), kept, strict=True))  # now from memory

@@ -620,10 +620,9 @@ def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may make a file")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, monkeypatch, capsys):
-    monkeypatch.setattr("attention_sieve.core.commands.loaded", pytest.fail)
+def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, capsys):
     output = f"/proc/o.{suffix}"
-    assert main(["similarity", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
+    assert main(["similarity", "--checkpoint", "/no/such/folder", "--texts", str(texts_file), "--output", output]) == 2
     assert capsys.readouterr().err == f"{output} cannot be written (No such file or directory). Choose another place.\n"
 
 

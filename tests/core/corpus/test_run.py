@@ -242,17 +242,19 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
     assert "statistic" in capsys.readouterr().out
 
 
-def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, texts, monkeypatch, capsys):
-    before = written(done)
-    monkeypatch.setattr(
-        "attention_sieve.core.corpus.shard.score_shard", lambda *_: pytest.fail("a shard was computed twice")
-    )
+def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, texts, capsys):
+    before, times = written(done), times_of_scores(done)
     assert run_corpus(checkpoint, texts, done) == 0
     assert corpus("run", "--output", done) == 0
     assert corpus("merge", done) == 0
     assert corpus("verify", done) == 0
     assert "5 of 5 shards are complete and unchanged" in capsys.readouterr().out
     assert written(done) == before
+    assert times_of_scores(done) == times, "a shard was computed twice"
+
+
+def times_of_scores(folder):
+    return {path: path.stat().st_mtime_ns for path in (folder / SCORES_FOLDER).iterdir()}
 
 
 def copied(done, folder):

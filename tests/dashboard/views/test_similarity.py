@@ -5,6 +5,7 @@ import re
 import pytest
 from reading import sent
 
+from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.state import HEADS
 from attention_sieve.dashboard.views.similarity import wording
 from attention_sieve.dashboard.views.similarity.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
@@ -23,18 +24,20 @@ def test_the_page_compares_all_heads_and_says_what_it_found(app):
     assert shown["texts"][layer][head] == "0", "a head lies at no distance from itself"
 
 
-def test_another_head_and_another_colour_cost_no_comparison(app, monkeypatch):
+def test_another_head_and_another_colour_cost_no_comparison(app):
     at = app("similarity")
     kept = sent(at, "Distance of the heads")["texts"]
-    monkeypatch.setattr("attention_sieve.core.similarity.observer.text_distances", None)
+    passed = controls.inference().n_passed
     at.session_state[HEADS] = [(3, 7)]
     at.run()
     now = sent(at, "Distance of the heads")
     assert now["label"].endswith("to L3 H7 (nats)")
     assert now["texts"] != kept
+    assert controls.inference().n_passed == passed
     at.segmented_control(key="similarity colour").set_value(wording.ROLE).run()
     assert not at.exception
     assert any("Heads by role" in each.value for each in at.markdown)
+    assert controls.inference().n_passed == passed
     assert app("similarity", corpus_text="Texts that nobody has compared.").exception, "these would have to be"
 
 
