@@ -92,18 +92,19 @@ def test_scores_are_those_of_the_eager_attention_and_no_numbers_in_other_layers(
     assert not np.isnan(measures[..., list(layers), :]).all()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("score", "--output", "{folder}/out.parquet"),
-        ("surface", "--output", "{folder}/out.csv"),
-        ("ablate", "--metric", "lm", "--output", "{folder}/out.csv"),
-        ("ablate", "--metric", "lm", "--replace", "mean", "--output", "{folder}/out.csv"),
-        ("importance", "--metric", "lm", "--output", "{folder}/out.csv"),
-    ],
-    ids=" ".join,
+COMMANDS = (
+    ("score", "--output", "{folder}/out.parquet"),
+    ("surface", "--output", "{folder}/out.csv"),
+    ("ablate", "--metric", "lm", "--output", "{folder}/out.csv"),
+    ("ablate", "--metric", "lm", "--replace", "mean", "--output", "{folder}/out.csv"),
+    ("importance", "--metric", "lm", "--output", "{folder}/out.csv"),
 )
-@pytest.mark.parametrize("name", ["attention in the middle", "no attention at the end"])
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [*(("attention in the middle", each) for each in COMMANDS), ("no attention at the end", COMMANDS[0])],
+)
 def test_files_name_layers_as_the_model_does(saved, tmp_path, command, name):
     folder, layers = saved(name)
     (tmp_path / "texts.txt").write_text("\n".join(f"the {who} sat on the mat" for who in ("cat", "dog", "man", "boy")))

@@ -37,8 +37,10 @@ def test_another_head_and_another_colour_cost_no_comparison(app):
     at.segmented_control(key="similarity colour").set_value(wording.ROLE).run()
     assert not at.exception
     assert any("Heads by role" in each.value for each in at.markdown)
-    assert controls.inference().n_passed == passed
-    assert app("similarity", corpus_text="Texts that nobody has compared.").exception, "these would have to be"
+    assert controls.inference().n_passed <= passed + 3, "the roles of the three texts and no distances"
+    passed = controls.inference().n_passed
+    app("similarity", corpus_text="Texts that nobody has compared.")
+    assert controls.inference().n_passed > passed
 
 
 def test_the_authors_sum_is_smoothed_and_in_other_units(app):
