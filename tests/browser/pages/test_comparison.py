@@ -23,7 +23,7 @@ def films(store_folder, tmp_path_factory):
         f"The film of number {i} is {'lovely' if i % 2 else 'dull'}.,{'good' if i % 2 else 'bad'}" for i in range(80)
     ]
     data.write_text("\n".join(["sentence,label", *rows]))
-    finetune(data, films, "--epochs", "2", "--save-steps", "6", "--learning-rate", "2e-4")
+    finetune(data, films, "--epochs", "1", "--save-steps", "5", "--learning-rate", "4e-4")
     yield
     shutil.rmtree(films)
 
@@ -96,12 +96,12 @@ def test_a_second_checkpoint_gives_sentence_grids_maps_and_arcs_which_share_one_
 
 
 def test_the_saved_steps_are_scrubbed_through_in_order(visit):
-    page = visit("/compare")
+    page = visit("/compare?corpus=sample+texts")
     page.get_by_role("button", name=re.compile("saved steps of films")).click()
     expect(page.get_by_text(wording.OVER_STEPS)).to_be_visible()
     at_the_end = summary(page).inner_text()
     slider(page, "Compared checkpoint").press("Home")
-    expect(region(page, "^Attention of .* in films.checkpoint-6$")).to_be_visible()
+    expect(region(page, "^Attention of .* in films.checkpoint-5$")).to_be_visible()
     expect(summary(page)).not_to_have_text(at_the_end)
 
 
