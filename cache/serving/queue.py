@@ -58,6 +58,7 @@ class Queue:
                 raise closing()
             self._n_requests += 1
             items = [self._item(item_request, settings) for item_request in item_requests]
+            # One text only: a visitor who asks for many short ones would go before everybody else for minutes.
             is_urgent = len(items) == 1 and self._is_short(items[0])
             request = Request(self._n_requests, items, indices, sender, Condition(self._lock), is_urgent)
             for item in items:
@@ -197,6 +198,7 @@ class Queue:
 
     def _rank(self) -> Callable[[Job | Request], tuple[bool, float]]:
         """A function that ranks what waits at this moment."""
+        # All who wait, even if few are compared: it forgets since when anybody else has waited.
         of_visitors = self._time.ranks({waiting.visitor for waiting in self._waiting()})
         return lambda waiting: (waiting.is_urgent, of_visitors[waiting.visitor])
 
@@ -220,7 +222,8 @@ class Queue:
     def finish(self, outcomes: Mapping[WaitingText, Outcome]) -> list[WaitingText]:
         """Deliver outcomes to the waiting requests; new requests can use a result until it is forgotten.
 
-        Returns: items that keep waiting, because more has been requested of them than the pass computed.
+        Returns: items that keep waiting, because more has been requested of them than was found in the store. A pass
+            leaves none: what is in a batch takes no further request for attention, see `_item`.
         """
         with self._lock:
             still_waiting = [item for item, outcome in outcomes.items() if item.wants_more_than(outcome)]
@@ -249,6 +252,7 @@ class Queue:
         """Fail all waiting requests and jobs with an error, and empty the queue."""
         with self._lock:
             self._items.clear()
+            # A copy, because a request that is withdrawn leaves the list.
             for request in list(self._requests):
                 request.failure = error
                 self._withdraw(request)
@@ -289,6 +293,7 @@ class Queue:
     def wait(self, request: Request, n_known: int, seconds: float) -> bool:
         """Wait until more than `n_known` items are done or a timeout; returns whether the request is done."""
         with self._lock:
+            # The condition is on this lock, so that it is released while the session waits.
             request.changed.wait_for(lambda: request.is_done or request.n_done > n_known, seconds)
             return request.is_done
 

@@ -98,6 +98,7 @@ class Worker:
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
+        # With the lock that `_has_work` takes before a thread ends: it must not end between these two lines.
         with self._begin:
             request = self._queue.submit(item_requests, settings, indices, sender)
             self._wake()

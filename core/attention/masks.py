@@ -16,7 +16,8 @@ from transformers.masking_utils import (
 from attention_sieve.core.attention.settings import UNLIMITED, Reach
 
 FAR: Final = 1 << 17
-"""Query position at which the size of a sliding window is measured; wider windows count as unlimited."""
+"""Query position at which the size of a sliding window is measured, so far from both ends that they do not cut it;
+wider windows count as unlimited."""
 KEPT_ENTRIES: Final = 1 << 22
 """Entries of evaluated tiles cached for later layers; those of short texts fit, those of long ones are recomputed."""
 
@@ -91,6 +92,7 @@ class TileMask:
         # Only padding hides keys, from all queries alike: one row is broadcast over them.
         if self._function is bidirectional_mask_function:
             queries = slice(0, 1)
+        # Slices are not hashable before Python 3.12.
         key = (queries.start, queries.stop, keys.start, keys.stop, dtype)
         addend = self._kept.get(key)
         if addend is None:

@@ -129,6 +129,7 @@ def observed_attention(
     is_plain = softcap is None and position_bias is None and s_aux is None
     # A pass with gradients may treat them by `backward`, which the fused product knows nothing of.
     unseen = is_plain and not current.observers and not torch.is_grad_enabled()
+    # The fused product scales by itself; scaled queries would be one more copy.
     # Query and key come as views of "text token head channel"; the products would copy them again for every tile.
     attention = _Attention(
         query=query.to(dtype) if unseen else _scaled(current, query.to(dtype), scale),
@@ -183,6 +184,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         entropy = _entropy(logits, probabilities) if layer is not None and current.wants_entropy() else None
         if row_sums is not None:
             probabilities = probabilities * row_sums[..., None]
+        # Before the product, whose gradient then flows through the values alone.
         if current.backward == "constant":
             probabilities = probabilities.detach()
         # A tile of a causal model has no columns for the keys that none of its queries sees.
@@ -234,7 +236,7 @@ def _attend_unseen(
             addend = None
         outputs = nn.functional.scaled_dot_product_attention(
             query,
-            attention.keys[texts, ..., keys].mT,
+            attention.keys[texts, ..., keys].mT,  # a view: `keys` are transposed for the products of `_attend`
             attention.values[texts, :, keys],
             addend,
             scale=attention.scale,
@@ -323,6 +325,7 @@ def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: s
     query = attention.query[texts, :, queries]
     keys = attention.keys[texts, ..., : attention.n_visible_keys(queries)]
     shape = (*query.shape[:3], keys.shape[-1])
+    # Heads that share keys become rows of one product: repeating the keys for each head would copy them.
     grouped = _by_kv_head(query, keys.shape[1])
     logits = torch.matmul(grouped, keys, out=current.buffer("logits", (*grouped.shape[:3], shape[-1]), query)).view(
         shape
@@ -352,6 +355,7 @@ def _row_sums(logits: Tensor, probabilities: Tensor, sinks: Float[Tensor, " head
 
     The log-sum-exp of a row comes from its largest entry alone, which avoids an exponential per entry.
     """
+    # log p = logit - log-sum-exp holds for each entry; of the largest, p is at least 1 / keys, so its log is finite.
     totals = logits.amax(-1) - probabilities.amax(-1).log()
     return torch.sigmoid(totals - sinks[:, None])
 
@@ -363,6 +367,7 @@ def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head 
     sum never exceed the entropy, however large the logits are.
     """
     with torch.no_grad():
+        # A masked key adds p * (logit - largest) = 0 times a finite number: minus infinity would make it NaN.
         place = None if logits.requires_grad else logits
         below = torch.sub(logits, logits.amax(-1, keepdim=True), out=place)
         return -torch.mul(probabilities, below, out=place).sum(-1) - probabilities.amax(-1).log()

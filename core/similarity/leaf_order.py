@@ -49,9 +49,10 @@ def _joined(left: _Node, right: _Node, distances: Float[np.ndarray, "all all"]) 
     """Shortest paths through all leaves of one subtree, then through those of the other."""
     n_left, n_all = len(left.leaves), len(left.leaves) + len(right.leaves)
     between = distances[np.ix_(left.leaves, right.leaves)]
+    # A path through one subtree and then the other begins in one and ends in the other; other ends stay infinite.
     lengths = np.full((n_all, n_all), np.inf)
     lengths[:n_left, n_left:] = _shortest(_shortest(left.lengths, between), right.lengths)
-    lengths[n_left:, :n_left] = lengths[:n_left, n_left:].T
+    lengths[n_left:, :n_left] = lengths[:n_left, n_left:].T  # walked backwards, a path is as long
     return _Node(np.concatenate([left.leaves, right.leaves]), lengths, (left, right))
 
 
@@ -65,6 +66,7 @@ def _halves(
     left: _Node, right: _Node, first: int, last: int, distances: Float[np.ndarray, "all all"]
 ) -> list[tuple[_Node, int, int]]:
     """The two subtrees in the order of the path between two leaves, each with the first and last leaf of its part."""
+    # Nodes keep lengths, not paths; the leaves at which this one passes from half to half are looked for again.
     n_left = len(left.leaves)
     if first >= n_left:
         left, right, first, last = right, left, first - n_left, last

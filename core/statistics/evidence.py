@@ -101,6 +101,7 @@ def lower_bound(scores: Float[np.ndarray, "text *cell"], alpha: float) -> Float[
         # Scores relative to their mean, so that one search, from 0 to 1, serves all cells.
         refuted = log_evidence(shares, middle) >= -np.log(alpha)
         low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    # The lower end, which is refuted (or 0): what the search leaves open makes the bound lower, never wrong.
     return np.where(texts > 0, low * mean, 0)
 
 
@@ -151,6 +152,7 @@ def _log_wealth(excess: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "s
     A logarithm takes ten times as long as a product, so it is taken of the product of several texts' gains: of as many
     as can neither overflow nor underflow.
     """
+    # A gain is less than 10 + the greatest excess, and with the 10 the logarithm is at least 1.
     n_together = int(np.clip(DIGITS / np.log10(10 + excess.max(initial=0)), 1, TOGETHER))
     cells = excess.shape[1:]
     wealth, products = np.zeros((len(STAKES), *cells)), np.empty((len(STAKES), *cells))

@@ -175,6 +175,7 @@ class _Problem:
         logits = (flat @ self._features.mT).view(n_vectors, n_strengths, n_outputs, self._n_rows)
         # Log-sum-exp of a row from its largest logit and largest probability, without further exponentials.
         if n_outputs == 1:
+            # Of two logits, x and 0, the larger is (x + |x|) / 2; of two probabilities, |p - 1/2| + 1/2.
             probabilities = logits.sigmoid()
             largest = (logits.sum(-1) + torch.linalg.vector_norm(logits, 1, dim=-1))[:, :, 0] / 2
             share = (probabilities - 0.5).abs_().add_(0.5)[:, :, 0]
@@ -199,6 +200,7 @@ class _Curvature:
     """Inverse curvature: that at zero weights, updated by the last steps (L-BFGS)."""
 
     def __init__(self, first: Float[Tensor, "vector strength column *column"]) -> None:
+        # Positive definite by its penalty, but where that is lost in rounding beside large features.
         smallest = first.shape[2] * torch.finfo(first.dtype).eps
         if first.dim() == 3:
             self._inverse = 1 / (first + smallest * first.amax(-1, keepdim=True))
