@@ -11,9 +11,8 @@ from passing import measured_of, of_source, pass_texts
 from attention_sieve.core.attention.settings import Reach
 from attention_sieve.core.passes.texts import with_relations
 from attention_sieve.core.roles.measures import USUAL, ScoreSettings, role_scores
-from attention_sieve.core.roles.references import greatest_weighted_ratio
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.roles.sieves import batch_sieves, sieve_cells
+from attention_sieve.core.roles.sieves import batch_sieves, greatest_weighted_ratio, sieve_cells
 from attention_sieve.core.texts.text import Text
 
 WAYS = ("dependent-to-head", "head-to-dependent")
