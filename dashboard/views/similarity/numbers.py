@@ -1,7 +1,7 @@
 """Data of the page Similar heads: distances over the chosen texts, and their layouts."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
@@ -9,14 +9,16 @@ from attention_sieve.cache.answers import Engine
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.similarity.analysis import SIMILARITY_ANALYSIS
 from attention_sieve.core.similarity.distances import Distances, DistanceSettings, HeadDistances
-from attention_sieve.core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds
 from attention_sieve.dashboard.views.asking import kept_finding
-from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.similarity import wording
+
+if TYPE_CHECKING:
+    from attention_sieve.core.similarity.layout import HeadPlane, HeadTree
+    from attention_sieve.dashboard.figures.similarity.head_kinds import HeadKinds
+    from attention_sieve.dashboard.views.descriptions.sentences import Sentences
 
 N_TEXTS: Final = (16, 64, 256)
 USUAL: Final = 64
@@ -34,8 +36,8 @@ class Arranged:
     divergences: HeadDistances
     distances: Distances
     """The distances that are shown."""
-    plane: HeadPlane
-    tree: HeadTree
+    plane: "HeadPlane"
+    tree: "HeadTree"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,11 +47,11 @@ class Similar:
     engine: Engine
     arranged: Arranged
     unit: str
-    kinds: HeadKinds
+    kinds: "HeadKinds"
     heads: list[Head]
     """The chosen heads; the others are compared with the last one."""
     facts: dict[str, str]
-    sentences: Sentences | None
+    sentences: "Sentences | None"
     """What each head mostly does over the corpus; None if unknown."""
 
 
@@ -68,6 +70,8 @@ def how() -> DistanceSettings:
 
 def arranged(measured: HeadDistances) -> Arranged:
     """Distances of two heads or more, and their layouts, cached between clicks."""
+    from attention_sieve.core.similarity.layout import head_plane, head_tree  # which the card of a head does without
+
     distances = measured.sum if how().smoothed else measured.mean
     return memory().get_or_put(
         "arranged",
