@@ -214,11 +214,12 @@ def test_a_saved_page_says_which_parser_its_texts_have(tmp_path, checkpoint):
     assert "--no-parser" not in saved[None]
 
 
-@pytest.mark.parametrize("name", [*calls.CALLS, "compare", "load", "show", "attention"])
-def test_the_example_of_each_docstring_runs(name):
+@pytest.mark.parametrize("name", sorted({*sieve.__all__} - {"Attention", "Finding", "ROOT", "__version__"}))
+def test_the_example_of_each_docstring_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner()
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(sieve, name), name, module=False, globs={})
-    assert len(example.examples) >= 3
+    assert len(example.examples) >= 2
     said = []
     runner.run(example, out=said.append)
     assert said == []

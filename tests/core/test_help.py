@@ -63,6 +63,16 @@ def test_the_help_of_every_command_is_plain(command):
     assert not [phrase for phrase in CLIPPED if phrase in words]
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_table_is_written_in_either_format_and_its_columns_are_listed(command):
+    parser = COMMANDS[command]
+    outputs = [action for action in parser._actions if action.dest == "output" and "file to write" in action.help]
+    if all(".parquet" not in action.help for action in outputs):
+        return
+    assert all(".parquet or .csv" in action.help or ".parquet, .csv" in action.help for action in outputs)
+    assert re.search(r"^Columns( of [^:]+)?:$", parser.format_help(), re.MULTILINE), f"{command} lists no columns"
+
+
 def test_every_command_has_a_summary_that_begins_with_a_verb():
     for name, summary in summaries(_parser()):
         assert re.match(r"[a-z]+(-[a-z]+)?,? ", summary), name

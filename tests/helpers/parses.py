@@ -1,17 +1,28 @@
-"""Whether texts were parsed, by what the parser of this process keeps."""
+"""Whether texts are parsed, by what the parser asks of a memory of parses."""
 
-import math
 from contextlib import contextmanager
 
-from attention_sieve.core.texts.parsers import english_parser
-from attention_sieve.core.texts.relations import forget_parses
-from attention_sieve.dashboard.files.commands import PARSES
+from attention_sieve.core.texts.parsing import keep_parses_in
+
+
+class _Asked:
+    """A memory that keeps no parse, and knows which ones it was asked for."""
+
+    def __init__(self):
+        self.keys = set()
+
+    def get(self, _, key):
+        self.keys.add(key[-1])
+
+    def put(self, _, key, __):
+        self.keys.add(key[-1])
 
 
 @contextmanager
 def unparsed(*segments):
-    """Within, none of these is parsed: whatever is parsed is kept, by its characters or by its words."""
-    forget_parses(math.inf)
+    """Within, none of these is parsed, by its characters or by its words, whether or not its parse is kept."""
+    asked = _Asked()
+    keep_parses_in(asked)
     yield
-    keys = [(segment, None) if isinstance(segment, str) else (None, segment) for segment in segments]
-    assert [key for key in keys if PARSES.get((english_parser(), key)) is not None] == []
+    keys = {(segment, None) if isinstance(segment, str) else (None, segment) for segment in segments}
+    assert asked.keys & keys == set()
