@@ -13,6 +13,7 @@ from reading import button, charts, command_of, sent
 
 from attention_sieve.__main__ import main
 from attention_sieve.cache.answers import Engine
+from attention_sieve.core.analysis import ANALYSES
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.coreference.accuracy import GROUPS
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -222,6 +223,10 @@ PAGES = {
     "tree probes": ("grammar", "table of probe scores", PROBES, of_probes),
     "word swap": ("inspect", "map of moved attention", {"text": SWAPPED[0], SWAP: SWAPPED[1]}, of_swap),
 }
+
+
+def test_the_page_of_each_analysis_is_compared_with_its_command():
+    assert {analysis.name.replace("_", " ") for analysis in ANALYSES} <= PAGES.keys()
 
 
 @pytest.mark.parametrize("name", PAGES)
