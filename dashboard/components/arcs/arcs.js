@@ -161,7 +161,7 @@ function layOut(view) {
   const nHeads = visibleHeads(view).length;
   view.numbered = nHeads <= MOST_HEADS_WITH_NUMBERS && (width >= NARROW || nHeads === 1);
   const box = Math.max(3, Math.min(12, Math.floor((width >= NARROW ? 84 : 40) / nHeads)));
-  const number = (width >= NARROW ? 30 : 28) + (table.signed ? 6 : 0);
+  const number = (width >= NARROW ? 30 : 28) + (table.signed ? 9 : 0);
   const style = elements.columns.style;
   view.boxWidth = box;
   style.setProperty("--number", `${number}px`);
@@ -276,7 +276,7 @@ function seenPart(view) {
   const { box, drawing } = view.elements;
   const { height, rowHeight } = view.frameSize;
   const [shown, whole] = [box.getBoundingClientRect(), drawing.getBoundingClientRect()];
-  const spare = window.innerHeight / 2;
+  const spare = matchMedia("print").matches ? Infinity : window.innerHeight / 2; // sheets show all of the page
   const top = Math.max(0, Math.min(height, Math.max(shown.top, -spare) - whole.top - rowHeight));
   const end = Math.min(height, Math.min(shown.bottom, window.innerHeight + spare) - whole.top + rowHeight);
   return { top, end: Math.max(top, end) };
