@@ -20,6 +20,7 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
 
     The widget has the chosen heads as `heads`, pairs of layer and head, which other cells read, set and observe; and as
     `text` the position of the text that is shown. What it shows stays usable without Python.
+    `close()` takes it out of the notebook.
 
     Args:
         model: name or folder of a checkpoint, what `load` returns, or a model of transformers in memory.
@@ -34,7 +35,7 @@ def show(model: Any, texts: Any, *, tokenizer: Any = None, **given: Any) -> "Hea
     >>> shown = sieve.show("bundled", "The old dog chased a cat.")
     >>> shown.heads = [(3, 7), (2, 5)]
     >>> shown
-    Heads of bundled in 1 text; chosen: L3 H7, L2 H5
+    Heads of bundled in 1 text; chosen: L3 H7, L2 H5. Run this cell in a notebook to see them.
     """
     check_keywords("show", given, SHOWN)
     try:

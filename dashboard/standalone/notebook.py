@@ -81,7 +81,12 @@ class HeadsWidget(anywidget.AnyWidget):
         super().__init__(heads=[telling_head(first)], _data=json.dumps(shown))
 
     def __repr__(self) -> str:
-        return f"Heads of {self._name} in {counted(self._n_texts, 'text')}; chosen: {head_names(self.heads) or 'none'}"
+        """What is read where no notebook draws it: in a terminal, and in a saved notebook without its widgets."""
+        drawn = (
+            "Closed: call show again to see them." if self.comm is None else "Run this cell in a notebook to see them."
+        )
+        heads = f"Heads of {self._name} in {counted(self._n_texts, 'text')}; chosen: {head_names(self.heads) or 'none'}"
+        return f"{heads}. {drawn}"
 
     @traitlets.validate("heads")
     def _check_heads(self, proposal: Any) -> Any:

@@ -1,14 +1,17 @@
 """Heads in a cell of a notebook: the Python half. tests/browser/across/test_notebook.py looks at it in Chromium."""
 
 import base64
+import gc
 import json
 import sys
+import weakref
 from dataclasses import replace
 
 import naive
 import numpy as np
 import pytest
 import transformers
+from comm import get_comm_manager
 
 import attention_sieve as sieve
 from attention_sieve.core.attention.settings import PassSettings, Window
@@ -99,6 +102,22 @@ def test_chosen_heads_can_be_set_and_observed_and_those_that_are_not_there_get_a
     with pytest.raises(AnalysisError, match=r"There is no text 2\. Choose one from 0 to 1"):
         shown.text = 2
     assert (shown.heads, shown.text) == ([(0, 2)], 0)
+
+
+def test_outside_of_a_notebook_and_once_closed_it_says_how_to_see_the_heads_and_leaves_nothing(guessing):
+    shown = sieve.show(guessing, "She ran.")
+    in_place_of_it = shown._repr_mimebundle_()[0]["text/plain"]
+    assert in_place_of_it == f"{shown!r}"
+    assert in_place_of_it.endswith(". Run this cell in a notebook to see them.")
+    comm, gone = shown.comm.comm_id, weakref.ref(shown)
+    shown.close()
+    shown.heads = [(0, 1)]
+    assert repr(shown).endswith(" in 1 text; chosen: L0 H1. Closed: call show again to see them.")
+    assert shown._repr_mimebundle_ is None, "no view of a model that is gone"
+    assert comm not in get_comm_manager().comms
+    del shown
+    gc.collect()
+    assert gone() is None
 
 
 def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
