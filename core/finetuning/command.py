@@ -5,7 +5,6 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +23,11 @@ from attention_sieve.core.options import (
     add_device_option,
     add_labelled_options,
     add_output_option,
+    add_settings_options,
+    settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
 
-SETTINGS: Final = tuple(field.name for field in fields(TrainingSettings))
-BY_NUMBER: Final = ("epochs", "batch_size", "held_out")
-"""Settings whose defaults depend on the number of texts."""
 SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""
 SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
@@ -44,18 +42,7 @@ def add_commands(commands: Any) -> None:
     add_checkpoint_option(parser)
     add_labelled_options(parser)
     add_output_option(parser, "new folder for the run")
-    for field, kind, description in (
-        ("epochs", float, "number of epochs"),
-        ("learning_rate", float, "peak learning rate"),
-        ("batch_size", int, "batch size, in texts"),
-        ("max_length", int, "maximum length of a text in tokens; longer texts are truncated"),
-        ("seed", int, "random seed of the new classifier, the order of texts and the validation split"),
-        ("save_steps", int, "save a checkpoint every so many steps"),
-        ("held_out", float, "share of the texts used for validation"),
-    ):
-        default = "only the last step is saved" if field == "save_steps" else getattr(TrainingSettings, field)
-        shown = f"{default}, adjusted if there are few texts" if field in BY_NUMBER else default
-        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, help=f"{description}; default: {shown}")
+    add_settings_options(parser, TrainingSettings())
     add_device_option(parser)
     parser.add_argument("--resume", action="store_true", help="resume the run in the output folder")
     parser.set_defaults(run=finetune)
@@ -69,13 +56,16 @@ def add_commands(commands: Any) -> None:
 
 
 def finetune(options: argparse.Namespace) -> None:
-    """Fine-tune a checkpoint on a table of labelled texts, and save it in a folder."""
+    """Fine-tune a checkpoint on a table of labelled texts, and save it in a folder.
+
+    If there are few texts, there are more epochs, smaller batches and a larger share to measure on, unless you choose
+    them.
+    """
     columns = tuple(name.strip() for name in options.text_columns.split(","))
     data = read_training_data(
         options.data.name, read_bytes(options.data), columns, options.label_column.strip(), task=options.task
     )
-    given = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
-    settings = replace(default_settings(len(data.texts)), **given)
+    settings = settings_of(options, default_settings(len(data.texts)))
     files = find_checkpoint(options.checkpoint)
     with reported(open_run(options.output, plan_of(files, data, None, settings), resume=options.resume)) as journal:
         _train(journal, files, data, None, settings, options.device)

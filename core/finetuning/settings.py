@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, isfinite
-from typing import Final
+from typing import Annotated, Final
 
 from attention_sieve.core.errors import AnalysisError
 
@@ -26,16 +26,21 @@ class TrainingSettings:
     Raises: AnalysisError for a number out of range.
     """
 
-    epochs: float = 3.0
-    learning_rate: float = 5e-5
-    batch_size: int = 16
-    max_length: int = 128
-    """Maximum length of a text in tokens; longer texts are truncated, and their number is reported."""
-    seed: int = 0
-    save_steps: int | None = None
-    """Steps between two saved checkpoints; None saves the last only."""
-    held_out: float = 0.1
-    """Validation split: share of the texts on which accuracy is measured."""
+    epochs: Annotated[float, "number of times that every text is seen"] = 3.0
+    learning_rate: Annotated[float, "largest step size of the weights; 2e-5 to 1e-4 suits most checkpoints"] = 5e-5
+    batch_size: Annotated[int, "texts per step, whose mean gradient updates the weights"] = 16
+    max_length: Annotated[int, "tokens of a text at most; longer texts are cut, and short ones train faster"] = 128
+    """The number of texts that are cut is reported."""
+    seed: Annotated[
+        int, "random seed of the order of the texts, the validation split, and a new classifier or the noise of gates"
+    ] = 0
+    save_steps: Annotated[
+        int | None, "steps between two saved checkpoints, each of full size; only the last is saved if it is not given"
+    ] = None
+    held_out: Annotated[
+        float, "share of the texts that is not trained on, to measure on; a small one gives wide intervals"
+    ] = 0.1
+    """Validation split."""
 
     def __post_init__(self) -> None:
         _check("number of epochs", self.epochs, 0 < self.epochs <= 1000, "a number above 0, up to 1,000")

@@ -30,7 +30,9 @@ from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
     add_parser_options,
+    add_settings_options,
     add_texts_options,
+    settings_of,
 )
 from attention_sieve.core.passes.texts import PassText, check_settings, queries_text
 from attention_sieve.core.progress import ProgressBar
@@ -54,15 +56,6 @@ from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vector
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
-NUMERIC_SETTINGS: Final = {
-    "learning_rate": "learning rate of Adam",
-    "texts_per_step": "batch size, in texts",
-    "epochs": "maximum number of epochs",
-    "patience": "stop after this many epochs without a lower validation loss",
-    "held_out": "share of the training texts used for validation",
-    "seed": "random seed of the splits, the order of texts, the initial vector of ROOT and the random control",
-}
-"""Numeric settings that are options: name of the field, and its help."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,19 +101,7 @@ def add_command(commands: Any) -> None:
         help="word vectors on which the weight of a head may depend: none, embeddings (those of the checkpoint), or a "
         "text file in GloVe's format; default: %(default)s",
     )
-    parser.add_argument(
-        "--bias",
-        action="store_true",
-        help="add a weight that does not depend on the --words, as in the authors' code",
-    )
-    for name, description in NUMERIC_SETTINGS.items():
-        default = getattr(ProbeSettings, name)
-        parser.add_argument(
-            f"--{name.replace('_', '-')}",
-            type=type(default),
-            default=default,
-            help=f"{description}; default: %(default)s",
-        )
+    add_settings_options(parser, ProbeSettings())
     parser.add_argument(
         "--memory-mb", type=int, default=1024, help="memory limit for attention maps in MB; default: %(default)s"
     )
@@ -144,15 +125,11 @@ def tree_probes(arguments: argparse.Namespace) -> None:
         u: weight of the attention from the word to a candidate, likewise
         control_w, control_u: the same for the random control
     """
-    settings = ProbeSettings(
-        words=arguments.words != NONE,
-        bias=arguments.bias,
-        **{name: getattr(arguments, name) for name in NUMERIC_SETTINGS},
-    )
+    settings = settings_of(arguments, ProbeSettings(words=arguments.words != NONE))
     _check_outputs(arguments)
     checkpoint, pass_settings = loaded(arguments)
     files = checkpoint.files
-    data = _read(arguments, checkpoint, pass_settings)
+    data = _read(arguments, checkpoint, pass_settings, settings.seed)
     _say_size(data, checkpoint.attentions[pass_settings.kind], arguments.memory_mb * 2**20)
     vectors = _vectors(arguments.words, checkpoint, data)
     facts = checkpoint_facts(checkpoint, pass_settings) | {
@@ -184,11 +161,11 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     check_output(_summary_path(arguments.output), others=inputs)
 
 
-def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings) -> _Texts:
+def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings, seed: int) -> _Texts:
     check_kind(settings.kind)
     texts = first_texts = read_texts(arguments.texts, arguments.text_columns, arguments.parser)
     if arguments.test_texts is None:
-        train, test = split(len(first_texts), arguments.test_share, arguments.seed)
+        train, test = split(len(first_texts), arguments.test_share, seed)
     else:
         texts = (
             *first_texts,

@@ -6,6 +6,7 @@ Source: Clark et al. 2019, section 5.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,20 +29,15 @@ class ProbeSettings:
 
     words: bool = False
     """Whether the weight of a head depends on the two words, instead of being one number."""
-    bias: bool = False
-    """Whether heads have a bias in addition to weights that depend on words; absent in the paper's formula, present in
-    its code."""
-    learning_rate: float = 0.002
-    """Learning rate of Adam."""
-    texts_per_step: int = 1
-    epochs: int = 30
-    """Maximum number of epochs."""
-    patience: int = 3
-    """Number of epochs without a lower validation loss after which training stops."""
-    held_out: float = 0.1
-    """Share of the training texts that is used for validation (early stopping) instead."""
-    seed: int = 0
-    """Random seed of the validation split, the order of texts, and ROOT's initial vector."""
+    bias: Annotated[bool, "add a weight per head that does not depend on the words, as in the authors' code"] = False
+    """Absent in the paper's formula."""
+    learning_rate: Annotated[float, "learning rate of Adam; 0.002 in the paper"] = 0.002
+    texts_per_step: Annotated[int, "batch size, in texts"] = 1
+    epochs: Annotated[int, "maximum number of times that the probe sees every training text"] = 30
+    patience: Annotated[int, "epochs without a lower validation loss after which training ends"] = 3
+    held_out: Annotated[float, "share of the training texts that only decides when training ends"] = 0.1
+    """For validation (early stopping)."""
+    seed: Annotated[int, "random seed of the splits, the order of texts, random weights and ROOT's first vector"] = 0
 
     def __post_init__(self) -> None:
         for name, value in (

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 from streamlit.elements.lib.grid_container import GridContainer
 
+from attention_sieve.core.command_lines import options_of
 from attention_sieve.dashboard import state
 
 Value = TypeVar("Value")
@@ -77,23 +78,23 @@ def toggle(label: str, *, key: str, start: bool = False, help: str | None = None
 
 def numbers(
     grid: GridContainer,
-    fields: Mapping[str, tuple[str, str, float]],
+    fields: Mapping[str, tuple[str, float]],
     usual: object,
     *,
     prefix: str = "",
     empty: str | None = None,
 ) -> dict[str, Any]:
-    """Values of the fields of settings that are numbers, by name, each from a cell of a grid.
+    """Values of the fields of settings that are numbers, by name, each from a cell of a grid, with its sentence.
 
     Args:
-        fields: label, explanation and step of each; a value is whole where its step is.
+        fields: label and step of each; a value is whole where its step is.
         usual: the settings at first; if they change, a value that the reader has not changed follows.
         prefix: of the name of each in the session and in the link.
         empty: shown where a number that may be missing is None.
     """
-    values = {}
-    for name, (label, explanation, step) in fields.items():
-        start = getattr(usual, name)
+    values, options = {}, options_of(usual)
+    for name, (label, step) in fields.items():
+        start, (_, sentence) = getattr(usual, name), options[name]
         state.follow(f"{prefix}{name}", start)
         values[name] = grid.cell().number_input(
             label,
@@ -101,7 +102,7 @@ def numbers(
             step=step,
             format="%d" if isinstance(step, int) else "%g",
             key=f"{prefix}{name}",
-            help=explanation,
+            help=f"{sentence[0].upper()}{sentence[1:]}.",
             placeholder=empty,
             bind="query-params",
             persist_state="session",

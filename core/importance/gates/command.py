@@ -22,21 +22,10 @@ from attention_sieve.core.options import (
     add_device_option,
     add_labelled_options,
     add_output_option,
+    add_settings_options,
+    settings_of,
 )
 from attention_sieve.core.progress import ProgressBar
-
-GATE_OPTIONS = (
-    ("epochs", float, "number of epochs"),
-    ("batch_size", int, "batch size, in texts"),
-    ("max_length", int, "maximum length of a text in tokens; longer texts are truncated"),
-    ("seed", int, "random seed of the noise, the order of texts and the validation split"),
-    ("save_steps", int, "save the gates every so many steps"),
-    ("held_out", float, "share of the texts used for validation"),
-    ("gate_rate", float, "learning rate of the gates"),
-    ("start", float, "initial value of log alpha for every gate; higher means more open"),
-    ("learning_rate", float, "learning rate of the weights, with --with-weights"),
-)
-"""Options of a run: field of the settings, its type, and its help text."""
 
 
 def add_command(commands: Any) -> None:
@@ -55,15 +44,7 @@ def add_command(commands: Any) -> None:
         f"{GateSettings.penalty}",
     )
     add_attention_option(parser)
-    parser.add_argument(
-        "--with-weights", action="store_true", help="train the weights of the model as well, as in the paper"
-    )
-    for field, kind, description in GATE_OPTIONS:
-        default = getattr(GateSettings, field)
-        shown = "only the last step is saved" if default is None else default
-        parser.add_argument(
-            f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{description}; default: {shown}"
-        )
+    add_settings_options(parser, GateSettings())
     add_device_option(parser)
     parser.add_argument("--resume", action="store_true", help="resume the runs in the output folder")
     parser.set_defaults(run=gates)
@@ -98,9 +79,7 @@ def gates(arguments: argparse.Namespace) -> None:
     files = find_checkpoint(arguments.checkpoint)
     tables = []
     for penalty in arguments.penalty:
-        fields = {field: getattr(arguments, field) for field, *_ in GATE_OPTIONS}
-        kind = arguments.attention or files.kinds[0]
-        settings = GateSettings(**fields, penalty=penalty, kind=kind, with_weights=arguments.with_weights)
+        settings = settings_of(arguments, GateSettings(penalty=penalty, kind=arguments.attention or files.kinds[0]))
         folder = arguments.output / f"penalty-{penalty:g}"
         trained = _train(folder, files, data, settings, arguments)
         if trained is None:

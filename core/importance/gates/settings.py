@@ -1,7 +1,7 @@
 """Training settings of gates, and gates after training; does not import torch."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -25,13 +25,12 @@ class GateSettings(TrainingSettings):
     penalty: float = 0.02
     """Weight of the expected number of open gates in the loss: lambda in the paper, where it multiplies the sum over
     all heads; in the authors' code it multiplies the mean over layers of each layer's sum."""
-    gate_rate: float = 0.1
-    """Learning rate of the gates; `learning_rate` is that of the weights."""
-    start: float = 2.0
-    """Initial logarithm of alpha of every gate: at 2, a gate is open with a probability of 0.94. The authors draw it
-    around 0, where trained heads begin half closed."""
-    with_weights: bool = False
-    """Whether the weights are trained too, as in the paper, or only the gates."""
+    learning_rate: Annotated[float, "largest step size of the weights, where they are trained, too"] = 5e-5
+    gate_rate: Annotated[float, "largest step size of the gates, which need about 50 steps to close"] = 0.1
+    start: Annotated[float, "initial value of log alpha for every gate; higher means more open"] = 2.0
+    """At 2, a gate is open with a probability of 0.94. The authors draw it around 0, where trained heads begin half
+    closed."""
+    with_weights: Annotated[bool, "train the weights of the model as well, as in the paper"] = False
     kind: Kind = "self"
     """Kind of attention that gets gates."""
 

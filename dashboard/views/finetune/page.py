@@ -231,6 +231,7 @@ def _settings(container: DeltaGenerator, defaults: TrainingSettings) -> Training
     with container, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
         grid = st.grid(2, min_column_width=NARROWEST)
         values = numbers(grid, wording.SETTINGS, defaults, empty=wording.OFF)
+        st.caption(wording.SETTINGS_NOTE)
     try:
         return TrainingSettings(**values)
     except AnalysisError as error:

@@ -85,22 +85,20 @@ SHOWN_LABEL: Final = "label"
 NAME: Final = "Name of the new checkpoint"
 NAME_HELP: Final = "Letters, digits, - _ and . only. Use this name wherever a checkpoint is chosen."
 TRAINING_SETTINGS: Final = "Training settings"
-BY_NUMBER: Final = "The default depends on the number of texts."
-SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
-    "epochs": ("Epochs", f"How many times every text is seen. {BY_NUMBER}", 0.5),
-    "learning_rate": ("Learning rate", "The largest step size; 2e-5 to 1e-4 suits most checkpoints.", 1e-5),
-    "batch_size": ("Batch size", f"Texts per step; the weights are updated by their mean gradient. {BY_NUMBER}", 1),
-    "max_length": ("Maximum length", "In tokens. Longer texts are cut; short ones train faster.", 1),
-    "held_out": ("Validation split", f"Share of the texts that is not trained on, to measure on. {BY_NUMBER}", 0.05),
-    "seed": ("Seed", "For the weights of the new head, the order of the texts, and the validation split.", 1),
-    "save_steps": (
-        "Save every … steps",
-        "Empty: only the final checkpoint is saved. With a number, a checkpoint is saved every so many steps, and the "
-        "page Compare shows them in order. Each takes as much disk space as the checkpoint itself.",
-        1,
-    ),
+SETTINGS: Final[dict[str, tuple[str, float]]] = {
+    "epochs": ("Epochs", 0.5),
+    "learning_rate": ("Learning rate", 1e-5),
+    "batch_size": ("Batch size", 1),
+    "max_length": ("Maximum length", 1),
+    "held_out": ("Validation split", 0.05),
+    "seed": ("Seed", 1),
+    "save_steps": ("Save every … steps", 1),
 }
-"""Label, help and step of each number of TrainingSettings."""
+"""Label and step of each number of TrainingSettings."""
+SETTINGS_NOTE: Final = (
+    "Epochs, batch size and validation split follow the number of texts until you choose them. The page Compare shows "
+    "checkpoints that were saved on the way, in order."
+)
 OFF: Final = "off"
 
 STOP_HELP: Final = "Ends after the current step and saves it."

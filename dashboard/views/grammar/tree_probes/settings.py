@@ -1,11 +1,12 @@
 """Which probes are trained, and how: the controls of the section Probes."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import streamlit as st
 
+from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
 from attention_sieve.core.tree_probes.probe import ProbeSettings
@@ -60,12 +61,8 @@ class TrainingPlan:
     @property
     def options(self) -> dict[str, list[str]]:
         """The options of each command that trains them, by the name of its file: with and without words."""
-        usual = [
-            f"--{name.replace('_', '-')}={value}"
-            for name in wording.NUMBER_INPUTS
-            if (value := getattr(self.settings, name)) != getattr(DEFAULTS, name)
-        ]
-        with_words = [*usual, f"--words={self._words}", *(["--bias"] if self.settings.bias else [])]
+        usual = given_options(replace(self.settings, bias=False), DEFAULTS)
+        with_words = [*given_options(self.settings, DEFAULTS), f"--words={self._words}"]
         return {
             name: options
             for words, name, options in ((False, "tree-probes", usual), (True, "tree-probes-of-words", with_words))

@@ -45,18 +45,14 @@ RANDOM_WEIGHTS_HELP: Final = (
     "word order and word vectors alone. This takes twice as long."
 )
 SETTINGS: Final = "Settings"
-NUMBER_INPUTS: Final[dict[str, tuple[str, str, float]]] = {
-    "epochs": ("Maximum epochs", "How many times the probe may see every training text.", 1),
-    "patience": ("Patience", "Epochs without a lower validation loss after which training ends.", 1),
-    "learning_rate": ("Learning rate", "Of Adam; the paper uses 0.002.", 0.001),
-    "held_out": (
-        "Validation split",
-        "Share of the training texts used only to decide when training ends.",
-        0.05,
-    ),
-    "seed": ("Seed", "Of the random splits, the order of the texts, and the random weights.", 1),
+NUMBER_INPUTS: Final[dict[str, tuple[str, float]]] = {
+    "epochs": ("Maximum epochs", 1),
+    "patience": ("Patience", 1),
+    "learning_rate": ("Learning rate", 0.001),
+    "held_out": ("Validation split", 0.05),
+    "seed": ("Seed", 1),
 }
-"""Label, help and step of each number of ProbeSettings."""
+"""Label and step of each number of ProbeSettings."""
 TEST_SHARE: Final = "Test split"
 TEST_SHARE_HELP: Final = "Share of the corpus to test on, unless there is a file with test texts."
 BIAS: Final = "Add a bias per head"

@@ -32,21 +32,16 @@ WITH_WEIGHTS_HELP: Final = (
     "As in the paper: the rest of the model can make up for heads that go. If this is off, the weights stay as they "
     "are, which is faster and shows which heads of this very checkpoint are needed."
 )
-SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
-    "epochs": ("Epochs", "How many times every training text is seen. A gate needs about 50 steps to close.", 1.0),
-    "gate_rate": ("Learning rate of the gates", "The largest step size of the gates' parameters.", 0.01),
-    "batch_size": ("Batch size", "Texts per step.", 1),
-    "max_length": ("Maximum length", "In tokens. Longer texts are cut in training.", 1),
-    "held_out": (
-        "Validation split",
-        "Share of the texts that no gate is trained on. The scores below are computed on these texts, so with a "
-        "small share the intervals are wide, or there are too few texts for any.",
-        0.05,
-    ),
-    "seed": ("Seed", "For the noise of the gates, the order of the texts, and the validation split.", 1),
-    "learning_rate": ("Learning rate of the weights", "Used where the weights are trained, too.", 1e-5),
+SETTINGS: Final[dict[str, tuple[str, float]]] = {
+    "epochs": ("Epochs", 1.0),
+    "gate_rate": ("Learning rate of the gates", 0.01),
+    "batch_size": ("Batch size", 1),
+    "max_length": ("Maximum length", 1),
+    "held_out": ("Validation split", 0.05),
+    "seed": ("Seed", 1),
+    "learning_rate": ("Learning rate of the weights", 1e-5),
 }
-"""Label, help and step of each number."""
+"""Label and step of each number."""
 DEFAULTS: Final = GateSettings(epochs=10.0, held_out=0.5)
 
 STOP_HELP: Final = (
