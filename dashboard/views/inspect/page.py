@@ -43,8 +43,7 @@ from attention_sieve.dashboard.views.leading import begin_first_lesson, lesson_p
 from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import one_of, toggle
 from attention_sieve.dashboard.views.riddle import show as riddle
-from attention_sieve.dashboard.views.roles.grid import grid_over
-from attention_sieve.dashboard.views.roles.how_decided import how_decided
+from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided
 from attention_sieve.dashboard.views.text import stories
 from attention_sieve.dashboard.views.text.on_screen import OnScreen, on_screen
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED, PAIR_TYPED, pair_fields, text_on_screen

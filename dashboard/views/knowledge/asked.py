@@ -71,10 +71,10 @@ def _ask_for_sample() -> None:
     if is_public():
         st.info(NOT_HERE)
         return
-    if runs.sample_is_being_made():
+    if runs.is_running(runs.SAMPLE):
         _watch_sample()
         return
-    if reason := runs.why_no_sample():
+    if reason := runs.failure(runs.SAMPLE):
         st.error(plain(reason), icon=":material/error:")
     st.info(wording.NO_SAMPLE)
     if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
@@ -88,7 +88,7 @@ def _ask_for_sample() -> None:
 
 @st.fragment(run_every=REFRESH_SECONDS)
 def _watch_sample() -> None:
-    if not runs.sample_is_being_made():
+    if not runs.is_running(runs.SAMPLE):
         st.rerun()
     with st.spinner(wording.MAKING):
         st.empty()

@@ -91,10 +91,10 @@ def _run(probing: Probing, path: Path) -> None:
     if is_public():
         st.info(NOT_HERE)
         return
-    if runs.is_erasing():
+    if runs.is_running(runs.ERASURE):
         _watch()
         return
-    if reason := runs.why_not_erased():
+    if reason := runs.failure(runs.ERASURE):
         st.error(plain(reason), icon=":material/error:")
     names = [head_name(*head) for head in sorted(probing.heads)]
     if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
@@ -112,7 +112,7 @@ def _run(probing: Probing, path: Path) -> None:
 
 @st.fragment(run_every=REFRESH_SECONDS)
 def _watch() -> None:
-    if not runs.is_erasing():
+    if not runs.is_running(runs.ERASURE):
         st.rerun()
     with st.spinner(wording.ERASING, show_time=True):
         st.empty()

@@ -106,18 +106,8 @@ def make_sample() -> None:
     Raises: AnalysisError if the process cannot be started.
     """
     with _lock:
-        if not sample_is_being_made():
+        if not is_running(SAMPLE):
             _begin(SAMPLE, ("sample-tasks",))
-
-
-def sample_is_being_made() -> bool:
-    """Whether the sample tasks are being made."""
-    return _is_running(SAMPLE)
-
-
-def why_no_sample() -> str:
-    """Why the sample tasks could not be made; empty without an error."""
-    return _failure(SAMPLE)
 
 
 def erase(options: Sequence[str]) -> None:
@@ -126,26 +116,18 @@ def erase(options: Sequence[str]) -> None:
     Raises: AnalysisError if an erasure is in progress, or if the process cannot be started.
     """
     with _lock:
-        if is_erasing():
+        if is_running(ERASURE):
             raise AnalysisError(wording.ONE_ERASURE)
         _begin(ERASURE, ("erase", *options))
 
 
-def is_erasing() -> bool:
-    """Whether an erasure is in progress."""
-    return _is_running(ERASURE)
-
-
-def why_not_erased() -> str:
-    """Why the last erasure failed; empty if it did not."""
-    return _failure(ERASURE)
-
-
-def _is_running(job: str) -> bool:
+def is_running(job: str) -> bool:
+    """Whether the process of a job, `SAMPLE` or `ERASURE`, is running."""
     return job in _programs and _programs[job].process.poll() is None
 
 
-def _failure(job: str) -> str:
+def failure(job: str) -> str:
+    """Why the last process of a job failed; empty if it did not."""
     program = _programs.get(job)
     code = None if program is None else program.process.poll()
     return program.reason(code) if program is not None and code else ""

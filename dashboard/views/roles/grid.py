@@ -1,11 +1,15 @@
-"""The roles over a corpus, or over a control of it, as a grid and a table; for the pages Roles and Inspect."""
+"""The roles over a corpus, or over a control of it, as a grid and a table, and how they are decided."""
 
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
+from attention_sieve.dashboard.files import provenance
+from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import Corpus
+from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
 
@@ -46,3 +50,39 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         stability=tested.stability(),
         n_shared=visit.engine.files.n_shared,
     )
+
+
+def how_decided(visit: Visit, tested: Corpus) -> None:
+    """Say whether a test or evidence decides, and when that is valid."""
+    criterion = visit.choice.criterion
+    if tested.bets is not None:
+        st.markdown(evidence_wording.evidence(criterion.alpha))
+        if len(set(visit.texts)) < len(visit.texts):
+            st.markdown(evidence_wording.DUPLICATES)
+        _taken_out(ledger.taken_out(visit), ledger.counted(visit), tested)
+    elif criterion.method == "mean":
+        if ledger.is_typed(visit.choice):
+            st.markdown(evidence_wording.BY_MEAN)
+    else:
+        st.markdown(evidence_wording.BY_SHARE if ledger.is_typed(visit.choice) else evidence_wording.VALID_ONCE)
+
+
+def _taken_out(removed: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:
+    """List the texts that count although they were taken out, with a button to start over."""
+    if not removed:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="taken out"):
+        st.markdown(evidence_wording.taken_out(len(removed)))
+        st.button(
+            evidence_wording.START_OVER,
+            key="start over",
+            icon=":material/restart_alt:",
+            help=evidence_wording.START_OVER_HELP,
+            on_click=ledger.start_over,
+        )
+    with st.expander(evidence_wording.WHICH):
+        st.markdown(evidence_wording.WHY_COUNTED)
+        st.markdown("\n".join(f"- {plain(provenance.shortened(write_typed([text])))}" for text in removed))
+        unread = sum(text not in tested.bets_on for text in removed)
+        if unread:
+            st.markdown(evidence_wording.left_out(unread))

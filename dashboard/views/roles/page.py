@@ -55,8 +55,7 @@ from attention_sieve.dashboard.views.roles import chance, copying_wording, resul
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.roles.grid import grid_over, number_columns
-from attention_sieve.dashboard.views.roles.how_decided import how_decided
+from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, number_columns
 from attention_sieve.dashboard.views.roles.notes import NOTES
 from attention_sieve.dashboard.views.saving import save_heads
 
