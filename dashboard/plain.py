@@ -1,6 +1,8 @@
 """Text from people, files and tokenizers, escaped so that a page shows it as text, never as markup."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import streamlit as st
@@ -24,6 +26,15 @@ def show_error(error: AnalysisError) -> None:
         hub.ask(error)
     else:
         st.error(plain(for_visitors(str(error))), icon=":material/error:")
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """An error inside ends what stands there and is shown; what follows goes on."""
+    try:
+        yield
+    except AnalysisError as error:
+        show_error(error)
 
 
 def plain(text: str) -> str:

@@ -24,7 +24,7 @@ from attention_sieve.dashboard.files.downloads import (
     page_download,
     references_download,
 )
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.state import Choice
 from attention_sieve.dashboard.web.unseen import unseen
 
@@ -131,10 +131,8 @@ def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Note
     """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
     if see:
         sentence(see, key=f"see {see[:16]}")
-    try:
+    with errors_shown():
         body()
-    except AnalysisError as error:
-        show_error(error)
     if not first_screen_is_drawn() or state.lesson_is_on(st.session_state["page"] or "inspect"):
         return
     notes = notes() if callable(notes) else notes

@@ -18,7 +18,6 @@ from attention_sieve.core.claims.places import PROBE_TEXTS, Place
 from attention_sieve.core.claims.probe import OF_COPIES, PROBES, ClaimSettings
 from attention_sieve.core.claims.tables import claim_facts, claim_table, control_name
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.roles import BY_NAME, role_title
 from attention_sieve.core.roles.uncertainty.anytime import odds
@@ -28,7 +27,7 @@ from attention_sieve.dashboard import controls, state
 from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command, reads
-from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, find, policy
 from attention_sieve.dashboard.views.charts import chart, table
@@ -79,10 +78,8 @@ def _claims() -> None:
 def _open() -> None:
     """Take an uploaded file in place of what is written; it is checked as if it were typed."""
     if (file := st.session_state[FILE]) is not None:
-        try:
+        with errors_shown():
             st.session_state[CLAIM] = decoded(file.getvalue())
-        except AnalysisError as error:
-            show_error(error)
 
 
 def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:

@@ -18,7 +18,7 @@ from attention_sieve.core.finetuning.settings import TrainingSettings, default_s
 from attention_sieve.dashboard import controls, drawer, state
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.finetune.training import training_curve
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.finetune import runs as training_runs
@@ -53,11 +53,8 @@ def show() -> None:
 
 def _finetune() -> None:
     run = running_panel()
-    with st.expander(wording.FORM, expanded=run is None):
-        try:
-            _form()
-        except AnalysisError as error:
-            show_error(error)
+    with st.expander(wording.FORM, expanded=run is None), errors_shown():
+        _form()
     _all_runs()
 
 
@@ -164,11 +161,8 @@ def _next_step(summary: RunSummary, area: str) -> None:
 
 def _begin(start: Callable[[], FineTuning]) -> None:
     """Start a run and show it, or show the error."""
-    try:
+    with errors_shown():
         st.session_state[WATCHED] = start()
-    except AnalysisError as error:
-        show_error(error)
-    else:
         st.rerun(scope="app")
 
 
@@ -232,11 +226,9 @@ def _settings(container: DeltaGenerator, defaults: TrainingSettings) -> Training
         grid = st.grid(2, min_column_width=NARROWEST)
         values = numbers(grid, wording.SETTINGS, defaults, empty=wording.OFF)
         st.caption(wording.SETTINGS_NOTE)
-    try:
+    with errors_shown():
         return TrainingSettings(**values)
-    except AnalysisError as error:
-        show_error(error)
-        return None
+    return None
 
 
 def _all_runs() -> None:

@@ -9,7 +9,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import MAX_BYTES
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.offers.checkpoints import runs_here
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.asking import policy
 from attention_sieve.dashboard.views.frame import Visit
@@ -78,11 +78,8 @@ def _ask_for_sample() -> None:
         st.error(plain(reason), icon=":material/error:")
     st.info(wording.NO_SAMPLE)
     if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
-        try:
+        with errors_shown():
             runs.make_sample()
-        except AnalysisError as error:
-            show_error(error)
-        else:
             st.rerun()
 
 
@@ -109,11 +106,9 @@ def _upload() -> None:
     for file in uploaded:
         if file.file_id in saved:
             continue
-        try:
+        with errors_shown():
             keep_task(file.name, file.getvalue())
             saved.add(file.file_id)
-        except AnalysisError as error:
-            show_error(error)
 
 
 def _own_table(task_files: tuple[TaskFile, ...]) -> None:
@@ -159,11 +154,8 @@ def _ask_for_columns(task: TaskFile) -> None:
             columns = Columns(
                 text_columns=",".join(texts), label_column=label, part_column=None if part == wording.NONE else part
             )
-            try:
+            with errors_shown():
                 keep_columns(task.path, columns)
-            except AnalysisError as error:
-                show_error(error)
-            else:
                 st.rerun()
 
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.trials.progress import TrialsProgress
 from attention_sieve.core.knowledge.trials.result import TrialResult, TrialStage
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import NOT_HERE, is_public
 from attention_sieve.dashboard.views.frame import Visit
@@ -52,11 +51,8 @@ def run_panel(
     missing.sort(key=before_others)  # the task that the page opens on comes first
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
-        try:
+        with errors_shown():
             runs.start(trials, stages, visit.choice.device, visit.engine.dtype)
-        except AnalysisError as error:
-            show_error(error)
-        else:
             st.rerun()
 
 

@@ -9,7 +9,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import read_record
 from attention_sieve.core.laboratory.settings import LARGEST_SEED, LaboratorySettings
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.public import is_public
 from attention_sieve.dashboard.views.finetune import runs as training_runs
@@ -109,9 +109,6 @@ def _delete(run: SavedRun) -> None:
         n_bytes = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
         st.markdown(training_wording.about_to_delete(plain(run.name), n_bytes))
         if st.button(training_wording.delete(run.name), key="delete laboratory", type="primary"):
-            try:
+            with errors_shown():
                 delete_run(run.name)
-            except AnalysisError as error:
-                show_error(error)
-                return
-            st.rerun()
+                st.rerun()

@@ -11,7 +11,6 @@ from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.copying.analysis import COLUMNS, COPY_ANALYSIS, copy_table
 from attention_sieve.core.copying.finding import CopyFinding
 from attention_sieve.core.copying.published import DIFFERENCES, least
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import COLUMN_LOOKS
@@ -21,7 +20,7 @@ from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.frame import Visit
@@ -46,13 +45,11 @@ def copying(visit: Visit, heads: list[Head]) -> None:
         alpha=visit.choice.criterion.alpha,
         correction=visit.choice.criterion.correction,
     )
-    try:
+    with errors_shown():
         found = find(visit, COPY_ANALYSIS, settings, doing=wording.MEASURING)
         if found is None:
             return
         _show(visit, found.finding, heads)
-    except AnalysisError as error:
-        show_error(error)
 
 
 def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:

@@ -30,7 +30,7 @@ from attention_sieve.dashboard.components.arcs.values import ArcStyle, Overlay
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import attention_of, sides
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.roles import wording
@@ -189,10 +189,8 @@ def _parts(typed: str) -> list[str]:
 def _uploaded() -> None:
     """Take an uploaded role in place of what is written; its text is checked as if it were typed."""
     if (file := st.session_state["role file"]) is not None:
-        try:
+        with errors_shown():
             st.session_state[TOML] = decoded(file.getvalue())
-        except AnalysisError as error:
-            show_error(error)
 
 
 def _preview(visit: Visit, name: str, heads: list[Head]) -> None:

@@ -7,7 +7,6 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import queries_text
 from attention_sieve.core.statistics.documents import documents_note
 from attention_sieve.core.texts.relations import ROOT, UNIVERSAL, Dependencies
@@ -20,7 +19,7 @@ from attention_sieve.dashboard.figures.word_links.maps import pattern_map
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.views.asking import find, policy, trees_of
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.frame import Visit
@@ -35,10 +34,8 @@ def over_the_corpus(visit: Visit, words: WordChoice | None, heads: list[Head]) -
     with st.expander(wording.OVER, key="links over corpus", on_change="rerun") as expander:
         if not expander.open:
             return
-        try:
+        with errors_shown():
             _answer(visit, words, heads)
-        except AnalysisError as error:
-            show_error(error)
 
 
 def _answer(visit: Visit, words: WordChoice | None, heads: list[Head]) -> None:

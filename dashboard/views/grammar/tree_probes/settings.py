@@ -7,12 +7,11 @@ from typing import Any, Final
 import streamlit as st
 
 from attention_sieve.core.command_lines import given_options
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
 from attention_sieve.core.tree_probes.probe import ProbeSettings
 from attention_sieve.core.tree_probes.run import ProbeKind
 from attention_sieve.dashboard.controls import memory
-from attention_sieve.dashboard.plain import show_error
+from attention_sieve.dashboard.plain import errors_shown
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.pickers import numbers, one_of, toggle
@@ -130,11 +129,9 @@ def _numbers() -> tuple[ProbeSettings | None, float]:
         persist_state="session",
     )
     bias = toggle(wording.BIAS, key="probe bias", help=wording.BIAS_HELP)
-    try:
+    with errors_shown():
         return ProbeSettings(bias=bias, **values), test_share
-    except AnalysisError as error:
-        show_error(error)
-        return None, test_share
+    return None, test_share
 
 
 def _vectors() -> tuple[Any, bool]:

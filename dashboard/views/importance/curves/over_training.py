@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.checkpoints.saved_runs import SavedRun
-from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.cheap import KINDS
 from attention_sieve.core.importance.measures import ABLATION
 from attention_sieve.core.importance.pruning.curves import Removable, allowed_loss, relative, removable
@@ -20,7 +19,7 @@ from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.offers.checkpoints import runs_here
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain
 from attention_sieve.dashboard.progress import with_progress
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.importance import wording as page_wording
@@ -64,11 +63,8 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
         return
     if not toggle(wording.OVER_TRAINING, key="over training", help=wording.OVER_TRAINING_HELP):
         return
-    with st.container(border=True, key="curves over training"):
-        try:
-            _over_training(importance, runs_of_checkpoint, at_least, within)
-        except AnalysisError as error:
-            show_error(error)
+    with st.container(border=True, key="curves over training"), errors_shown():
+        _over_training(importance, runs_of_checkpoint, at_least, within)
 
 
 def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: int, within: float) -> None:

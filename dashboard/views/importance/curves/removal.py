@@ -16,7 +16,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.files.downloads import table_downloads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import in_its_place, let_leave
 from attention_sieve.dashboard.public import check_not_public, is_public
 from attention_sieve.dashboard.views.finetune.folders import check_name, free_name
@@ -161,10 +161,8 @@ def _speed(importance: Importance, name: str, pressed: bool) -> None:
     """The table of speeds, once the reader has pressed the button."""
     speeds: dict[str, list[Speed]] = st.session_state.setdefault(SPEEDS, {})
     if pressed:
-        try:
+        with errors_shown():
             speeds[name] = _measure_speeds(importance.material.visit, name)
-        except AnalysisError as error:
-            show_error(error)
     if name not in speeds:
         return
     from attention_sieve.core.importance.passes.speed import N_TOKENS

@@ -8,7 +8,7 @@ import streamlit as st
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.gates.settings import GateSettings
 from attention_sieve.dashboard import state
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.views.finetune.folders import keep_data
 from attention_sieve.dashboard.views.finetune.labelled import Labelled
 from attention_sieve.dashboard.views.importance.gates import runs, wording
@@ -51,11 +51,8 @@ def form(material: Material, table: Labelled) -> None:
 
 def begin(sweep: PenaltySweep) -> None:
     """Start or continue a sweep and redraw the page; show an error if that fails."""
-    try:
+    with errors_shown():
         runs.start(sweep, state.choice().device)
-    except AnalysisError as error:
-        show_error(error)
-    else:
         st.rerun(scope="app")
 
 

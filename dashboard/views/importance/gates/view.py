@@ -23,7 +23,7 @@ from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
 from attention_sieve.dashboard.files.commands import reads
-from attention_sieve.dashboard.plain import plain, show_error
+from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.finetune import wording as training_wording
@@ -300,9 +300,6 @@ def _on_disk(sweep: PenaltySweep) -> None:
         with st.popover(wording.DELETE, icon=":material/delete:"):
             st.markdown(wording.about_to_delete(len(sweep.penalties), n_bytes))
             if st.button(wording.DELETE_NOW, key=f"delete {sweep.folder.name}", type="primary"):
-                try:
+                with errors_shown():
                     delete(sweep)
-                except AnalysisError as error:
-                    show_error(error)
-                    return
-                st.rerun()
+                    st.rerun()
