@@ -94,6 +94,9 @@ def test_any_typed_input_gives_texts_or_a_sentence(value):
         ("One.\n" + "x" * 500_001, r"^Line 2: the text has 500,001 characters and at most 500,000 are read\. Cut it"),
         ("a ||| " + "x" * 500_001, r"^Line 1: segment 2 of 2 has 500,001 characters and at most 500,000"),
         ("a ||| \ufeff", r"^Line 1: segment 2 of 2 is empty"),
+        ("a ||| \u2003", r"^Line 1: segment 2 of 2 is empty"),
+        ("a\t", r"^Line 1: segment 2 of 2 is empty"),
+        ("|||", r"^Line 1: segment 1 of 2 is empty"),
     ],
 )
 def test_typed_input_that_cannot_be_read_is_named(value, message):
