@@ -169,23 +169,17 @@ def test_what_is_no_plain_file_gets_a_sentence(folder, name):
 
 @pytest.mark.parametrize(
     ("target", "reason"),
-    [("nowhere", "No such file or directory"), ("model.safetensors", "Too many levels of symbolic")],
+    [
+        ("nowhere", r"cannot be read \(No such file or directory.*\)\. Check the file"),
+        ("model.safetensors", r"cannot be read \(Too many levels of symbolic.*\)\. Check the file"),
+        ("/dev/zero", "is not a regular file"),
+    ],
 )
-def test_a_link_that_leads_nowhere_gets_a_sentence(folder, target, reason):
+def test_a_link_that_leads_to_no_file_gets_a_sentence(folder, target, reason):
     path = folder / "model.safetensors"
     path.unlink()
     path.symlink_to(target)
-    with pytest.raises(
-        CheckpointError, match=rf"^model\.safetensors of .* cannot be read \({reason}.*\)\. Check the file"
-    ):
-        find_checkpoint(str(folder))
-
-
-def test_a_link_to_an_endless_device_is_not_read(folder):
-    path = folder / "model.safetensors"
-    path.unlink()
-    path.symlink_to("/dev/zero")
-    with pytest.raises(CheckpointError, match=r"is not a regular file"):
+    with pytest.raises(CheckpointError, match=rf"^model\.safetensors of .* {reason}"):
         find_checkpoint(str(folder))
 
 

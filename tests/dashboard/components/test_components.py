@@ -14,7 +14,7 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import data_of
+from reading import contrast, data_of
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Window
@@ -111,17 +111,6 @@ def payload(app: AppTest) -> str:
 
 def sent(app: AppTest) -> dict[str, Any]:
     return data_of(payload(app))
-
-
-def luminance(color: str) -> float:
-    channels = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
 
 
 def numbers(text: str, kind: str) -> np.ndarray:

@@ -11,7 +11,7 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reading import data_of
+from reading import contrast, data_of
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.dashboard.figures.appearance import AMOUNT, HEAD_COLORS, LESS, MORE, ink_on, mixed
@@ -114,17 +114,6 @@ def test_an_end_of_the_scale_says_where_values_lie_beyond_it():
     assert HeadMap(**given_map(bound=3.0)).ends == ("−3", "+3")
     assert HeadMap(**given_map(bound=1.5)).ends == ("≤ −1.5", "≥ +1.5")
     assert HeadMap(**given_map(values=np.abs(VALUES), signed=False)).ends == ("0", "≥ 2")
-
-
-def luminance(color: str) -> float:
-    channels = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
 
 
 @given(st.sampled_from([MORE, LESS, AMOUNT]), st.floats(0, 1), st.sampled_from(["#FFFFFF", "#101418"]))
