@@ -67,7 +67,7 @@ def choose_heads(at, *heads):
 
 
 def contrast(one, other):
-    """Of two colours such as #FFFFFF, from 1 to 21."""
+    """Of two colours such as #FFFFFF, from 1 to 21, as WCAG 2.2 defines it."""
     dark, light = sorted([_luminance(one), _luminance(other)])
     return (light + 0.05) / (dark + 0.05)
 

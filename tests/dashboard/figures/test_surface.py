@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from drawn import rows, texts_of
+from reading import contrast
 from surface_figures import DOES, EMPTY, FIGURES, HEADS, LAYERS, NAMES, ORDER, TEXTS, some_statistics
 
 from attention_sieve.dashboard.figures.export import figure_svg
@@ -142,15 +143,7 @@ def test_only_the_kinds_that_were_looked_for_are_named():
 def test_every_function_has_its_own_letter_and_readable_ink():
     assert len({look.letter for look in FUNCTIONS.values()}) == len(FUNCTIONS)
     for look in FUNCTIONS.values():
-        fill, ink = (luminance(color) for color in (look.color, look.ink))
-        assert (max(fill, ink) + 0.05) / (min(fill, ink) + 0.05) >= 4.5
-
-
-def luminance(color: str) -> float:
-    """As WCAG 2.2 defines it."""
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+        assert contrast(look.color, look.ink) >= 4.5
 
 
 def test_nothing_to_draw_is_a_sentence_in_the_picture():
