@@ -111,7 +111,7 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(params=CASES)
 def case(request):
     return CASES[request.param]
 
@@ -133,12 +133,6 @@ def computed(checkpoint, case, settings=SELF):
     return [results[index] for index in range(len(case.items))]
 
 
-@pytest.fixture(scope="module")
-def alone(checkpoint, case):
-    """The same, once for all that holds of a question."""
-    return computed(checkpoint, case)
-
-
 def check(result, expected, **tolerance):
     """Alike in every field."""
     if not is_dataclass(expected):
@@ -155,15 +149,15 @@ def check(result, expected, **tolerance):
             assert value == wanted
 
 
-def test_packing_loses_nothing_but_double_precision(case, alone):
-    for result in alone:
+def test_packing_loses_nothing_but_double_precision(checkpoint, case):
+    for result in computed(checkpoint, case):
         packed = case.question.pack(result)
         assert not {"n_tokens", "n_cut"} & set(packed)
         assert not any(array.dtype == np.float64 for array in packed.values())
         check(case.question.unpack(packed), result, rtol=1e-6)
 
 
-def test_other_passes_at_every_pause_change_no_bit(checkpoint, case, alone):
+def test_other_passes_at_every_pause_change_no_bit(checkpoint, case):
     """In a thread of their own, as the worker runs them; with a head off, and gradients recorded."""
     other = Case(slopes_question("lm"), (LabelledText(Text(("the dog saw her",))),))
     off, between = PassSettings(off=((0, 1),)), []
@@ -173,21 +167,24 @@ def test_other_passes_at_every_pause_change_no_bit(checkpoint, case, alone):
         thread.start()
         thread.join()
 
+    expected = computed(checkpoint, case)
     with pausing(at_pause):
         interrupted = computed(checkpoint, case)
-    for result, uninterrupted in zip(interrupted, alone, strict=True):
+    for result, uninterrupted in zip(interrupted, expected, strict=True):
         check(result, uninterrupted, rtol=0)
     assert len(between) >= checkpoint.attentions["self"].n_layers
-    (uninterrupted,) = computed(checkpoint, other, off)
+    (alone,) = computed(checkpoint, other, off)
     for (result,) in between:
-        check(result, uninterrupted, rtol=0)
+        check(result, alone, rtol=0)
 
 
-def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(tmp_path, engine, case, alone):
+def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(
+    tmp_path, checkpoint, engine, case
+):
     first = Inference(Store(tmp_path / "store"))
     assert first.kept(engine, case.question, case.items) is None
     answers = first.ask(engine, case.question, case.items)
-    for result, expected in zip(answers.results, alone, strict=True):
+    for result, expected in zip(answers.results, computed(checkpoint, case), strict=True):
         check(result, expected, rtol=case.rounding, atol=1e-5)
     assert answers.positions == tuple(range(len(case.items)))
     first.close()
