@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final, Literal
 
 import numpy as np
@@ -44,12 +45,16 @@ class Labelled:
     content: Callable[[], bytes]
     """The bytes of the file."""
 
+    def archived(self) -> str:
+        """Its name in the archive of the page, where commands find it."""
+        return reads(PurePath(self.data.name).name, self.content)
+
     @property
     def options(self) -> list[str]:
-        """Its name and its columns as options of a command, which finds it in the archive of the page."""
+        """The file and its columns as options of a command."""
         data = self.data
         return [
-            reads(data.name, self.content),
+            f"--texts={self.archived()}",
             f"--text-columns={','.join(data.text_columns)}",
             f"--label-column={data.label_column}",
         ]

@@ -89,7 +89,7 @@ class Material:
         if self.table is None:
             read = ["--texts", reads_texts([each.text for each in self.inputs], texts)]
         else:
-            read = ["--texts", *self.table.options]
+            read = self.table.options
         visit, too_long = self.visit, f"--too-long={policy()}"
         return call(name, visit.choice, visit.engine, *read, *options, too_long, output=output, checkpoint=checkpoint)
 

@@ -22,7 +22,6 @@ from attention_sieve.dashboard.controls import from_home
 from attention_sieve.dashboard.figures.head_map import HeadMap
 from attention_sieve.dashboard.figures.importance.gate_densities import MOST, gate_densities
 from attention_sieve.dashboard.figures.importance.gate_scores import gate_scores
-from attention_sieve.dashboard.files.commands import reads
 from attention_sieve.dashboard.plain import errors_shown, plain, show_error
 from attention_sieve.dashboard.progress import stop_button
 from attention_sieve.dashboard.views.charts import chart, table
@@ -218,7 +217,7 @@ def _gates(importance: Importance, sweep: PenaltySweep, penalty: float) -> tuple
     facts = _facts(importance, sweep) | {"penalty": f"{penalty:g}", "training step": str(step)}
     if penalty in sweep.finished and index == len(history.steps) - 1:  # the command writes the gates of the end
         table = importance.material.table
-        data = "" if table is None else reads(table.data.name, table.content)
+        data = "" if table is None else table.archived()
         facts["command"] = command_line(["gates", *runs.gate_options(sweep, data, "gates")])
     show_head_map(
         _picture(sweep.checkpoint, history, index, penalty),

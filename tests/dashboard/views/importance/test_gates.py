@@ -170,6 +170,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw_and_their_comman
     assert main(words) == 0
     written, gates = pd.read_csv("gates/gates.csv"), next(each.value for each in at.dataframe if "p_zero" in each.value)
     pd.testing.assert_frame_equal(written[written["penalty"] == 5].reset_index()[gates.columns], gates)
+    at.session_state["download gates of heads"] = True
     at.select_slider(key=f"step {sweep.folder.name} 5 {last.steps[-1]}").set_value(0).run()
     assert files_wording.NO_COMMAND in shown(at), "of gates that go on"
     assert sent(at, "Gates of the heads of")["title"].endswith("step 0")
