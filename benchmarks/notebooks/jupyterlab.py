@@ -63,6 +63,7 @@ def main() -> None:
 
 
 def _measure(page: Any) -> None:
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()  # what runs earlier may get no answer
     page.locator(".jp-Cell").first.click()
     page.keyboard.press("Shift+Enter")
     began = time.monotonic()

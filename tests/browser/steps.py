@@ -10,6 +10,8 @@ from time import monotonic
 
 from playwright.sync_api import TimeoutError, expect
 
+from attention_sieve.dashboard.saved_page.file import read_page
+
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has(.st-key-first-screen))"
 """Nothing runs, and what is below the first screen is drawn too."""
 SLOWDOWN = float(os.environ.get("ATTENTION_SIEVE_TEST_SLOWDOWN", "1"))
@@ -64,6 +66,15 @@ def settle(page):
     # Looking at every frame, and at whether what is found can be seen, takes a tenth of a visit.
     is_settled = "finished => document.querySelector(finished) !== null && document.fonts.status === 'loaded'"
     page.wait_for_function(is_settled, arg=FINISHED, polling=BETWEEN_LOOKS / 2)
+
+
+def saved_page(page, folder):
+    """The file that *Save this page* gives, under the name that it has, and its data."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save this page").click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path, read_page(path.read_bytes(), path.name)[0]
 
 
 def shifted(page, since_the_click=False):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from looks import expect_looks_right
 from playwright.sync_api import expect
-from steps import SUMMARY, chosen, settle, slider, wait_for
+from steps import SUMMARY, chosen, saved_page, settle, slider, wait_for
 
 from attention_sieve.__main__ import main
 from attention_sieve.dashboard.views.comparison import wording
@@ -105,8 +105,11 @@ def test_the_saved_steps_are_scrubbed_through_in_order(visit):
     expect(summary(page)).not_to_have_text(at_the_end)
 
 
-def test_it_fits_and_is_accessible(visit):
+def test_it_fits_is_accessible_and_is_saved_with_both_checkpoints(visit, tmp_path):
     page = visit("/compare?with=films")
     summary(page)
     expect(page.get_by_role("region", name=re.compile("^Difference"))).to_be_visible()
     expect_looks_right(page)
+    data = saved_page(page, tmp_path)[1]
+    assert [each["name"] for each in data["asked"]["checkpoints"]] == ["bundled", "films"]
+    assert [table["kind"] for table in data["tables"]] == ["comparison", "roles", "roles"]

@@ -19,6 +19,7 @@ from steps import (
     expect_summary,
     grid_of,
     links,
+    saved_page,
     settle,
     shifted,
     tokens,
@@ -150,7 +151,7 @@ def expect_a_term_to_explain_itself(page):
     expect(page.get_by_role("tooltip")).to_have_text(TERMS["head"])
 
 
-def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen(visit):
+def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen_which_is_saved(visit, tmp_path):
     page = visit("/")
     before, drawn = cells(page), drawn_links(page)
     box = page.get_by_role("textbox", name="Your texts")
@@ -167,6 +168,7 @@ def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen
     expect(arcs(page).get_by_role("option", name="first, 3 of 6")).to_have_count(2)
     choose(page, "Showing", f"2: {SENTENCE}")
     expect(arcs(page).get_by_role("option", name="engineers, 4 of 11")).to_have_count(2)
+    assert [text["segments"] for text in saved_page(page, tmp_path)[1]["asked"]["drawn"]] == [[SENTENCE]]
 
 
 def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(visit):

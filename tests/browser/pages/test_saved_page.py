@@ -6,9 +6,9 @@ import re
 import pytest
 from looks import violations
 from playwright.sync_api import expect
+from steps import saved_page
 
 import attention_sieve as sieve
-from attention_sieve.dashboard.saved_page.file import read_page
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,8 @@ def offline(browser):
 
 def test_a_saved_page_works_from_a_disk_without_a_network(visit, offline, tmp_path):
     page = visit("/roles?head=2-8")
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Save this page").click()
-    path = tmp_path / waiting.value.suggested_filename
+    path, data = saved_page(page, tmp_path)
     assert path.name == "attention-sieve_bundled_heads.html"
-    waiting.value.save_as(path)
-    data, _ = read_page(path.read_bytes(), path.name)
     saved, wrong = offline(path)
 
     grid = saved.get_by_role("grid")
