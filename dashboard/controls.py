@@ -27,7 +27,7 @@ from attention_sieve.core.checkpoints.gguf import SUFFIX as GGUF
 from attention_sieve.core.checkpoints.hub import fetch
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.errors import AnalysisError, CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
-from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.texts.parsers import ENGLISH, parsed_by, parsers_by_language
 from attention_sieve.core.texts.text import PAIR_MARK, SUFFIXES, Text, read_file, read_typed
 from attention_sieve.dashboard import link, public, state, wording
@@ -504,16 +504,16 @@ def read_typed_texts(typed: str) -> tuple[Text, ...]:
 
 def probe_text(choice: Choice) -> Text:
     """A probe text to look at, of the kind of the corpus; repeats with fewer tokens than those of the corpus have."""
-    settings = ProbeSettings(kind=PROBES[choice.corpus], number=2, block=SHORT_BLOCK)
+    settings = ProbeTextSettings(kind=PROBES[choice.corpus], number=2, block=SHORT_BLOCK)
     return _probe_texts(engine(choice).files, settings)[0]
 
 
 def corpus_of_probes(files: CheckpointFiles, kind: ProbeKind) -> tuple[Text, ...]:
     """The probe texts of a kind in the vocabulary of a checkpoint."""
-    return _probe_texts(files, ProbeSettings(kind=kind, number=N_PROBES))
+    return _probe_texts(files, ProbeTextSettings(kind=kind, number=N_PROBES))
 
 
-def _probe_texts(files: CheckpointFiles, settings: ProbeSettings) -> tuple[Text, ...]:
+def _probe_texts(files: CheckpointFiles, settings: ProbeTextSettings) -> tuple[Text, ...]:
     """Probe texts in the vocabulary of a checkpoint, with blocks that it has room for; kept, because reading a
     tokenizer takes a second."""
 

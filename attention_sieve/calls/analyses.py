@@ -32,7 +32,7 @@ from attention_sieve.core.coreference.files import read_mentions
 from attention_sieve.core.coreference.mentions import WINDOW, MentionText, windows
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS, IMPORTANCE_ANALYSIS, SINGLE_HEAD_ANALYSIS
-from attention_sieve.core.importance.labels import Labels, read_labels
+from attention_sieve.core.importance.labels import LabelledTexts, read_labels
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.options import settings_of
 from attention_sieve.core.relations.command import relation_settings
@@ -280,7 +280,7 @@ def _inputs(
     return labelled, replace(settings, of_metric=replace(settings.of_metric, n_classes=known.n_classes))
 
 
-def _labelled(checkpoint: Checkpoint, texts: Sequence[Text], labels: Sequence[Any]) -> Labels:
+def _labelled(checkpoint: Checkpoint, texts: Sequence[Text], labels: Sequence[Any]) -> LabelledTexts:
     """Texts with labels as a table has them: names or numbers of the checkpoint's classes, or values."""
     columns, file = ("first", "second")[: len(texts[0].segments)], io.StringIO()
     writer = csv.writer(file)

@@ -48,7 +48,7 @@ def save_page(
     >>> sieve.save_page("heads.html", "bundled", ["The old dog chased a cat.", "She closed the shop."]).name
     'heads.html'
     """
-    from attention_sieve.dashboard.saved_page.content import Request, compute
+    from attention_sieve.dashboard.saved_page.content import PageRequest, compute
     from attention_sieve.dashboard.saved_page.data import page_data
     from attention_sieve.dashboard.saved_page.file import page_html
 
@@ -56,7 +56,7 @@ def save_page(
     output, given = Path(path), (model,) if compare is None else (model, compare)
     check_output(output, (".html",))
     with all_opened(given, tokenizer, settings) as checkpoints:
-        request = Request(
+        request = PageRequest(
             of_pass=of_pass_of(checkpoints[0], settings),
             settings=settings_of_call("roles", settings, checkpoints[0].files),
             texts=parsed(texts, settings),

@@ -21,9 +21,9 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.claims.analysis import CLAIM_ANALYSIS
 from attention_sieve.core.claims.claim import Claim
 from attention_sieve.core.claims.judge import judge
-from attention_sieve.core.claims.probe import ClaimSettings, Probed, claim_texts, probed
+from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole, claim_texts, probed
 from attention_sieve.core.passes.texts import prepare_all
-from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.rules import read_role
 from benchmarks.shared.markdown import header, row
 
@@ -37,7 +37,7 @@ OF_FAMILY: Final = {"bert": ("delimiter",), "gpt2": ("induction", "sink"), "llam
 NOISE: Final = 0.005
 N_BUILT: Final = 10
 _OF_CLAIM: Final[Any] = CLAIM_ANALYSIS
-SCORED: Final[Analysis[Any, Any, Any, Any, Probed]] = replace(
+SCORED: Final[Analysis[Any, Any, Any, Any, ProbedRole]] = replace(
     _OF_CLAIM, judge=lambda texts, answers, settings: probed(texts, answers[0], settings)
 )
 """The scores by which any claim about the role is judged."""
@@ -67,13 +67,13 @@ def loaded(folder: str | Path) -> Checkpoint:
     return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
 
 
-def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Probed:
+def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> ProbedRole:
     """On repeats for a role that has no probe texts."""
     usual = ClaimSettings(N_TEXTS, claim=Claim((), role))
     of_role = replace(usual.of_role, scores=replace(usual.of_role.scores, permuted=permuted))
     settings = replace(usual, of_role=of_role)
     block = fitting_block(checkpoint.tokenizer, checkpoint.max_tokens)
-    repeats = probe_texts(checkpoint.tokenizer, ProbeSettings(number=N_TEXTS, block=block))
+    repeats = probe_texts(checkpoint.tokenizer, ProbeTextSettings(number=N_TEXTS, block=block))
     given = None if role in ("previous", "induction", "duplicate") else repeats
     texts = claim_texts(settings, given, checkpoint.tokenizer, checkpoint.max_tokens)
     of_pass = PassSettings(checkpoint.files.kinds[0])
@@ -83,7 +83,7 @@ def scored(checkpoint: Checkpoint, role: str, permuted: int | None = None) -> Pr
 
 
 def report_random(models: dict[tuple[str, int], Checkpoint], rules: tuple[str, ...]) -> None:
-    random, kept = np.random.default_rng(0), dict[Any, Probed]()
+    random, kept = np.random.default_rng(0), dict[Any, ProbedRole]()
     counts: dict[tuple[str, str], Counter[str]] = {}
     for _ in range(N_CLAIMS):
         family, seed = FAMILIES[random.integers(len(FAMILIES))], int(random.integers(len(SEEDS)))

@@ -28,7 +28,7 @@ from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratoryS
 from attention_sieve.core.laboratory.training import train
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare_all
-from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
@@ -84,7 +84,7 @@ def _heads(settings: LaboratorySettings, folder: Path) -> None:
     checkpoint = load_checkpoint(find_checkpoint(str(folder)), device="cpu")
     eager = LlamaForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
     texts = {
-        kind: probe_texts(checkpoint.tokenizer, ProbeSettings(kind=kind, block=fitting_block(checkpoint.tokenizer)))
+        kind: probe_texts(checkpoint.tokenizer, ProbeTextSettings(kind=kind, block=fitting_block(checkpoint.tokenizer)))
         for kind in KINDS
     }
     held = {kind: _n_holding(checkpoint, of_kind) for kind, of_kind in texts.items()}

@@ -22,7 +22,7 @@ from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.tree_probes.attachment import AttachmentScore
 from attention_sieve.core.tree_probes.features import embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import ProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 from benchmarks.shared.markdown import header, row
@@ -60,7 +60,7 @@ def main() -> None:
             if name == BUNDLED and not words:
                 for offset, score in offset_scores(*parts).items():
                     say(f"offset {offset:+d}", score)
-            trained(f"{name}, attention{' and words' * words}", parts, taken.table, ProbeSettings(words=words))
+            trained(f"{name}, attention{' and words' * words}", parts, taken.table, TreeProbeSettings(words=words))
 
 
 def read(name: str, n_texts: int | None) -> tuple[Text, ...]:
@@ -77,7 +77,7 @@ def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple
     return attention, embedded_words(checkpoint, [word_pieces(text, words[place]) for place, text in prepared.items()])
 
 
-def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: ProbeSettings) -> None:
+def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: TreeProbeSettings) -> None:
     from attention_sieve.core.tree_probes.training import predicted_heads, train
 
     start = time.perf_counter()

@@ -25,7 +25,7 @@ from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoi
 from attention_sieve.core.checkpoints.sample_decoder import SAMPLE_DECODER, is_made, make_sample_decoder
 from attention_sieve.core.passes.batches import gates, model_inputs
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.probe_texts.make import COPIES, ProbeSettings, probe_texts
+from attention_sieve.core.probe_texts.make import COPIES, ProbeTextSettings, probe_texts
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import USUAL_TAU, ScoreSettings, role_scores
 from attention_sieve.core.roles.question import scores_question
@@ -48,7 +48,7 @@ def main() -> None:
         checkpoint.files.folder, attn_implementation="eager"
     ).eval()
     texts = {
-        kind: probe_texts(checkpoint.tokenizer, ProbeSettings(kind=kind, block=BLOCK))
+        kind: probe_texts(checkpoint.tokenizer, ProbeTextSettings(kind=kind, block=BLOCK))
         for kind in ("fixed-repeats", "repeats")
     }
     induction = {kind: _shares(checkpoint, eager, kind, of_kind) for kind, of_kind in texts.items()}

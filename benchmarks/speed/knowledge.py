@@ -112,12 +112,14 @@ def report_probes(
 
     Returns: seconds that the batched problem and scikit-learn took.
     """
-    from attention_sieve.core.knowledge.labels import Labels
+    from attention_sieve.core.knowledge.labels import TaskLabels
     from attention_sieve.core.knowledge.probes.probe import turns_of
 
     targets = np.eye(labels.max() + 1, dtype=np.float32)[labels]
     none, every = np.arange(0), np.arange(len(labels))
-    turns = list(turns_of(features, Labels(train=every, validation=none, test=none, targets=targets), len(STRENGTHS)))
+    turns = list(
+        turns_of(features, TaskLabels(train=every, validation=none, test=none, targets=targets), len(STRENGTHS))
+    )
     own, losses = timed(partial(batched_losses, features, targets, turns), REPEATS)
     theirs_took, theirs = timed(partial(scikit_losses, features, labels), 1)
     worst = (losses - theirs).max()

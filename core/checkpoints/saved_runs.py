@@ -39,7 +39,7 @@ SAME_START: Final = 5.0
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class ValidationResult:
     """Performance of a checkpoint on the validation texts."""
 
     step: int
@@ -72,7 +72,7 @@ class Progress:
     seconds_left: float | None
     losses: tuple[tuple[int, float], ...]
     """Step and training loss."""
-    held_out: tuple[HeldOut, ...]
+    held_out: tuple[ValidationResult, ...]
     saved: tuple[int, ...]
     """Steps with a saved checkpoint."""
     message: str
@@ -121,7 +121,7 @@ def read_progress(folder: Path) -> Progress | None:
     """
     latest: dict[str, Any] = {}
     losses: dict[int, float] = {}
-    held_out: dict[int, HeldOut] = {}
+    held_out: dict[int, ValidationResult] = {}
     notes: list[str] = []
     validation = None
     for line in _lines(folder / PROGRESS):
@@ -134,7 +134,7 @@ def read_progress(folder: Path) -> Progress | None:
             case "loss":
                 losses[line["step"]] = line["loss"]
             case "held out":
-                held_out[line["step"]] = HeldOut(**{name: line[name] for name in NEEDED["held out"]})
+                held_out[line["step"]] = ValidationResult(**{name: line[name] for name in NEEDED["held out"]})
             case "validation":
                 validation = Validation(**{name: line[name] for name in NEEDED["validation"]})
             case "note":

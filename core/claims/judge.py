@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from attention_sieve.core.attention.settings import head_name
 from attention_sieve.core.checkpoints.checkpoint import check_heads
 from attention_sieve.core.claims.claim import Claim
-from attention_sieve.core.claims.probe import ClaimSettings, Probed
+from attention_sieve.core.claims.probe import ClaimSettings, ProbedRole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.agreement import rank_correlation
 from attention_sieve.core.roles.finding import RoleSettings
@@ -59,7 +59,7 @@ class ClaimFinding:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Positional:
+class DistanceControl:
     """What a look at fixed distances would explain; arrays by head of the claim, as of layers with a head each."""
 
     mean: Float[np.ndarray, "1 head 1"]
@@ -69,7 +69,7 @@ class Positional:
     """Whether the head passes its other tests, or those of the control, by distance alone."""
 
 
-def judge(claim: Claim, probed: Probed) -> ClaimFinding:
+def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
     """Whether the heads of a claim have its role: by their own test, against permuted keys, and against distance.
 
     Every test that applies has to reach the level, each corrected over the heads of the claim (intersection-union).
@@ -106,17 +106,17 @@ def judge(claim: Claim, probed: Probed) -> ClaimFinding:
     )
 
 
-def _positional(claim: Claim, probed: Probed, holds: Bool[np.ndarray, "1 head 1"]) -> Positional:
+def _positional(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
     """The control of distance that the role has, if it has one."""
     if probed.fixed is not None:
         scores, uniform = _of_claim(probed.fixed, claim)
         tests = role_tests(scores, probed.scored.roles, probed.settings.of_role.criterion, uniform)
-        return Positional(mean=tests.mean, p=tests.p_adjusted, explains=tests.holds & ~holds)
+        return DistanceControl(mean=tests.mean, p=tests.p_adjusted, explains=tests.holds & ~holds)
     if probed.matched:
         unrelated, p, beats = _beyond_distance(claim, probed)
-        return Positional(mean=unrelated, p=p, explains=holds & ~beats)
+        return DistanceControl(mean=unrelated, p=p, explains=holds & ~beats)
     nothing = np.full(holds.shape, np.nan)
-    return Positional(mean=nothing, p=nothing, explains=np.zeros_like(holds))
+    return DistanceControl(mean=nothing, p=nothing, explains=np.zeros_like(holds))
 
 
 def _of_claim(
@@ -138,7 +138,7 @@ def _check_scores(claim: Claim, scores: Float[np.ndarray, "text 1 head 1"], crit
         raise AnalysisError("The role applies to one text alone, and a test needs at least 2. Give more texts.")
 
 
-def _beyond_distance(claim: Claim, probed: Probed) -> tuple[np.ndarray, np.ndarray, Bool[np.ndarray, "1 head 1"]]:
+def _beyond_distance(claim: Claim, probed: ProbedRole) -> tuple[np.ndarray, np.ndarray, Bool[np.ndarray, "1 head 1"]]:
     """Mean score of unrelated words at the same distance, p-value and decision that related ones score higher."""
     layers, heads = np.array(claim.heads).T
     of_claim = [

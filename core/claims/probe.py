@@ -10,7 +10,7 @@ from attention_sieve.core.answering import Ask
 from attention_sieve.core.claims.claim import Claim
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import Question
-from attention_sieve.core.probe_texts.make import ProbeKind, ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeKind, ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.roles.finding import RoleSettings
 from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.matched_pairs import TextMatches
@@ -95,13 +95,13 @@ def claim_texts(
     )
 
 
-def _probe_settings(kind: ProbeKind, settings: ClaimSettings, tokenizer: Any, longest: int | None) -> ProbeSettings:
-    block = ProbeSettings.block if kind == "needles" else fitting_block(tokenizer, longest)
-    return ProbeSettings(kind, settings.number, block, settings.seed)
+def _probe_settings(kind: ProbeKind, settings: ClaimSettings, tokenizer: Any, longest: int | None) -> ProbeTextSettings:
+    block = ProbeTextSettings.block if kind == "needles" else fitting_block(tokenizer, longest)
+    return ProbeTextSettings(kind, settings.number, block, settings.seed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answers:
+class ProbeAnswers:
     """What the passes found of each text, in the order of the texts."""
 
     scored: Sequence[TextMeasures]
@@ -110,7 +110,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Probed:
+class ProbedRole:
     """The scores of all heads for one role, with the controls; whatever heads a claim names."""
 
     settings: ClaimSettings
@@ -129,7 +129,7 @@ def question(settings: ClaimSettings) -> Question[Text, TextMeasures]:
     return scores_question(settings.scores.roles, settings.scores.permuted, settings.scores.parses)
 
 
-def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -> tuple[Answers]:
+def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -> tuple[ProbeAnswers]:
     """The scores of all texts, and the controls of those whose copies do not stand at a fixed period."""
     control, own = settings.with_permuted_keys, [each.text for each in texts if not each.is_fixed]
     scored = ask(question(settings), [each.text for each in texts])
@@ -139,7 +139,7 @@ def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -
     role = settings.claim.role
     compared = {name: each for roles, each in matched_questions((*SYNTACTIC, role)).items() for name in roles}
     return (
-        Answers(
+        ProbeAnswers(
             scored=scored,
             permuted=ask(permuted, own, "permuted keys") if applies else (),
             matched=ask(compared[role], own, "words at the same distance") if applies and role in compared else (),
@@ -147,7 +147,7 @@ def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -
     )
 
 
-def probed(texts: Sequence[ClaimText], found: Answers, settings: ClaimSettings) -> Probed:
+def probed(texts: Sequence[ClaimText], found: ProbeAnswers, settings: ClaimSettings) -> ProbedRole:
     """The scores for the role, with those of the controls.
 
     Raises: AnalysisError for a role that does not apply.
@@ -166,7 +166,7 @@ def probed(texts: Sequence[ClaimText], found: Answers, settings: ClaimSettings) 
         role, name = role_named(settings.claim.role), role_title(settings.claim.role)
         back = "; and only models whose tokens look back alone can have it" if role.applies is in_causal_models else ""
         raise AnalysisError(f"The claim cannot be tested: the role {name} does not apply, as {role.lacks}{back}.")
-    return Probed(
+    return ProbedRole(
         settings=settings,
         scored=own,
         permuted=role_scores(found.permuted, settings.with_permuted_keys),

@@ -11,7 +11,7 @@ from attention_sieve.core.texts.tokens import SPECIAL, SPECIALS, TokenizedText, 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WordAttention:
+class HeadWordAttention:
     """Attention of some heads between the words of one text."""
 
     words: tuple[str, ...]
@@ -27,8 +27,8 @@ class WordAttention:
 class CommonWords:
     """The attention of one text under two tokenizers, between the words that both have."""
 
-    a: WordAttention
-    b: WordAttention
+    a: HeadWordAttention
+    b: HeadWordAttention
     n_left_out: int
     """Number of words with tokens under only one of the two, because of truncation or missing special tokens; rows lack
     the attention to them."""
@@ -36,7 +36,7 @@ class CommonWords:
 
 def word_attention(
     text: Text, tokens: TokenizedText, attention: Float[np.ndarray, "chosen token token"]
-) -> WordAttention:
+) -> HeadWordAttention:
     """Attention between words from attention between tokens, of a whole text whose queries are its keys.
 
     Args:
@@ -65,10 +65,10 @@ def word_attention(
         segments += [side] * len(segment_words)
     membership = (word_of_token == np.arange(len(words))[:, None]).astype(attention.dtype)
     share = membership / np.maximum(membership.sum(axis=1, keepdims=True), 1)
-    return WordAttention(words=tuple(words), segments=tuple(segments), attention=share @ attention @ membership.T)
+    return HeadWordAttention(words=tuple(words), segments=tuple(segments), attention=share @ attention @ membership.T)
 
 
-def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
+def common_words(a: HeadWordAttention, b: HeadWordAttention) -> CommonWords:
     """Restrict both to the words that have tokens under both tokenizers, which may truncate the text differently.
 
     Raises: ValueError if the words are of different texts.
@@ -88,13 +88,13 @@ def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
     )
 
 
-def _index_in_segment(words: WordAttention) -> Int[np.ndarray, " word"]:
+def _index_in_segment(words: HeadWordAttention) -> Int[np.ndarray, " word"]:
     segments = np.array(words.segments)
     return np.arange(len(segments)) - np.searchsorted(segments, segments)
 
 
-def _select(words: WordAttention, indices: Int[np.ndarray, " kept"]) -> WordAttention:
-    return WordAttention(
+def _select(words: HeadWordAttention, indices: Int[np.ndarray, " kept"]) -> HeadWordAttention:
+    return HeadWordAttention(
         words=tuple(words.words[index] for index in indices),
         segments=tuple(words.segments[index] for index in indices),
         attention=words.attention[:, indices[:, None], indices],

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from attention_sieve.core.commands import write_whole
 from attention_sieve.core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
-from attention_sieve.core.corpus.shard import Record, Soundness, clear_unfinished, read_record, scorer, soundness
+from attention_sieve.core.corpus.shard import ShardRecord, Soundness, clear_unfinished, read_record, scorer, soundness
 from attention_sieve.core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
@@ -127,7 +127,7 @@ def merge(folder: Path, manifest: Manifest) -> Statistics:
     return total
 
 
-def _record(folder: Path, manifest: Manifest, shard: Shard) -> Record:
+def _record(folder: Path, manifest: Manifest, shard: Shard) -> ShardRecord:
     record = read_record(folder, shard)
     if record is None:
         raise AnalysisError(f"Shard {shard.name} is not done. Run the corpus before it is merged.")

@@ -43,7 +43,7 @@ Soundness = Literal["missing", "done", "damaged", "foreign"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class ShardRecord:
     """Record of a finished shard."""
 
     key: str
@@ -71,7 +71,7 @@ class ShardScores:
     n_without_token: int
 
 
-def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
+def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], ShardRecord]:
     """Load the checkpoint of a corpus and return the function that scores its shards.
 
     Args:
@@ -96,7 +96,7 @@ def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
     return lambda shard: score_and_write(checkpoint, folder, manifest, shard)
 
 
-def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, shard: Shard) -> Record:
+def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, shard: Shard) -> ShardRecord:
     """Score a shard and write its files.
 
     Raises: AnalysisError, which names the shard, for texts that cannot be scored, and for a full disk.
@@ -204,12 +204,12 @@ def _trees(tokens: Sequence[PassText], texts: Sequence[Text]) -> Iterator[tuple[
     yield from (parsed for parsed in trees(tokens, texts) if parsed is not None)
 
 
-def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> Record:
+def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> ShardRecord:
     """Write scores, statistics, and last the record."""
     scores, statistics = score_path(folder, shard), statistics_path(folder, shard)
     write_whole(scores, lambda temporary: write_scores(temporary, shard_scores.values, shard_scores.columns))
     write_whole(statistics, lambda temporary: write_statistics(temporary, shard_scores.statistics, manifest.facts()))
-    record = Record(
+    record = ShardRecord(
         key=manifest.key(shard),
         tokenizer=manifest.tokenizer,
         n_texts=shard.n_texts,
@@ -230,10 +230,10 @@ def _write_synced(path: Path, content: str) -> None:
         os.fsync(file.fileno())
 
 
-def read_record(folder: Path, shard: Shard) -> Record | None:
+def read_record(folder: Path, shard: Shard) -> ShardRecord | None:
     """The record of a shard; None if there is none that can be read."""
     try:
-        return typed_json(record_path(folder, shard).read_bytes(), Record)
+        return typed_json(record_path(folder, shard).read_bytes(), ShardRecord)
     except (OSError, ValueError):
         return None
 

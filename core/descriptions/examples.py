@@ -32,7 +32,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Example:
+class HeadExample:
     """A text in which a head does something clearly."""
 
     text: Text
@@ -47,7 +47,7 @@ def examples(
     surface: Sequence[TextSurface],
     predictions: Sequence[TextPredictions] | None,
     mentions: ReadMentions | None = None,
-) -> tuple[Fact | None, tuple[Example, ...]]:
+) -> tuple[Fact | None, tuple[HeadExample, ...]]:
     """The fact that links between words can show, and the texts that show it most clearly, the clearest first.
 
     Relations and mentions are shown by the texts with most right predictions minus wrong ones; the previous or next
@@ -79,14 +79,14 @@ def examples(
         words = [prediction.dependencies.words for prediction in predictions]
         return fact, _clearest(
             [
-                (clearness, Example(text=text, words=text_words, links=links))
+                (clearness, HeadExample(text=text, words=text_words, links=links))
                 for text, text_words, (clearness, links) in zip(texts, words, clearness_and_links, strict=True)
             ]
         )
     return None, ()
 
 
-def _clearest(scored: Sequence[tuple[float, Example]]) -> tuple[Example, ...]:
+def _clearest(scored: Sequence[tuple[float, HeadExample]]) -> tuple[HeadExample, ...]:
     ordered = sorted(scored, key=lambda pair: (-pair[0], len(pair[1].words.segments)))
     # Show only one of several equal texts.
     first_of_equal = {example.text.segments: example for _, example in reversed(ordered) if example.links}
@@ -94,7 +94,7 @@ def _clearest(scored: Sequence[tuple[float, Example]]) -> tuple[Example, ...]:
     return tuple(replace(example, links=example.links[:MOST_LINKS]) for example in clearest)
 
 
-def _mention_examples(mentions: ReadMentions, head: Head) -> list[tuple[float, Example]]:
+def _mention_examples(mentions: ReadMentions, head: Head) -> list[tuple[float, HeadExample]]:
     """Number of right minus wrong predictions of mentions, and the links of the right ones, nearest first."""
     scored = []
     for text, choices in zip(mentions.texts, mentions.choices, strict=True):
@@ -112,7 +112,7 @@ def _mention_examples(mentions: ReadMentions, head: Head) -> list[tuple[float, E
             key=lambda pair: pair[0] - pair[1],
         )
         links = _links(np.array(right, int).reshape(-1, 2))
-        scored.append((2.0 * len(right) - len(cases), Example(text=text.text, words=text.words, links=links)))
+        scored.append((2.0 * len(right) - len(cases), HeadExample(text=text.text, words=text.words, links=links)))
     return scored
 
 

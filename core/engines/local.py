@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Outcome, Piece, died
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Piece, TaskOutcome, died
 from attention_sieve.core.errors import AnalysisError
 
 PATIENCE: Final = 5.0
@@ -21,7 +21,7 @@ PATIENCE: Final = 5.0
 
 def run_local(
     begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
-) -> Iterator[Outcome[Done]]:
+) -> Iterator[TaskOutcome[Done]]:
     """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     Args:
@@ -42,17 +42,17 @@ def run_local(
         pool.end()
 
 
-def _run_here(begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece]) -> Iterator[Outcome[Done]]:
+def _run_here(begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece]) -> Iterator[TaskOutcome[Done]]:
     function = begin()
     for index, piece in enumerate(pieces):
         yield _outcome(function, index, piece)
 
 
-def _outcome(function: Do[Piece, Done], index: int, piece: Piece) -> Outcome[Done]:
+def _outcome(function: Do[Piece, Done], index: int, piece: Piece) -> TaskOutcome[Done]:
     try:
-        return Outcome(index=index, result=function(piece))
+        return TaskOutcome(index=index, result=function(piece))
     except AnalysisError as error:
-        return Outcome(index=index, result=None, why=str(error))
+        return TaskOutcome(index=index, result=None, why=str(error))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -75,7 +75,7 @@ class _Pool:
         self._tries = [0] * len(pieces)
         self._workers: list[_Worker] = []
 
-    def outcomes(self) -> Iterator[Outcome[Any]]:
+    def outcomes(self) -> Iterator[TaskOutcome[Any]]:
         while self._waiting or any(worker.index is not None for worker in self._workers):
             self._fill()
             ready = set(wait([worker.connection for worker in self._workers]))
@@ -123,18 +123,20 @@ class _Pool:
         worker_end.close()
         return _Worker(process=process, connection=own_end, gpu=gpu)
 
-    def _received(self, worker: _Worker) -> Outcome[Any] | None:
+    def _received(self, worker: _Worker) -> TaskOutcome[Any] | None:
         """The outcome from a process; None if it ended and its task is tried again."""
         try:
-            outcome: Outcome[Any] | BaseException = worker.connection.recv()
+            outcome: TaskOutcome[Any] | BaseException = worker.connection.recv()
         except (EOFError, OSError):
             return self._after_end(worker)
         if isinstance(outcome, BaseException):
             raise outcome
         worker.index = None
-        return Outcome(index=outcome.index, result=outcome.result, why=outcome.why, n_tries=self._tries[outcome.index])
+        return TaskOutcome(
+            index=outcome.index, result=outcome.result, why=outcome.why, n_tries=self._tries[outcome.index]
+        )
 
-    def _after_end(self, worker: _Worker) -> Outcome[Any] | None:
+    def _after_end(self, worker: _Worker) -> TaskOutcome[Any] | None:
         self._workers.remove(worker)
         worker.connection.close()
         worker.process.join()
@@ -144,7 +146,7 @@ class _Pool:
         if self._tries[index] < MOST_TRIES:
             self._waiting.appendleft(index)
             return None
-        return Outcome(index=index, result=None, why=died(self._tries[index]), n_tries=self._tries[index])
+        return TaskOutcome(index=index, result=None, why=died(self._tries[index]), n_tries=self._tries[index])
 
 
 @contextmanager

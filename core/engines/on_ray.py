@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from attention_sieve import ROOT
-from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Outcome, Piece, died
+from attention_sieve.core.engines.work import MOST_TRIES, Do, Done, Piece, TaskOutcome, died
 from attention_sieve.core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
@@ -27,7 +27,7 @@ def run_on_ray(
     address: str | None = None,
     n_threads: int = 1,
     n_gpus_each: int = 0,
-) -> Iterator[Outcome[Done]]:
+) -> Iterator[TaskOutcome[Done]]:
     """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
 
     All machines of a cluster must have the same files under the same paths, and this program's packages.
@@ -94,12 +94,12 @@ class _Actor:
         self._begin = begin
         self._do: Do[Any, Any] | None = None
 
-    def run(self, index: int, piece: Any) -> Outcome[Any]:
+    def run(self, index: int, piece: Any) -> TaskOutcome[Any]:
         try:
             function = self._do = self._do or self._begin()
-            return Outcome(index=index, result=function(piece))
+            return TaskOutcome(index=index, result=function(piece))
         except AnalysisError as error:
-            return Outcome(index=index, result=None, why=str(error))
+            return TaskOutcome(index=index, result=None, why=str(error))
 
 
 def outcomes_of(
@@ -109,7 +109,7 @@ def outcomes_of(
     n_workers: int,
     n_threads: int = 1,
     n_gpus_each: int = 0,
-) -> Iterator[Outcome[Done]]:
+) -> Iterator[TaskOutcome[Done]]:
     """Run tasks on a connected Ray; each actor gets one task at a time."""
     actor = ray.remote(num_cpus=n_threads, num_gpus=n_gpus_each)(_Actor)
     begin_reference = ray.put(begin)
@@ -130,7 +130,7 @@ def outcomes_of(
             if tries[index] < MOST_TRIES:
                 pending.appendleft(index)
                 continue
-            outcome = Outcome(index=index, result=None, why=died(tries[index]))
+            outcome = TaskOutcome(index=index, result=None, why=died(tries[index]))
         else:
             idle.append(worker)
         yield replace(outcome, n_tries=tries[index])

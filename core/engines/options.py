@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attention_sieve.core.engines.local import run_local
 from attention_sieve.core.engines.on_ray import run_on_ray
-from attention_sieve.core.engines.work import Do, Executor, Outcome
+from attention_sieve.core.engines.work import Do, Executor, TaskOutcome
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.progress import ProgressBar
 
@@ -47,7 +47,7 @@ def check_engine(arguments: argparse.Namespace) -> None:
 def counted(engine: Executor, unit: str) -> Executor:
     """The engine with its progress on standard error, which also counts failures."""
 
-    def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[Outcome[Any]]:
+    def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[TaskOutcome[Any]]:
         n_failed = 0
         with ProgressBar(total=len(pieces), unit=unit) as bar:
             for outcome in engine(begin, pieces):

@@ -13,7 +13,7 @@ MOST_TRIES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Generic[Done]):
+class TaskOutcome(Generic[Done]):
     """The outcome of one task."""
 
     index: int
@@ -26,7 +26,7 @@ class Outcome(Generic[Done]):
     """Number of tries."""
 
 
-Executor = Callable[[Callable[[], Do[Any, Any]], Sequence[Any]], Iterator[Outcome[Any]]]
+Executor = Callable[[Callable[[], Do[Any, Any]], Sequence[Any]], Iterator[TaskOutcome[Any]]]
 """Runs tasks in separate processes.
 
 The first argument is called once in each process, for example to load a checkpoint, and returns the function that runs

@@ -28,7 +28,7 @@ from attention_sieve.core.checkpoints.find import choose_device, load_checkpoint
 from attention_sieve.core.checkpoints.load import ONE_AT_A_TIME
 from attention_sieve.core.checkpoints.memory import is_out_of_memory
 from attention_sieve.core.checkpoints.merging import merge_adapter
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, saved_checkpoints
+from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, saved_checkpoints
 from attention_sieve.core.checkpoints.slicing import class_without_heads
 from attention_sieve.core.errors import AnalysisError, CheckpointError
 from attention_sieve.core.finetuning.data import TrainingData, held_out_texts
@@ -176,12 +176,12 @@ def _by_length(examples: list[Example], batch_size: int) -> list[list[int]]:
     return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
 
 
-def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> HeldOut:
+def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> ValidationResult:
     """Evaluate a model on the validation texts; uses no random numbers."""
     outputs, targets, loss = _outputs(model, batches)
     if model.config.problem_type == "regression":
-        return HeldOut(step, loss, None, _correlation(outputs[:, 0], targets))
-    return HeldOut(step, loss, float((outputs.argmax(-1) == targets).mean()), None)
+        return ValidationResult(step, loss, None, _correlation(outputs[:, 0], targets))
+    return ValidationResult(step, loss, float((outputs.argmax(-1) == targets).mean()), None)
 
 
 def _outputs(

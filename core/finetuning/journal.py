@@ -19,10 +19,10 @@ from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.saved_runs import (
     PROGRESS,
     STOP,
-    HeldOut,
     Progress,
     State,
     Validation,
+    ValidationResult,
     read_progress,
 )
 from attention_sieve.core.errors import AnalysisError, shortened
@@ -197,7 +197,7 @@ class Journal:
         per_step = (time.monotonic() - self._began) / max(step - self._from, 1)
         self._write("loss", step=step, loss=loss, seconds_left=round(per_step * (self._steps - step), 1))
 
-    def held_out(self, measured: HeldOut) -> None:
+    def held_out(self, measured: ValidationResult) -> None:
         """Report the validation performance."""
         self._write("held out", **asdict(measured))
 

@@ -24,7 +24,7 @@ from transformers import (
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from attention_sieve.core.checkpoints.removed_heads import RemovedHeads, write_removed
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, saved_checkpoints
+from attention_sieve.core.checkpoints.saved_runs import ValidationResult, saved_checkpoints
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import Journal, saving_in
 from attention_sieve.core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
@@ -192,7 +192,7 @@ class Reports(TrainerCallback):
         self,
         journal: Journal,
         settings: TrainingSettings,
-        measure: Callable[[int], HeldOut],
+        measure: Callable[[int], ValidationResult],
         on_step: Callable[[int, int], None] | None,
         n_measurements: int = N_MEASUREMENTS,
     ) -> None:

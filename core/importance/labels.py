@@ -16,7 +16,7 @@ SHOWN_CLASSES = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Labels:
+class LabelledTexts:
     """Texts with their correct labels."""
 
     texts: tuple[Text, ...]
@@ -28,7 +28,7 @@ class Labels:
 
 def read_labels(
     checkpoint: Checkpoint, name: str, content: bytes, text_columns: tuple[str, ...] | None, label_column: str
-) -> Labels:
+) -> LabelledTexts:
     """Read labelled texts from a table.
 
     Args:
@@ -51,9 +51,9 @@ def read_labels(
     columns = _known_columns(column_names(name, content)) if text_columns is None else text_columns
     data = read_training_data(name, content, columns, label_column, task="regression" if is_regression else "classes")
     if is_regression:
-        return Labels(texts=data.texts, values=np.array(data.labels), n_classes=0)
+        return LabelledTexts(texts=data.texts, values=np.array(data.labels), n_classes=0)
     indices = class_indices(checkpoint.files.name, config.id2label, data)
-    return Labels(
+    return LabelledTexts(
         texts=data.texts,
         values=np.array([indices[int(label)] for label in data.labels], float),
         n_classes=len(config.id2label),

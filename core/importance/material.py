@@ -15,7 +15,7 @@ from attention_sieve.core.texts.text import texts_sha256
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Material:
+class CommandInput:
     """Input of the commands of this package."""
 
     reading: Reading[LabelledText]
@@ -45,7 +45,7 @@ def add_labelled_texts_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label-column", help="column of the table that holds the labels, for the metric labels")
 
 
-def read_material(arguments: argparse.Namespace) -> Material:
+def read_material(arguments: argparse.Namespace) -> CommandInput:
     """Load the checkpoint, texts and metric selected by the options of `add_labelled_texts_options` and MetricSettings.
 
     Raises: AnalysisError if these do not fit together.
@@ -65,7 +65,7 @@ def read_material(arguments: argparse.Namespace) -> Material:
         texts, labels, metric = table.texts, table.values.tolist(), replace(metric, n_classes=table.n_classes)
     prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
     inputs = [LabelledText(text, label) for text, label in zip(texts, labels, strict=True)]
-    material = Material(
+    material = CommandInput(
         reading=Reading(
             checkpoint=checkpoint, of_pass=of_pass, inputs=inputs, prepared=prepared, answer=arguments.answer
         ),
@@ -76,7 +76,7 @@ def read_material(arguments: argparse.Namespace) -> Material:
     return material
 
 
-def material_facts(material: Material) -> dict[str, str]:
+def material_facts(material: CommandInput) -> dict[str, str]:
     """Provenance of the numbers in an output file."""
     return {
         **checkpoint_facts(material.reading.checkpoint, material.reading.of_pass),

@@ -47,7 +47,7 @@ BY_LAYER_AND_HEAD: Final = ["layer", "head"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Probed:
+class ProbedTask:
     """A task with the vectors of its texts, and its report."""
 
     task: Task
@@ -182,7 +182,7 @@ def reconstruct_tasks(arguments: argparse.Namespace) -> None:
     print("\n".join(lines))
 
 
-def _reports(arguments: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
+def _reports(arguments: argparse.Namespace) -> tuple[list[ProbedTask], dict[str, str]]:
     """Reports of all tasks, and the provenance of the results."""
     tasks = tasks_of(arguments)
     checkpoint, settings = loaded(arguments)
@@ -211,7 +211,7 @@ def facts_of(checkpoint: Checkpoint, settings: PassSettings, pooling: Pooling) -
 
 def probed_task(
     checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
-) -> Probed:
+) -> ProbedTask:
     """Probe the heads and layers of a task; notes on weak results go to standard error."""
     reading = reading_of(checkpoint, task, settings, pooling, arguments)
     report = task_report(reading.task, reading.vectors)
@@ -219,7 +219,7 @@ def probed_task(
         print(
             f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
         )
-    return Probed(task=reading.task, vectors=reading.vectors, report=report)
+    return ProbedTask(task=reading.task, vectors=reading.vectors, report=report)
 
 
 def reading_of(
@@ -258,7 +258,7 @@ def _table(report: TaskReport) -> pd.DataFrame:
     )
 
 
-def _with_details(table: pd.DataFrame, result: Probed) -> pd.DataFrame:
+def _with_details(table: pd.DataFrame, result: ProbedTask) -> pd.DataFrame:
     report = result.report
     names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
     table = table.assign(validation=report.validation)

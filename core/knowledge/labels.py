@@ -22,7 +22,7 @@ WORDS: Final = "bag of words"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Labels:
+class TaskLabels:
     """Labels of the examples of a task, in the order of the examples."""
 
     train: Int[np.ndarray, " train"]
@@ -51,13 +51,13 @@ class Labels:
         """Correct prediction for each example: the index of its class, or its value."""
         return self.targets.argmax(axis=1).astype(float) if self.values is None else self.values
 
-    def permuted(self, seed: int) -> "Labels":
+    def permuted(self, seed: int) -> "TaskLabels":
         """The same labels, permuted within each part."""
         rng, order = np.random.default_rng(seed), np.arange(len(self.targets))
         for rows in (self.train, self.validation, self.test):
             order[rows] = rng.permutation(rows)
         values = None if self.values is None else self.values[order]
-        return Labels(
+        return TaskLabels(
             train=self.train,
             validation=self.validation,
             test=self.test,
@@ -68,7 +68,7 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Baseline:
+class BaselinePredictions:
     """Predictions of a baseline for the test part."""
 
     name: str
@@ -77,7 +77,7 @@ class Baseline:
     predicted: Float[np.ndarray, " test"]
 
 
-def labels_of(task: Task) -> Labels:
+def labels_of(task: Task) -> TaskLabels:
     """The labels of a task that `check_task` has accepted."""
     parts = np.array([example.part for example in task.examples])
     train, validation, test = (np.flatnonzero(parts == part) for part in PARTS)
@@ -86,11 +86,11 @@ def labels_of(task: Task) -> Labels:
         values = np.array([float(label) for label in names])
         bins = np.linspace(values[train].min(), values[train].max(), N_BINS)
         targets = _shares(values, bins)
-        return Labels(train=train, validation=validation, test=test, targets=targets, bins=bins, values=values)
+        return TaskLabels(train=train, validation=validation, test=test, targets=targets, bins=bins, values=values)
     class_index = {name: index for index, name in enumerate(task.classes)}
     targets = np.zeros((len(names), len(class_index)), np.float32)
     targets[np.arange(len(names)), [class_index[label] for label in names]] = 1
-    return Labels(train=train, validation=validation, test=test, targets=targets)
+    return TaskLabels(train=train, validation=validation, test=test, targets=targets)
 
 
 def score(

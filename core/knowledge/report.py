@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.labels import Baseline, Labels, labels_of, score
+from attention_sieve.core.knowledge.labels import BaselinePredictions, TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import Vectors, pair_features
 from attention_sieve.core.statistics.cases import beats_by_chance
@@ -57,7 +57,7 @@ class TaskReport:
     """Wilson interval; for a correlation, by Fisher's z."""
     predicted: Float[np.ndarray, "place test"]
     gold: Float[np.ndarray, " test"]
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[BaselinePredictions, ...]
     p_values: Float[np.ndarray, "baseline place"]
     """One-sided, of "no better than the baseline": McNemar's exact test, not corrected; NaN for a regression."""
     n_unsolved: int
@@ -277,7 +277,7 @@ def _groups(
 
 
 def _probed(
-    task: Task, vectors: Vectors, labels: Labels
+    task: Task, vectors: Vectors, labels: TaskLabels
 ) -> tuple[Float[np.ndarray, "2 place"], Float[np.ndarray, "place test"], int]:
     """Strength and validation score of each place, its predictions, and the number of probes that did not converge."""
     from attention_sieve.core.knowledge.probes.probe import probe

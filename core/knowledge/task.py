@@ -29,7 +29,7 @@ SHOWN_CLASSES: Final = 5
 
 
 @dataclass(frozen=True)
-class Example:
+class TaskExample:
     """One labelled text of a task."""
 
     text: Text
@@ -45,7 +45,7 @@ class Task:
     """A probing task."""
 
     name: str
-    examples: tuple[Example, ...]
+    examples: tuple[TaskExample, ...]
     is_regression: bool = False
     source: str = ""
     """Provenance of the task, in one line."""
@@ -58,7 +58,7 @@ class Task:
             return tuple(sorted(labels, key=lambda label: (float(label), label)))
         return tuple(sorted(labels))
 
-    def of_part(self, part: str) -> tuple[Example, ...]:
+    def of_part(self, part: str) -> tuple[TaskExample, ...]:
         """The examples of a part, in their order."""
         return tuple(example for example in self.examples if example.part == part)
 

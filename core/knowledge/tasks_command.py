@@ -16,7 +16,7 @@ from attention_sieve.core.finetuning.movie_reviews import REQUIREMENT, movie_sni
 from attention_sieve.core.knowledge.files.folders import ABOUT
 from attention_sieve.core.knowledge.files.senteval import write_senteval
 from attention_sieve.core.knowledge.from_trees.make import MOST_ROWS, MadeTask, make_tasks
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence, conllu_sentences, parsed_sentences
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, conllu_sentences, parsed_sentences
 from attention_sieve.core.knowledge.task import PARTS, Task, check_task
 from attention_sieve.core.options import add_output_option, add_text_columns_option, random_seed
 from attention_sieve.core.texts.parsers import parser_name
@@ -97,7 +97,7 @@ def _names(paths: Sequence[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _sentences(trees: Iterable[Path], texts: Sequence[Text]) -> Iterator[Sentence]:
+def _sentences(trees: Iterable[Path], texts: Sequence[Text]) -> Iterator[ParsedSentence]:
     for path in trees:
         content = read_bytes(path)
         yield from conllu_sentences(path.name, unpacked(content) if path.suffix.lower() == ".gz" else content)

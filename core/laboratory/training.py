@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, saved_checkpoints
+from attention_sieve.core.checkpoints.saved_runs import Progress, ValidationResult, saved_checkpoints
 from attention_sieve.core.checkpoints.threads import on_threads
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.loop import PlainTrainer, Reports, arguments
@@ -121,7 +121,7 @@ def _ids(settings: LaboratorySettings, n_sequences: int, *part: int) -> Tensor:
     return torch.from_numpy(sequences(n_sequences, settings.periods, random))
 
 
-def _measured(model: LlamaForCausalLM, ids: Tensor, step: int) -> HeldOut:
+def _measured(model: LlamaForCausalLM, ids: Tensor, step: int) -> ValidationResult:
     """Loss and accuracy on the copied tokens of some sequences."""
     copied = torch.from_numpy(np.stack([is_copied(row) for row in ids.numpy()]))[:, 1:]
     model.eval()
@@ -129,4 +129,4 @@ def _measured(model: LlamaForCausalLM, ids: Tensor, step: int) -> HeldOut:
         logits = model(ids).logits[:, :-1][copied]
     targets = ids[:, 1:][copied]
     loss = float(torch.nn.functional.cross_entropy(logits, targets))
-    return HeldOut(step, loss, float((logits.argmax(-1) == targets).double().mean()), None)
+    return ValidationResult(step, loss, float((logits.argmax(-1) == targets).double().mean()), None)

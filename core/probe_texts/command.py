@@ -6,7 +6,7 @@ from typing import Any
 from attention_sieve.core.checkpoints.find import find_checkpoint
 from attention_sieve.core.commands import check_output, write
 from attention_sieve.core.options import add_checkpoint_option, add_output_option, add_settings_options, settings_of
-from attention_sieve.core.probe_texts.make import ProbeSettings, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeTextSettings, probe_texts
 from attention_sieve.core.texts.text import write_typed
 
 
@@ -19,7 +19,7 @@ def add_command(commands: Any) -> None:
     )
     add_checkpoint_option(making)
     add_output_option(making, "JSON Lines file to write")
-    add_settings_options(making, ProbeSettings())
+    add_settings_options(making, ProbeTextSettings())
     making.set_defaults(run=make)
 
 
@@ -40,6 +40,6 @@ def make(arguments: argparse.Namespace) -> None:
     from attention_sieve.core.checkpoints.load import load_tokenizer
 
     check_output(arguments.output, (".jsonl",))
-    settings = settings_of(arguments, ProbeSettings())
+    settings = settings_of(arguments, ProbeTextSettings())
     texts = probe_texts(load_tokenizer(find_checkpoint(arguments.checkpoint)), settings)
     write(arguments.output, lambda path: path.write_text(f"{write_typed(texts)}\n", encoding="utf-8"))

@@ -49,7 +49,7 @@ ORDINALS: Final = (
 
 
 @dataclass(frozen=True)
-class ProbeSettings:
+class ProbeTextSettings:
     """Settings of probe texts.
 
     Raises: AnalysisError for numbers out of their range.
@@ -68,7 +68,7 @@ class ProbeSettings:
             raise AnalysisError(f"seed is {self.seed:,}. Choose a whole number from 0.")
 
 
-def probe_texts(tokenizer: Any, settings: ProbeSettings) -> tuple[Text, ...]:
+def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]:
     """Texts that begin with the token that begins a text for a model, if its tokenizer has one; ids and seed decide.
 
     Repeats are random tokens from the middle of the vocabulary, COPIES times the same block. Between two copies stand
@@ -101,7 +101,7 @@ def fitting_block(tokenizer: Any, max_tokens: int | None = None) -> int:
     """
     longest = int(max_tokens or tokenizer.model_max_length) - len(_beginning(tokenizer))
     # After the first copy, each is preceded by at most as many other tokens.
-    block = min(ProbeSettings.block, len(_drawable(tokenizer)) // COPIES, longest // (2 * COPIES - 1))
+    block = min(ProbeTextSettings.block, len(_drawable(tokenizer)) // COPIES, longest // (2 * COPIES - 1))
     if block < 2:
         raise AnalysisError(
             f"Texts of repeats need {2 * COPIES} tokens in the middle of the vocabulary and {2 * (2 * COPIES - 1)} in "
@@ -116,7 +116,7 @@ def _drawable(tokenizer: Any) -> Int[np.ndarray, " token"]:
 
 
 def _repeats(
-    tokenizer: Any, settings: ProbeSettings, random: np.random.Generator, *, has_gaps: bool
+    tokenizer: Any, settings: ProbeTextSettings, random: np.random.Generator, *, has_gaps: bool
 ) -> Iterator[GivenTokens]:
     drawable = _drawable(tokenizer)
     if len(drawable) < COPIES * settings.block:
@@ -135,7 +135,7 @@ def _repeats(
         yield GivenTokens(tuple(ids))
 
 
-def _needles(tokenizer: Any, settings: ProbeSettings, random: np.random.Generator) -> Iterator[GivenTokens]:
+def _needles(tokenizer: Any, settings: ProbeTextSettings, random: np.random.Generator) -> Iterator[GivenTokens]:
     cases = list(product(LENGTHS, DEPTHS))
     for row in range(settings.number):
         # Lengths and depths are spread evenly, however few texts are asked for.
@@ -153,7 +153,7 @@ def _needles(tokenizer: Any, settings: ProbeSettings, random: np.random.Generato
         yield _marked(tokenizer, text, *marks)
 
 
-def _names(tokenizer: Any, settings: ProbeSettings, random: np.random.Generator) -> Iterator[GivenTokens]:
+def _names(tokenizer: Any, settings: ProbeTextSettings, random: np.random.Generator) -> Iterator[GivenTokens]:
     for row in range(settings.number):
         if row % 3 == 2:
             words = ORDINALS[int(random.integers(len(ORDINALS)))]
@@ -167,7 +167,7 @@ def _names(tokenizer: Any, settings: ProbeSettings, random: np.random.Generator)
         yield _marked(tokenizer, text, (5, len(start)), (len(start + middle), len(text)))
 
 
-MAKERS: Final[dict[str, Callable[[Any, ProbeSettings, np.random.Generator], Iterator[GivenTokens]]]] = {
+MAKERS: Final[dict[str, Callable[[Any, ProbeTextSettings, np.random.Generator], Iterator[GivenTokens]]]] = {
     "repeats": partial(_repeats, has_gaps=True),
     "fixed-repeats": partial(_repeats, has_gaps=False),
     "needles": _needles,

@@ -31,7 +31,7 @@ NOWHERE: Final = -2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Baseline:
+class OffsetBaseline:
     """The best fixed offset of a relation: head = dependent + offset, in words."""
 
     offset: int
@@ -50,7 +50,7 @@ class RelationAccuracy:
     """Dependents with this relation; both dependent and head have tokens."""
     n_left_out: int
     """Dependents that are excluded because they or their heads have no tokens (truncated or unknown)."""
-    baseline: Baseline
+    baseline: OffsetBaseline
     """Baseline on the same cases."""
     nearest: float
     """Accuracy of a baseline that knows which words are right in some case of its text, see `among_right_words`."""
@@ -189,7 +189,7 @@ def _accuracy(
 
 def best_offset(
     distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, "2 case"], offsets: Sequence[int] = OFFSETS
-) -> Baseline:
+) -> OffsetBaseline:
     """The offset with the highest accuracy; ties are resolved in favour of the smaller, then the positive offset.
 
     Args:
@@ -202,7 +202,7 @@ def best_offset(
     candidates = (*offsets, 0) if (distances == 0).any() else offsets  # in pairs that join two segments
     shares = {offset: float(is_at_offset(distances, rooms, offset).mean()) for offset in candidates}
     best = max(shares, key=lambda offset: (shares[offset], -abs(offset), offset))
-    return Baseline(offset=best, share=shares[best], shares=shares)
+    return OffsetBaseline(offset=best, share=shares[best], shares=shares)
 
 
 def is_at_offset(

@@ -34,7 +34,7 @@ FREQUENT: Final = 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Positional:
+class PositionalHeads:
     """Heads that attend to one position relative to the query."""
 
     holds: Bool[np.ndarray, "layer head"]
@@ -65,7 +65,7 @@ class RareShares:
 class HeadLabels:
     """Labels of every head by its most attended keys."""
 
-    positional: Positional
+    positional: PositionalHeads
     rare: Bool[np.ndarray, "layer head"]
 
     def labels(self, layer: int, head: int) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset lay
     return np.where(counts.any(axis=0), ratio(counts, np.broadcast_to(possible[:, None, None], counts.shape)), np.nan)
 
 
-def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> Positional:
+def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> PositionalHeads:
     """Heads whose most attended key is at one offset for at least a threshold share of the tokens.
 
     The offset must exist for more than half of the tokens, so that no head is positional because of the ends of texts.
@@ -104,14 +104,14 @@ def positional_of_counts(
     counts: Int[np.ndarray, "offset layer head"],
     possible: Int[np.ndarray, " offset"],
     threshold: float = POSITIONAL_SHARE,
-) -> Positional:
+) -> PositionalHeads:
     """Positional heads, as `positional`, from the sums of `offset_counts` over texts."""
     counts_at_offsets, possible_at_offsets = counts[:-1], possible[:-1]
     offset = counts_at_offsets.argmax(axis=0)
     n_tokens = possible_at_offsets[RADIUS]  # every token has a key at offset 0
     share = np.where(counts.any(axis=0), ratio(counts_at_offsets.max(axis=0), possible_at_offsets[offset]), np.nan)
     holds = (share >= threshold) & (2 * possible_at_offsets[offset] > n_tokens)
-    return Positional(holds=holds, offset=offset - RADIUS, share=share)
+    return PositionalHeads(holds=holds, offset=offset - RADIUS, share=share)
 
 
 def _pooled_counts(
@@ -186,7 +186,7 @@ def _two_rarest(ranks: Int[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:
     return (ranks > 0) & (ranks >= np.unique(ranks)[-2:][0])
 
 
-def head_labels(positional: Positional, rare: RareShares) -> HeadLabels:
+def head_labels(positional: PositionalHeads, rare: RareShares) -> HeadLabels:
     """Label each head by its most attended keys.
 
     A head is rare when it attends most to one of the two rarest words from more than RARE_SHARE of the tokens, at least

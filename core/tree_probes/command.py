@@ -40,7 +40,7 @@ from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
 from attention_sieve.core.tree_probes.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import ProbeSettings, Training, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import (
     ProbeText,
     attention_bytes,
@@ -75,7 +75,7 @@ class _Texts:
 class _Trained:
     """A trained probe and its score."""
 
-    training: Training
+    training: ProbeTraining
     score: AttachmentScore
 
 
@@ -101,7 +101,7 @@ def add_command(commands: Any) -> None:
         help="word vectors on which the weight of a head may depend: none, embeddings (those of the checkpoint), or a "
         "text file in GloVe's format; default: %(default)s",
     )
-    add_settings_options(parser, ProbeSettings())
+    add_settings_options(parser, TreeProbeSettings())
     parser.add_argument(
         "--memory-mb", type=int, default=1024, help="memory limit for attention maps in MB; default: %(default)s"
     )
@@ -125,7 +125,7 @@ def tree_probes(arguments: argparse.Namespace) -> None:
         u: weight of the attention from the word to a candidate, likewise
         control_w, control_u: the same for the random control
     """
-    settings = settings_of(arguments, ProbeSettings(words=arguments.words != NONE))
+    settings = settings_of(arguments, TreeProbeSettings(words=arguments.words != NONE))
     _check_outputs(arguments)
     checkpoint, pass_settings = loaded(arguments)
     files = checkpoint.files
@@ -228,7 +228,7 @@ def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
 
 
 def _trained(
-    train: Sequence[ProbeText], test: Sequence[ProbeText], vectors: WordVectors, settings: ProbeSettings
+    train: Sequence[ProbeText], test: Sequence[ProbeText], vectors: WordVectors, settings: TreeProbeSettings
 ) -> _Trained:
     from attention_sieve.core.tree_probes.training import predicted_heads
     from attention_sieve.core.tree_probes.training import train as trained
@@ -243,7 +243,7 @@ def _trained(
 
 def _write(
     arguments: argparse.Namespace,
-    settings: ProbeSettings,
+    settings: TreeProbeSettings,
     results: Mapping[str, _Trained],
     offsets: Mapping[int, AttachmentScore],
     n_words_left_out: int,
@@ -271,7 +271,7 @@ def _write(
     print(_table(scores))
 
 
-def _course(training: Training) -> dict[str, Any]:
+def _course(training: ProbeTraining) -> dict[str, Any]:
     return {
         "texts": training.n_texts,
         "texts held out": training.n_held_out,

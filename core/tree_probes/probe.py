@@ -24,7 +24,7 @@ from attention_sieve.core.tree_probes.texts import ProbeText
 
 
 @dataclass(frozen=True)
-class ProbeSettings:
+class TreeProbeSettings:
     """Training settings of a probe; raises AnalysisError for a number out of range."""
 
     words: bool = False
@@ -96,7 +96,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Training:
+class ProbeTraining:
     """Progress of a probe's training."""
 
     probe: Probe

@@ -18,7 +18,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
 from attention_sieve.core.tree_probes.attachment import AttachmentScore
 from attention_sieve.core.tree_probes.features import Pieces, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import ProbeSettings, Training, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 
@@ -52,7 +52,7 @@ class Stand:
     """Share of the stage that is done."""
     kind: ProbeKind | None = None
     """The probe being trained."""
-    training: Training | None = None
+    training: ProbeTraining | None = None
 
 
 Tell = Callable[[Stand], None]
@@ -75,7 +75,7 @@ class ProbeQuestion:
     test: Sequence[int]
     kinds: Sequence[ProbeKind]
     settings: PassSettings
-    how: ProbeSettings
+    how: TreeProbeSettings
     """Settings of all probes; `words` is ignored."""
     vectors: WordVectors | None
     """Vectors of the words of all texts; None for the checkpoint's own embeddings."""
@@ -86,7 +86,7 @@ class ProbeQuestion:
 class TrainedProbe:
     """A trained probe and its score on the test texts."""
 
-    training: Training
+    training: ProbeTraining
     """Unfinished if it was stopped."""
     score: AttachmentScore
 
@@ -205,7 +205,7 @@ class _Work:
                 too_long=tuple(sorted(passed.too_long)),
                 n_left_out=n_left_out([*train_texts, *test_texts]),
             )
-        last: Training | None = None
+        last: ProbeTraining | None = None
         try:
             for last in train(train_texts, table, replace(question.how, words=kind.words)):
                 self._tell(Stand("training", _share(last, question.how.epochs), kind, last))
@@ -219,7 +219,7 @@ class _Work:
         empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
         return empty.table, dict(zip(passed.pieces, empty.rows))
 
-    def _score(self, kind: ProbeKind, training: Training, test: Sequence[ProbeText], table: np.ndarray) -> None:
+    def _score(self, kind: ProbeKind, training: ProbeTraining, test: Sequence[ProbeText], table: np.ndarray) -> None:
         from attention_sieve.core.tree_probes.training import predicted_heads
 
         if self._results is None:
@@ -269,6 +269,6 @@ def _size(text: Text) -> int:
     return sum(map(len, text.segments))
 
 
-def _share(training: Training, most_epochs: int) -> float:
+def _share(training: ProbeTraining, most_epochs: int) -> float:
     n_whole = len(training.epochs) - 1 - (training.done == training.n_texts)
     return min((n_whole + training.done / training.n_texts) / most_epochs, 1.0)

@@ -13,7 +13,7 @@ from torch.nn import functional
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.tokens import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
 from attention_sieve.core.tree_probes.attachment import LEAST_TEXTS, NO_CANDIDATE
-from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeSettings, Training
+from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeTraining, TreeProbeSettings
 from attention_sieve.core.tree_probes.texts import ProbeText
 from attention_sieve.core.tree_probes.word_vectors import UNKNOWN
 
@@ -26,8 +26,8 @@ NO_WORD: Final = -100
 
 
 def train(
-    texts: Sequence[ProbeText], vectors: Float32[np.ndarray, "row dimension"], settings: ProbeSettings
-) -> Iterator[Training]:
+    texts: Sequence[ProbeText], vectors: Float32[np.ndarray, "row dimension"], settings: TreeProbeSettings
+) -> Iterator[ProbeTraining]:
     """Train a probe on the CPU, yielding its progress every REPORT_TEXTS texts and after each epoch.
 
     The loss is the cross-entropy over ROOT and the words with tokens, for every such word whose head has tokens,
@@ -64,7 +64,7 @@ class _Run:
         training_texts: Sequence[ProbeText],
         validation_texts: Sequence[ProbeText],
         vectors: Float32[np.ndarray, "row dimension"],
-        settings: ProbeSettings,
+        settings: TreeProbeSettings,
     ) -> None:
         self._texts, self._validation_texts, self._settings = training_texts, validation_texts, settings
         self._table = torch.from_numpy(vectors)
@@ -81,12 +81,12 @@ class _Run:
         n_epochs = len(self._epochs) - 1
         return n_epochs >= self._settings.epochs or n_epochs - self._best >= self._settings.patience
 
-    def course(self) -> Iterator[Training]:
+    def course(self) -> Iterator[ProbeTraining]:
         """Train until finished."""
         while not self.is_finished:
             yield from self._epoch()
 
-    def _epoch(self) -> Iterator[Training]:
+    def _epoch(self) -> Iterator[ProbeTraining]:
         """Train one epoch."""
         order, size, total_loss = self._rng.permutation(len(self._texts)), self._settings.texts_per_step, 0.0
         for start in range(0, len(order), size):
@@ -112,8 +112,8 @@ class _Run:
         self._optimizer.step()
         return total_loss
 
-    def _report(self, done: int) -> Training:
-        return Training(
+    def _report(self, done: int) -> ProbeTraining:
+        return ProbeTraining(
             probe=self._probe,
             best=self._best,
             epochs=tuple(self._epochs),
@@ -173,7 +173,7 @@ def _batch(texts: Sequence[ProbeText], table: Tensor) -> _Batch:
 class _Scorer(torch.nn.Module):
     """A probe as a torch module: scores of ROOT first, then of the words, in the order of `ProbeText.candidates`."""
 
-    def __init__(self, probe: Probe, settings: ProbeSettings | None = None) -> None:
+    def __init__(self, probe: Probe, settings: TreeProbeSettings | None = None) -> None:
         """Initialise from a probe; the settings determine which weights are trained."""
         super().__init__()
         self._shape = probe.constant.shape

@@ -46,7 +46,7 @@ class WordAttention:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TextDistances:
+class SumsByDistance:
     """Attention between the words of one text, summed by distance, from -FURTHEST to FURTHEST words.
 
     Negative distances lead to earlier words.
@@ -124,7 +124,7 @@ def _word_sums(
     return sums
 
 
-def text_distances(words: WordAttention) -> TextDistances:
+def text_distances(words: WordAttention) -> SumsByDistance:
     """Sum a text's attention between words by their distance."""
     shape = (*words.attention.shape[:2], 2 * FURTHEST + 1)
     sums, squares = np.zeros(shape), np.zeros(shape)
@@ -135,10 +135,10 @@ def text_distances(words: WordAttention) -> TextDistances:
         of_pairs = words.attention * at_distance[:, None]
         n_pairs[:, place] = at_distance.sum(axis=(1, 2))
         sums[:, :, place], squares[:, :, place] = of_pairs.sum(axis=(2, 3)), np.square(of_pairs).sum(axis=(2, 3))
-    return TextDistances(sums=sums, squares=squares, n_pairs=n_pairs)
+    return SumsByDistance(sums=sums, squares=squares, n_pairs=n_pairs)
 
 
-def habits_of(texts: Sequence[TextDistances]) -> Habits:
+def habits_of(texts: Sequence[SumsByDistance]) -> Habits:
     """Combine one or more texts; each pair of words counts as much as every other."""
     n_pairs = np.sum([text.n_pairs for text in texts], axis=0)[:, None]
     n_pairs = np.where(n_pairs > 0, n_pairs, np.nan)

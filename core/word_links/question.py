@@ -9,7 +9,7 @@ from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.passes.question import Arrays, Question, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
-from attention_sieve.core.word_links.habits import TextDistances, text_distances, word_attention
+from attention_sieve.core.word_links.habits import SumsByDistance, text_distances, word_attention
 from attention_sieve.core.word_links.pattern import PatternAttention, PatternText
 
 
@@ -60,7 +60,7 @@ WORD_LINKS: Question[PatternText, PatternAttention] = Question(
 
 def _distances(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, TextDistances]]]:
+) -> Iterator[list[tuple[int, SumsByDistance]]]:
     from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.collectors import MapCollector
 
@@ -75,7 +75,7 @@ def _distances(
         yield results
 
 
-DISTANCES: Question[Text, TextDistances] = Question(
+DISTANCES: Question[Text, SumsByDistance] = Question(
     name="attention between words by distance",
     text_of=text_itself,
     depends_on=text_alone,
@@ -85,7 +85,7 @@ DISTANCES: Question[Text, TextDistances] = Question(
         "squares": result.squares.astype(np.float32),
         "n_pairs": result.n_pairs.astype(np.int32),
     },
-    unpack=lambda arrays: TextDistances(**arrays),
+    unpack=lambda arrays: SumsByDistance(**arrays),
     kinds=(*ONE_STACK, "encoder", "decoder"),
     why_not="Words are compared with others of one text, but cross-attention joins two. Choose encoder attention.",
 )

@@ -17,7 +17,7 @@ from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.json_values import typed_json
 from attention_sieve.core.texts.parsers import trees_source
 from attention_sieve.dashboard.saved_page.asked import IN_MEMORY, Asked, NamedCheckpoint
-from attention_sieve.dashboard.saved_page.content import Request, compute
+from attention_sieve.dashboard.saved_page.content import PageRequest, compute
 from attention_sieve.dashboard.saved_page.data import page_data
 from attention_sieve.dashboard.saved_page.file import page_html, read_page
 
@@ -83,7 +83,7 @@ def check_page(file: bytes, name: str, checkpoints: Sequence[str] = (), device: 
     ]
     if (parser := trees_source([*asked.texts, *asked.drawn])) != asked.parser:
         notes.append(f"Its texts were parsed by {asked.parser}, and here by {parser}.")
-    request = Request(
+    request = PageRequest(
         of_pass=PassSettings(asked.attention, asked.off),
         settings=asked.settings,
         texts=asked.texts,

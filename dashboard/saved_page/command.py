@@ -90,11 +90,11 @@ def page(arguments: argparse.Namespace) -> None:
     if arguments.compare is not None:
         other = find_checkpoint(arguments.compare)
         checkpoints.append(load_checkpoint(other, device=arguments.device, dtype=arguments.dtype))
-    from attention_sieve.dashboard.saved_page.content import Request, compute  # these import Streamlit, which the
+    from attention_sieve.dashboard.saved_page.content import PageRequest, compute  # these import Streamlit, which the
     from attention_sieve.dashboard.saved_page.data import page_data  # other commands do without
     from attention_sieve.dashboard.saved_page.file import page_html
 
-    request = Request(
+    request = PageRequest(
         of_pass=of_pass,
         settings=settings,
         texts=texts,

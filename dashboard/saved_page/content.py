@@ -43,7 +43,7 @@ class Content:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class PageRequest:
     """What a reader asks of a page, before the texts are read."""
 
     of_pass: PassSettings
@@ -56,7 +56,7 @@ class Request:
     too_long: TooLong = "error"
 
 
-def compute(checkpoints: Sequence[Checkpoint], request: Request, answer: AnswerQuestion = answer) -> Content:
+def compute(checkpoints: Sequence[Checkpoint], request: PageRequest, answer: AnswerQuestion = answer) -> Content:
     """Compute what a page shows, under bars of progress.
 
     Args:

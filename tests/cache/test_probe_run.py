@@ -11,7 +11,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes import run as probing
-from attention_sieve.core.tree_probes.probe import ProbeSettings
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings
 from attention_sieve.core.tree_probes.run import ProbeKind, ProbeQuestion, train_probes
 
 
@@ -36,7 +36,7 @@ def question(**changed):
         test=range(10, 14),
         kinds=(ALONE, WITH_WORDS, CONTROL),
         settings=PassSettings(),
-        how=ProbeSettings(epochs=2, seed=3),
+        how=TreeProbeSettings(epochs=2, seed=3),
         vectors=None,
         too_long="skip",
     )
@@ -94,7 +94,7 @@ def test_a_stopped_training_is_tested_with_what_it_has_learned(inference, engine
         if stand.training is not None and len(stand.training.epochs) == 3:
             raise KeyboardInterrupt
 
-    kept, asked = [], question(how=ProbeSettings(epochs=9))
+    kept, asked = [], question(how=TreeProbeSettings(epochs=9))
     with pytest.raises(KeyboardInterrupt):
         train_probes(on_checkpoint(inference, engine, asked), asked, tell, kept.append)
     (results,) = kept
@@ -116,7 +116,7 @@ def test_words_beyond_a_cut_are_neither_learned_from_nor_tested_on(inference, en
         test=[11, 12],
         kinds=kinds,
         too_long="truncate",
-        how=ProbeSettings(epochs=1),
+        how=TreeProbeSettings(epochs=1),
     )
     (results,) = trained(inference, engine, asked)
     assert results.too_long == ()

@@ -1,19 +1,21 @@
 """Sentences with trees, written by hand."""
 
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence
 from attention_sieve.core.texts.relations import ROOT
 
 
 def tree(written, document="a"):
     """A sentence of words as form/tag/head/relation; heads count from 1, and 0 is the root."""
     words, tags, heads, relations = zip(*(word.split("/") for word in written.split()))
-    return Sentence(words, tags, tuple(int(head) - 1 if head != "0" else ROOT for head in heads), relations, document)
+    return ParsedSentence(
+        words, tags, tuple(int(head) - 1 if head != "0" else ROOT for head in heads), relations, document
+    )
 
 
 def flat(words, document="a", tags=None):
     """A sentence whose words all hang on the first."""
     words = tuple(words.split())
-    return Sentence(
+    return ParsedSentence(
         words,
         tags or ("NN",) * len(words),
         (ROOT, *[0] * (len(words) - 1)),

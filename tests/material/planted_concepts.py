@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_sieve.core.knowledge.labels import labels_of
-from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import Text
 
 SIZES = (400, 120, 150)
@@ -17,7 +17,7 @@ def made_task(n_classes=2, sizes=SIZES, seed=0, is_regression=False, name="made"
     for part, n_rows in zip(PARTS, sizes):
         for row in range(n_rows):
             label = f"{rng.uniform(0, 5):.2f}" if is_regression else str(rng.integers(n_classes))
-            examples.append(Example(Text((f"{part} {row} " + "word " * rng.integers(3, 20),)), label, part))
+            examples.append(TaskExample(Text((f"{part} {row} " + "word " * rng.integers(3, 20),)), label, part))
     return Task(name, tuple(examples), is_regression)
 
 

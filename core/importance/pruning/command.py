@@ -21,7 +21,12 @@ from attention_sieve.core.engines.options import add_engine_options, check_engin
 from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.importance.analysis import IMPORTANCE_ANALYSIS
-from attention_sieve.core.importance.material import Material, add_labelled_texts_options, material_facts, read_material
+from attention_sieve.core.importance.material import (
+    CommandInput,
+    add_labelled_texts_options,
+    material_facts,
+    read_material,
+)
 from attention_sieve.core.importance.pruning.curves import (
     STEPS,
     Curve,
@@ -216,7 +221,7 @@ def _for_step(arguments: argparse.Namespace, step: SavedStep) -> argparse.Namesp
 
 def _at_beginning(
     arguments: argparse.Namespace, run: SavedRun, last: CheckpointFiles
-) -> tuple[SavedStep, Material] | None:
+) -> tuple[SavedStep, CommandInput] | None:
     """Step 0; None, with a note on standard error, if it cannot be evaluated, for example without a classifier."""
     try:
         step = beginning(run)
@@ -238,7 +243,7 @@ class _Curves:
     """Orders determined on all texts, by name."""
 
 
-def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
+def _curves(arguments: argparse.Namespace, material: CommandInput) -> _Curves:
     pruning = pruning_of(material, arguments.at_least)
     _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
     removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
@@ -266,7 +271,7 @@ def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
 
 
 def _draw(
-    arguments: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     """Draw curves in this process or on the selected engine."""
     if arguments.engine == "local" and arguments.workers in (None, 1):
@@ -277,7 +282,7 @@ def _draw(
 
 
 def _draw_in_process(
-    arguments: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+    arguments: argparse.Namespace, material: CommandInput, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     for trial in trials:
         yield trial, _curve(arguments, material, trial)
@@ -308,7 +313,7 @@ def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]
     return partial(_curve, arguments, read_material(arguments))
 
 
-def _curve(arguments: argparse.Namespace, material: Material, trial: CurveTrial) -> Curve:
+def _curve(arguments: argparse.Namespace, material: CommandInput, trial: CurveTrial) -> Curve:
     pruning = pruning_of(material, arguments.at_least)
     ask = make_ask(material, f"curve of {trial.order[0]}")
     curve = pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
@@ -317,12 +322,12 @@ def _curve(arguments: argparse.Namespace, material: Material, trial: CurveTrial)
     return curve
 
 
-def _facts(arguments: argparse.Namespace, material: Material) -> dict[str, str]:
+def _facts(arguments: argparse.Namespace, material: CommandInput) -> dict[str, str]:
     replaced = {} if arguments.replace == "zero" else {"replaced by": arguments.replace}
     return material_facts(material) | {"at least": str(arguments.at_least)} | replaced
 
 
-def pruning_of(material: Material, at_least: int) -> Pruning:
+def pruning_of(material: CommandInput, at_least: int) -> Pruning:
     """Input of the pruning: the metric, the score and the available heads."""
     of_pass = material.reading.of_pass
     attention = material.reading.checkpoint.attentions[of_pass.kind]
@@ -336,7 +341,7 @@ def pruning_of(material: Material, at_least: int) -> Pruning:
     )
 
 
-def make_ask(material: Material, doing: str) -> AskOutcomes:
+def make_ask(material: CommandInput, doing: str) -> AskOutcomes:
     """A function that answers questions about some of the prepared texts, under a progress bar."""
     reading = material.reading
     all_indices = sorted(reading.prepared)
@@ -350,7 +355,7 @@ def make_ask(material: Material, doing: str) -> AskOutcomes:
     return ask
 
 
-def _print_removable(arguments: argparse.Namespace, material: Material, curves: Sequence[Curve]) -> int:
+def _print_removable(arguments: argparse.Namespace, material: CommandInput, curves: Sequence[Curve]) -> int:
     """Print how many heads each order can remove; returns the total number of heads."""
     score, full, within = material.score, float(curves[0].score[0]), arguments.within
     n_heads = pruning_of(material, arguments.at_least).n_heads

@@ -11,7 +11,14 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.commands import loaded, write_table
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.command import add_task_command, facts_of, reading_of, tasks_of
-from attention_sieve.core.knowledge.erasure.erasure import FIRST_DRAWS, Erasure, Judged, draws_needed, erase, judged
+from attention_sieve.core.knowledge.erasure.erasure import (
+    FIRST_DRAWS,
+    Erasure,
+    JudgedErasure,
+    draws_needed,
+    erase,
+    judged,
+)
 from attention_sieve.core.knowledge.reconstruction import ranking
 from attention_sieve.core.knowledge.report import ALPHA, TaskReport, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
@@ -132,12 +139,12 @@ def best_heads(report: TaskReport, count: int) -> list[Head]:
     return [(int(report.layer[place]), int(report.head[place])) for place in ranking(report)[:count]]
 
 
-def erasure_table(judgements: Sequence[Judged]) -> pd.DataFrame:
+def erasure_table(judgements: Sequence[JudgedErasure]) -> pd.DataFrame:
     """One row per head and task."""
     return pd.DataFrame([_row(judgement) for judgement in judgements])
 
 
-def _row(judgement: Judged) -> dict[str, Any]:
+def _row(judgement: JudgedErasure) -> dict[str, Any]:
     erasure = judgement.erasure
     return {
         "layer": erasure.head[0],
@@ -164,7 +171,7 @@ def _row(judgement: Judged) -> dict[str, Any]:
     }
 
 
-def _line(judgement: Judged) -> str:
+def _line(judgement: JudgedErasure) -> str:
     erasure = judgement.erasure
     return (
         f"{head_name(*erasure.head)} accuracy {erasure.accuracy:.3f}, {erasure.accuracy_erased:.3f} once erased; "

@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, check_heads
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.eraser import Eraser, concept_eraser, random_eraser
-from attention_sieve.core.knowledge.labels import Labels, labels_of, score
+from attention_sieve.core.knowledge.labels import TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.report import ALPHA
 from attention_sieve.core.passes.metric import Metric
 from attention_sieve.core.statistics.means import adjusted, half_interval, moments
@@ -78,7 +78,7 @@ class Erasure:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Judged:
+class JudgedErasure:
     """The effect of erasing a concept, judged as one of a family of tests."""
 
     erasure: Erasure
@@ -86,7 +86,7 @@ class Judged:
     verdict: Verdict
 
 
-def judged(erasures: Sequence[Erasure], n_tests: int) -> list[Judged]:
+def judged(erasures: Sequence[Erasure], n_tests: int) -> list[JudgedErasure]:
     """Whether the model uses each concept; p-values are corrected by Holm's method.
 
     Args:
@@ -96,7 +96,7 @@ def judged(erasures: Sequence[Erasure], n_tests: int) -> list[Judged]:
     p_values = np.ones(n_tests)
     p_values[: len(erasures)] = [erasure.p for erasure in erasures]
     return [
-        Judged(erasure=erasure, p_adjusted=float(p), verdict=erasure.verdict(p))
+        JudgedErasure(erasure=erasure, p_adjusted=float(p), verdict=erasure.verdict(p))
         for erasure, p in zip(erasures, adjusted(p_values, "holm"))
     ]
 
@@ -204,7 +204,7 @@ def _evenly_spaced(rows: np.ndarray) -> list[int]:
 
 
 def _erasure(
-    vectors: Float[np.ndarray, "example channel"], labels: Labels, plan: _Plan, passes: "HeadPasses"
+    vectors: Float[np.ndarray, "example channel"], labels: TaskLabels, plan: _Plan, passes: "HeadPasses"
 ) -> Erasure:
     """Erase the concept from one head, and as many random directions as it needs."""
     targets = labels.targets if labels.values is None else labels.values[:, None]
@@ -267,7 +267,7 @@ def _p(outcomes: Float[np.ndarray, "text state"]) -> float:
     return (1 + sum(draw >= erased for draw in random)) / (1 + len(random))
 
 
-def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: Labels) -> float:
+def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: TaskLabels) -> float:
     """Score on the test part of a probe trained on the vectors of one head."""
     from attention_sieve.core.knowledge.probes.probe import probe
 

@@ -10,7 +10,7 @@ from attention_sieve.core.errors import TextError
 from attention_sieve.core.finetuning.data import column_names, refuse_unlabelled, table_of
 from attention_sieve.core.knowledge.files.senteval import MAX_ROWS, are_targets, checked_label
 from attention_sieve.core.knowledge.parts import Cell, split_units
-from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import Text, read_labelled, read_parted
 
 LABEL_COLUMN: Final = "label"
@@ -82,7 +82,7 @@ def read_labelled_task(
         columns = replace(columns, part=next((column for column in names if column.lower() in PART_COLUMNS), None))
     if columns.part is None:
         rows = read_labelled(table, suffix, columns.texts, columns.label)
-        examples = _split([Example(text, label, "") for text, label in _checked(rows)], seed)
+        examples = _split([TaskExample(text, label, "") for text, label in _checked(rows)], seed)
         source = f"the labelled table {name}, split into parts by sentence with seed {seed}"
     else:
         examples = _parted(read_parted(table, suffix, columns.texts, columns.label, columns.part))
@@ -107,8 +107,8 @@ def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
     return labelled_texts
 
 
-def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
-    examples: list[Example] = []
+def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[TaskExample, ...]:
+    examples: list[TaskExample] = []
     unlabelled: list[int] = []
     for line, text, label, part in rows:
         _check_number(len(examples))
@@ -117,7 +117,7 @@ def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
         if not label:
             unlabelled.append(line)
             continue
-        examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
+        examples.append(TaskExample(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
     refuse_unlabelled(unlabelled)
     if not examples:
         raise TextError("The table has a header but no rows. Add one row per text.")
@@ -129,7 +129,7 @@ def _check_number(n_rows: int) -> None:
         raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
 
 
-def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+def _split(examples: Sequence[TaskExample], seed: int) -> tuple[TaskExample, ...]:
     """Assign a part to each example."""
     units = _groups([example.text.segments for example in examples])
     is_regression = are_targets(tuple(examples))
@@ -142,7 +142,7 @@ def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
             f"The rows share so many sentences that they fall into {len(cells):,} groups of different size, and no "
             "split gives every part some of them. Add a column with the part of each row."
         )
-    return tuple(Example(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
+    return tuple(TaskExample(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
 
 
 def _groups(texts: Sequence[tuple[str, ...]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label, refuse_unlabelled
-from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import decoded, text_of
 
 MAX_ROWS: Final = 200_000
@@ -59,7 +59,7 @@ def write_senteval(task: Task) -> str:
     )
 
 
-def are_targets(examples: tuple[Example, ...]) -> bool:
+def are_targets(examples: tuple[TaskExample, ...]) -> bool:
     """Whether labels are regression targets: numbers with more than MOST_CLASSES_OF_NUMBERS distinct values."""
     labels = {example.label for example in examples}
     return all(map(NUMBER.fullmatch, labels)) and len(set(map(float, labels))) > MOST_CLASSES_OF_NUMBERS
@@ -76,7 +76,7 @@ def checked_label(line: int, label: str) -> str:
     return label
 
 
-def _examples(content: str) -> Iterator[Example]:
+def _examples(content: str) -> Iterator[TaskExample]:
     n_rows = 0
     unlabelled: list[int] = []
     for line, row in enumerate(io.StringIO(content, newline=None), start=1):
@@ -98,5 +98,5 @@ def _examples(content: str) -> Iterator[Example]:
         if not label.strip():
             unlabelled.append(line)
             continue
-        yield Example(text, checked_label(line, label.strip()), MARKS[mark.strip()])
+        yield TaskExample(text, checked_label(line, label.strip()), MARKS[mark.strip()])
     refuse_unlabelled(unlabelled)

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence, is_punctuation
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, is_punctuation
 from attention_sieve.core.knowledge.from_trees.syntax import ORIGINAL, by_turns
 
 SUBJECTS: Final = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
@@ -32,7 +32,7 @@ class _Clauses:
     """Whether the first word keeps its case when it is not at the beginning."""
 
 
-def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def coordination_inversion(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether two main clauses, joined by one conjunction, were swapped (I) or not (O).
 
     The root has one clause coordinated with it (conj), both have a subject, one conjunction (CC) joins them, and each
@@ -49,14 +49,14 @@ def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> list[C
     ]
 
 
-def _candidate(sentence: Sentence, clauses: _Clauses, label: str) -> Candidate:
+def _candidate(sentence: ParsedSentence, clauses: _Clauses, label: str) -> Candidate:
     n_first, n_second = len(clauses.first), len(clauses.second)
     stratum = LONGER if n_first > n_second else SHORTER if n_first < n_second else EQUAL
     words = clauses.first + clauses.between + clauses.second + clauses.end
     return Candidate(words, label, sentence.document, stratum)
 
 
-def _clauses(sentence: Sentence) -> _Clauses | None:
+def _clauses(sentence: ParsedSentence) -> _Clauses | None:
     """The two main clauses of a sentence; None if it has another form."""
     root, words = sentence.root, sentence.words
     conjuncts = sentence.children_by(root, "conj")

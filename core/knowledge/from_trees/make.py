@@ -11,7 +11,7 @@ from attention_sieve.core.knowledge.from_trees.coordination_inversion import coo
 from attention_sieve.core.knowledge.from_trees.number_and_tense import object_number, subject_number, tense
 from attention_sieve.core.knowledge.from_trees.odd_man_out import odd_man_out
 from attention_sieve.core.knowledge.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence, n_documents, usable
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, n_documents, usable
 from attention_sieve.core.knowledge.from_trees.surface import length, word_content
 from attention_sieve.core.knowledge.from_trees.syntax import (
     bigram_shift,
@@ -23,7 +23,7 @@ from attention_sieve.core.knowledge.task import Task
 
 MOST_ROWS: Final = 12_000
 """Default maximum number of rows of a task."""
-DEFINITIONS: Final[tuple[Callable[[Sequence[Sentence], Random], list[Candidate]], ...]] = (
+DEFINITIONS: Final[tuple[Callable[[Sequence[ParsedSentence], Random], list[Candidate]], ...]] = (
     length,
     word_content,
     tree_depth,
@@ -65,7 +65,7 @@ class MadeTask:
 
 
 def make_tasks(
-    sentences: Iterable[Sentence], source: str, *, seed: int = 0, most: int = MOST_ROWS
+    sentences: Iterable[ParsedSentence], source: str, *, seed: int = 0, most: int = MOST_ROWS
 ) -> Iterator[MadeTask]:
     """Make the ten tasks, tree depth in two variants, one after the other.
 
@@ -90,7 +90,7 @@ def make_tasks(
         yield MadeTask(define.__name__, getdoc(define) or "", len(rows), task)
 
 
-def _split_by(define: object, sentences: Sequence[Sentence]) -> str:
+def _split_by(define: object, sentences: Sequence[ParsedSentence]) -> str:
     if define in BY_WORD_FORM:
         return "split into parts by the key word"
     by_documents = n_documents(sentences) < len(sentences)

@@ -5,7 +5,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate, at_most_of_a_unit
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence
 
 TENSES: Final = {"VBD": "PAST", "VBP": "PRES", "VBZ": "PRES"}
 NUMBERS: Final = {"NN": "NN", "NNS": "NNS"}
@@ -13,7 +13,7 @@ SHARE_OF_A_FORM: Final = 0.05
 """Maximum share of the rows of a class with the same key word."""
 
 
-def tense(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def tense(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether the root of the tree is a verb in the past tense (VBD) or in the present (VBP, VBZ).
 
     Each form of the verb occurs in one part only, and in at most 5% of a class.
@@ -33,7 +33,7 @@ def tense(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     )
 
 
-def subject_number(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def subject_number(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether the subject of the root is a noun in the singular (NN) or in the plural (NNS).
 
     Sentences with one subject (nsubj, or nsubjpass in the passive) count, unless it is a pronoun or a name. A form of
@@ -43,7 +43,7 @@ def subject_number(sentences: Sequence[Sentence], rng: Random) -> list[Candidate
     return _number_of(sentences, ("nsubj", "nsubjpass"), rng)
 
 
-def object_number(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def object_number(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether the direct object of the root is a noun in the singular (NN) or in the plural (NNS).
 
     Sentences with one such object (dobj, in Universal Dependencies obj) count. A form of the noun comes into one part
@@ -53,7 +53,7 @@ def object_number(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]
     return _number_of(sentences, ("dobj",), rng)
 
 
-def _number_of(sentences: Sequence[Sentence], relations: tuple[str, ...], rng: Random) -> list[Candidate]:
+def _number_of(sentences: Sequence[ParsedSentence], relations: tuple[str, ...], rng: Random) -> list[Candidate]:
     candidates = []
     for sentence in sentences:
         indices = sentence.children_by(sentence.root, *relations)

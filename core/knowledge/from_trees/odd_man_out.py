@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence
 from attention_sieve.core.knowledge.from_trees.syntax import ORIGINAL
 from attention_sieve.core.knowledge.parts import split_units
 
@@ -38,7 +38,7 @@ class _Corpus:
     """Words by tag, part, and frequency as a power of 2."""
 
 
-def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def odd_man_out(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether one noun or verb was replaced by another (C) or not (O).
 
     The two words have the same tag and are in lower case; both occur 5 to 400 times in the corpus, with the same whole
@@ -61,7 +61,7 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     return candidates
 
 
-def _counted(sentences: Sequence[Sentence], rng: Random) -> _Corpus:
+def _counted(sentences: Sequence[ParsedSentence], rng: Random) -> _Corpus:
     words = Counter(word.lower() for sentence in sentences for word in sentence.words)
     bigrams = Counter(pair for sentence in sentences for pair in _bigrams(sentence.words))
     documents = Counter(sentence.document for sentence in sentences)
@@ -81,7 +81,7 @@ def _counted(sentences: Sequence[Sentence], rng: Random) -> _Corpus:
     return _Corpus(words, bigrams, part_of_document, substitutes)
 
 
-def _changed(sentence: Sentence, part: str, corpus: _Corpus, rng: Random) -> Iterator[tuple[str, ...]]:
+def _changed(sentence: ParsedSentence, part: str, corpus: _Corpus, rng: Random) -> Iterator[tuple[str, ...]]:
     """The sentence with one word replaced, for each suitable word and substitute, in random order."""
     words = sentence.words
     present = {word.lower() for word in words}

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.parts import SHARES, Cell, split_units
-from attention_sieve.core.knowledge.task import PARTS, Example
+from attention_sieve.core.knowledge.task import PARTS, TaskExample
 from attention_sieve.core.texts.text import Text
 
 LEAST_ROWS_OF_A_TASK: Final = 300
@@ -32,7 +32,7 @@ class Candidate:
     """Part, if the task itself determines it; None to split by unit."""
 
 
-def balanced_rows(candidates: Sequence[Candidate], most: int, rng: Random) -> tuple[Example, ...]:
+def balanced_rows(candidates: Sequence[Candidate], most: int, rng: Random) -> tuple[TaskExample, ...]:
     """The rows of a task.
 
     Candidates that repeat an earlier text are dropped. Units are split into parts in the proportions of SHARES;
@@ -50,14 +50,14 @@ def balanced_rows(candidates: Sequence[Candidate], most: int, rng: Random) -> tu
     if len(labels) == 1:
         return ()
     part_of = split_units(_cells([candidate for candidate in distinct if candidate.part is None]), rng)
-    rows: list[Example] = []
+    rows: list[TaskExample] = []
     for part, share in zip(PARTS, SHARES):
         part_candidates = [
             candidate for candidate in distinct if (candidate.part or part_of.get(candidate.unit)) == part
         ]
         drawn = _drawn(part_candidates, labels, most * share // sum(SHARES), rng)
         rng.shuffle(drawn)
-        rows += [Example(Text((" ".join(candidate.words),)), candidate.label, part) for candidate in drawn]
+        rows += [TaskExample(Text((" ".join(candidate.words),)), candidate.label, part) for candidate in drawn]
     return tuple(rows)
 
 

@@ -23,7 +23,7 @@ Dependencies, such as obl:tmod, count as their main relation."""
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ParsedSentence:
     """One sentence with its tree."""
 
     words: tuple[str, ...]
@@ -69,7 +69,7 @@ def is_punctuation(word: str) -> bool:
     return not any(map(str.isalnum, word))
 
 
-def conllu_sentences(name: str, content: bytes) -> Iterator[Sentence]:
+def conllu_sentences(name: str, content: bytes) -> Iterator[ParsedSentence]:
     """The sentences of a CoNLL-U file that have exactly one root.
 
     Args:
@@ -89,7 +89,7 @@ def conllu_sentences(name: str, content: bytes) -> Iterator[Sentence]:
         raise TextError(f"{name} holds no sentence.")
 
 
-def parsed_sentences(texts: Sequence[Text]) -> Iterator[Sentence]:
+def parsed_sentences(texts: Sequence[Text]) -> Iterator[ParsedSentence]:
     """The sentences of texts, as segmented and parsed by spaCy.
 
     A sentence to which spaCy's tree gives several roots, or that another one interrupts, is left out.
@@ -100,14 +100,14 @@ def parsed_sentences(texts: Sequence[Text]) -> Iterator[Sentence]:
         yield from _from_parse(dependencies, text, text.document or f"text {number}")
 
 
-def usable(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+def usable(sentences: Iterable[ParsedSentence]) -> tuple[ParsedSentence, ...]:
     """The sentences used for tasks: of 5 to 28 words and punctuation marks, without duplicates.
 
     With fewer than LEAST_DOCUMENTS documents, each sentence becomes a separate document.
 
     Raises: TextError for more than MAX_SENTENCES.
     """
-    distinct: dict[tuple[str, ...], Sentence] = {}
+    distinct: dict[tuple[str, ...], ParsedSentence] = {}
     for sentence in sentences:
         if len(sentence.words) in LENGTHS:
             distinct.setdefault(sentence.words, sentence)
@@ -119,12 +119,12 @@ def usable(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
     return tuple(replace(sentence, document=f"sentence {row}") for row, sentence in enumerate(usable_sentences))
 
 
-def n_documents(sentences: Sequence[Sentence]) -> int:
+def n_documents(sentences: Sequence[ParsedSentence]) -> int:
     """Number of documents that sentences are from."""
     return len({sentence.document for sentence in sentences})
 
 
-def _from_conllu(file_sentence: WrittenText, document: str) -> Sentence | None:
+def _from_conllu(file_sentence: WrittenText, document: str) -> ParsedSentence | None:
     words, tree, tags = file_sentence.words or (), file_sentence.tree, file_sentence.tags or ()
     if tree is None or tree.heads.count(0) != 1:
         return None
@@ -133,14 +133,14 @@ def _from_conllu(file_sentence: WrittenText, document: str) -> Sentence | None:
     relations = tuple(
         ROOT_RELATION if head == ROOT else _stanford_name(name) for head, name in zip(heads, tree.relations)
     )
-    return Sentence(cleaned, tags, heads, relations, document)
+    return ParsedSentence(cleaned, tags, heads, relations, document)
 
 
 def _stanford_name(relation: str) -> str:
     return STANFORD_NAMES.get(relation, STANFORD_NAMES.get(main := relation.partition(":")[0], main))
 
 
-def _from_parse(dependencies: Dependencies, text: Text, document: str) -> Iterator[Sentence]:
+def _from_parse(dependencies: Dependencies, text: Text, document: str) -> Iterator[ParsedSentence]:
     """Sentences of a text: the words under each root, if they are contiguous."""
     heads, word_forms, tags = dependencies.heads.tolist(), dependencies.words.shown(text), dependencies.tags or ()
     roots = _roots(heads)
@@ -151,7 +151,7 @@ def _from_parse(dependencies: Dependencies, text: Text, document: str) -> Iterat
         first, *others = run
         words = slice(first, first + 1 + len(others))
         sentence_heads = tuple(ROOT if head == ROOT else head - first for head in heads[words])
-        yield Sentence(word_forms[words], tags[words], sentence_heads, dependencies.relations[words], document)
+        yield ParsedSentence(word_forms[words], tags[words], sentence_heads, dependencies.relations[words], document)
 
 
 def _roots(heads: Sequence[int]) -> list[int]:

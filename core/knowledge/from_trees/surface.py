@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence
 
 BINS: Final = ((5, 8), (9, 12), (13, 16), (17, 20), (21, 25), (26, 28))
 """First and last length of each class of the length task, in words and punctuation marks."""
@@ -19,7 +19,7 @@ STARTS: Final = 100
 """Number of frequency ranks, evenly spaced, at which a run of words may begin."""
 
 
-def length(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def length(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """How many words and punctuation marks a sentence has, in six bins.
 
     Bins 0 to 5: 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; if one of them has no sentences, there is no task.
@@ -33,7 +33,7 @@ def _bin(n_words: int) -> str:
     return next(str(number) for number, (first, last) in enumerate(BINS) if first <= n_words <= last)
 
 
-def word_content(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def word_content(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Which one of a list of words a sentence contains.
 
     The list is a run of words of at least four letters in the order of their frequency in the corpus; a sentence counts
@@ -51,7 +51,7 @@ def word_content(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     return candidates
 
 
-def _longest_run(sentences: Sequence[Sentence]) -> frozenset[str]:
+def _longest_run(sentences: Sequence[ParsedSentence]) -> frozenset[str]:
     """The longest run of words in order of rank, each with enough sentences in which it is the only one."""
     times_in = _times(sentences)
     ranked = sorted(times_in, key=lambda word: (-sum(times_in[word].values()), word))
@@ -83,7 +83,7 @@ def _run_from(ranked: Sequence[str], times_in: Mapping[str, Mapping[int, int]]) 
     return list(ranked)
 
 
-def _times(sentences: Sequence[Sentence]) -> dict[str, dict[int, int]]:
+def _times(sentences: Sequence[ParsedSentence]) -> dict[str, dict[int, int]]:
     """How often each word of enough letters occurs in each sentence."""
     times: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for row, sentence in enumerate(sentences):

@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate, most_classes
-from attention_sieve.core.knowledge.from_trees.sentences import Sentence, is_punctuation
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, is_punctuation
 
 TOP_RELATIONS: Final = frozenset((
     "nsubj", "nsubjpass", "csubj", "csubjpass", "expl", "dobj", "iobj", "dative", "attr", "acomp", "oprd", "cop",
@@ -20,7 +20,7 @@ ORIGINAL, CHANGED = "O", "I"
 """SentEval's labels for original sentences, and for those with swapped words or clauses."""
 
 
-def tree_depth(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def tree_depth(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """How deep a tree is: relations from the root to the word farthest below it, punctuation left out.
 
     The classes are a run of depths that gives enough rows of each.
@@ -34,7 +34,7 @@ def tree_depth(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     return _of_depths(sentences, depths, classes, matched=False)
 
 
-def tree_depth_matched(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def tree_depth_matched(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """How deep a tree is, as `tree_depth`, but independent of length: at each length all depths are equally frequent.
 
     Source: Conneau et al. 2018, TreeDepth, who remove the correlation between depth and length; here each length has
@@ -50,7 +50,7 @@ def tree_depth_matched(sentences: Sequence[Sentence], rng: Random) -> list[Candi
     return _of_depths(sentences, depths, most_classes(choices), matched=True)
 
 
-def _depth(sentence: Sentence) -> int:
+def _depth(sentence: ParsedSentence) -> int:
     level, depth = [sentence.root], 0
     deepest = 0
     while level:
@@ -68,7 +68,7 @@ def _runs(depths: Sequence[int]) -> list[tuple[str, ...]]:
 
 
 def _of_depths(
-    sentences: Sequence[Sentence], depths: Sequence[int], classes: Sequence[str], *, matched: bool
+    sentences: Sequence[ParsedSentence], depths: Sequence[int], classes: Sequence[str], *, matched: bool
 ) -> list[Candidate]:
     return [
         Candidate(sentence.words, str(depth), sentence.document, str(len(sentence.words)) if matched else "")
@@ -77,7 +77,7 @@ def _of_depths(
     ]
 
 
-def top_relations(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def top_relations(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Which main parts the sentence has, in which order: the relations to the root, for example nsubj_root_dobj.
 
     Subjects, objects, complements, clauses, modifiers by a preposition and coordination count (TOP_RELATIONS); adjacent
@@ -101,7 +101,7 @@ def top_relations(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]
     ]
 
 
-def _order(sentence: Sentence) -> str:
+def _order(sentence: ParsedSentence) -> str:
     indices = sorted((sentence.root, *sentence.children_by(sentence.root, *TOP_RELATIONS)))
     relations = [sentence.relations[index] for index in indices]
     return "_".join(
@@ -111,7 +111,7 @@ def _order(sentence: Sentence) -> str:
     )
 
 
-def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
+def bigram_shift(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candidate]:
     """Whether two adjacent words, chosen at random, were swapped (I) or not (O).
 
     The first word stays, and so do punctuation and quotation marks; the two words differ, also in lower case.

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from attention_sieve.core.knowledge.labels import LENGTH, MAJORITY, WORDS, Baseline, Labels, score
+from attention_sieve.core.knowledge.labels import LENGTH, MAJORITY, WORDS, BaselinePredictions, TaskLabels, score
 from attention_sieve.core.knowledge.probes.probe import probe
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import pair_features
@@ -18,7 +18,7 @@ MOST_WORDS: Final = 1_000
 _WORD: Final = re.compile(r"\w+")
 
 
-def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
+def baselines(task: Task, labels: TaskLabels) -> tuple[BaselinePredictions, ...]:
     """Three baselines of a task: its most frequent class, the length of its texts alone, and the words in them.
 
     The last two are probes like those of heads: on the numbers of words and characters of each segment and their
@@ -30,8 +30,10 @@ def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
     """
     gold = labels.gold[labels.test]
 
-    def baseline(name: str, predicted: Float[np.ndarray, " test"]) -> Baseline:
-        return Baseline(name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted)
+    def baseline(name: str, predicted: Float[np.ndarray, " test"]) -> BaselinePredictions:
+        return BaselinePredictions(
+            name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted
+        )
 
     return (
         baseline(MAJORITY, np.full(len(labels.test), _most_frequent(labels))),
@@ -40,7 +42,7 @@ def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
     )
 
 
-def _most_frequent(labels: Labels) -> float:
+def _most_frequent(labels: TaskLabels) -> float:
     """The most frequent class of the training part; for a regression the mean."""
     gold = labels.gold[labels.train]
     return float(np.bincount(gold.astype(int)).argmax()) if labels.bins is None else float(gold.mean())
@@ -57,7 +59,7 @@ def _lengths(task: Task) -> Float[np.ndarray, "example column"]:
     return np.concatenate([sizes, sizes**2], axis=1)
 
 
-def _word_counts(task: Task, labels: Labels) -> Float[np.ndarray, "example column"]:
+def _word_counts(task: Task, labels: TaskLabels) -> Float[np.ndarray, "example column"]:
     words = [[_words(segment) for segment in example.text.segments] for example in task.examples]
     frequencies = Counter(word for row in labels.train for segment in words[row] for word in segment)
     column = {word: index for index, (word, _) in enumerate(frequencies.most_common(MOST_WORDS))}

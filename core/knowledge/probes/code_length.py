@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_sieve.core.knowledge.labels import STRENGTHS, Labels
+from attention_sieve.core.knowledge.labels import STRENGTHS, TaskLabels
 from attention_sieve.core.knowledge.probes.probe import fit, turns_of
 
 SHARES: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
@@ -37,7 +37,7 @@ class CodeLength:
 
 def code_length(
     features: Float[np.ndarray, "example vector column"],
-    labels: Labels,
+    labels: TaskLabels,
     seed: int = 0,
     strengths: Sequence[float] = STRENGTHS,
 ) -> CodeLength:
@@ -72,7 +72,7 @@ def block_ends(n_rows: int, n_classes: int) -> tuple[int, ...]:
 
 def _block_bits(
     features: Float[np.ndarray, "example vector column"],
-    labels: Labels,
+    labels: TaskLabels,
     strengths: Float[np.ndarray, " strength"],
     before: Int[np.ndarray, " row"],
     block: Int[np.ndarray, " row_of_block"],

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_sieve.core.checkpoints.threads import each_on_one_thread
-from attention_sieve.core.knowledge.labels import FOLDS, STRENGTHS, Labels, score
+from attention_sieve.core.knowledge.labels import FOLDS, STRENGTHS, TaskLabels, score
 from attention_sieve.core.knowledge.probes.solver import TOLERANCE, minimise
 
 ENTRIES: Final = 1 << 24
@@ -60,7 +60,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Probed:
+class ProbePredictions:
     """Predictions of the probes of many vectors, each at its best strength on the validation part."""
 
     strength: Float[np.ndarray, " vector"]
@@ -126,8 +126,8 @@ def _fit(
 
 
 def probe(
-    features: Float[np.ndarray, "example vector column"], labels: Labels, strengths: Sequence[float] = STRENGTHS
-) -> Probed:
+    features: Float[np.ndarray, "example vector column"], labels: TaskLabels, strengths: Sequence[float] = STRENGTHS
+) -> ProbePredictions:
     """Fit a probe to each vector on the training part, select its strength on validation, and predict the test part.
 
     Ties are resolved in favour of the stronger penalty.
@@ -143,10 +143,10 @@ def probe(
 
 def growing(
     features: Float[np.ndarray, "example vector column"],
-    labels: Labels,
+    labels: TaskLabels,
     steps: Sequence[int],
     strengths: Sequence[float] = STRENGTHS,
-) -> Probed:
+) -> ProbePredictions:
     """Probe the first n vectors together, for growing n, each starting from the weights of the one before.
 
     Args:
@@ -158,7 +158,7 @@ def growing(
     Returns: one entry for each step.
     """
     grid = np.sort(np.asarray(strengths, float))[::-1].copy()
-    results, fitted, n_columns = list[Probed](), None, features.shape[2]
+    results, fitted, n_columns = list[ProbePredictions](), None, features.shape[2]
     for n_vectors in steps:
         concatenated = features[:, :n_vectors].reshape(len(features), 1, n_vectors * n_columns)
         start = None if fitted is None else _with_more_columns(fitted.weights, n_vectors * n_columns)
@@ -175,8 +175,8 @@ def _with_more_columns(
     return torch.cat([padded, weights[..., -1:]], dim=-1)
 
 
-def _joined(parts: Sequence[Probed]) -> Probed:
-    return Probed(
+def _joined(parts: Sequence[ProbePredictions]) -> ProbePredictions:
+    return ProbePredictions(
         strength=np.concatenate([part.strength for part in parts]),
         validation=np.concatenate([part.validation for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),
@@ -184,7 +184,9 @@ def _joined(parts: Sequence[Probed]) -> Probed:
     )
 
 
-def turns_of(features: Float[np.ndarray, "example vector column"], labels: Labels, n_strengths: int) -> Iterator[slice]:
+def turns_of(
+    features: Float[np.ndarray, "example vector column"], labels: TaskLabels, n_strengths: int
+) -> Iterator[slice]:
     """Chunks of vectors that are processed at once."""
     _, n_vectors, n_columns = features.shape
     entries_of_vector = len(labels.train) * (n_columns + n_strengths * labels.n_classes)
@@ -193,8 +195,8 @@ def turns_of(features: Float[np.ndarray, "example vector column"], labels: Label
 
 
 def _probe_chunk(
-    features: Float[np.ndarray, "example vector column"], labels: Labels, grid: Float[np.ndarray, " strength"]
-) -> Probed:
+    features: Float[np.ndarray, "example vector column"], labels: TaskLabels, grid: Float[np.ndarray, " strength"]
+) -> ProbePredictions:
     """Probe some vectors at all strengths."""
     strengths = np.tile(grid, (features.shape[1], 1))
     fitted = fit(features[labels.train], labels.targets[labels.train], strengths)
@@ -204,14 +206,14 @@ def _probe_chunk(
 def _selected(
     fitted: Fitted,
     features: Float[np.ndarray, "example vector column"],
-    labels: Labels,
+    labels: TaskLabels,
     grid: Float[np.ndarray, " strength"],
-) -> Probed:
+) -> ProbePredictions:
     """Select for each vector the probe with the best strength on validation; ties go to the stronger penalty."""
     scores = _scores(fitted, features, labels, grid)
     best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
     vectors = np.arange(len(best))
-    return Probed(
+    return ProbePredictions(
         strength=grid[best],
         validation=scores[vectors, best],
         predicted=predictions(fitted, features[labels.test], labels)[vectors, best],
@@ -222,7 +224,7 @@ def _selected(
 def _scores(
     fitted: Fitted,
     features: Float[np.ndarray, "example vector column"],
-    labels: Labels,
+    labels: TaskLabels,
     grid: Float[np.ndarray, " strength"],
 ) -> Float[np.ndarray, "vector strength"]:
     """Scores that select the strength: on the validation part, or by cross-validation."""
@@ -242,7 +244,7 @@ def _scores(
 
 
 def predictions(
-    fitted: Fitted, features: Float[np.ndarray, "row vector column"], labels: Labels
+    fitted: Fitted, features: Float[np.ndarray, "row vector column"], labels: TaskLabels
 ) -> Float[np.ndarray, "vector strength row"]:
     """Index of the most likely class of each row, or for a regression the expected value."""
     logs = fitted.log_probabilities(features)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Kind, head_name
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.labels import Baseline
+from attention_sieve.core.knowledge.labels import BaselinePredictions
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, ranking
 from attention_sieve.core.knowledge.report import Selectivity, TaskReport
 from attention_sieve.core.knowledge.trials.trial import FORMAT, Trial, trial_of
@@ -245,7 +245,7 @@ def _report(row: Mapping[str, Any]) -> TaskReport:
         predicted=row["place_predicted"].reshape(-1, n_test).astype(float),
         gold=row["gold"].astype(float),
         baselines=tuple(
-            Baseline(name=name, score=float(score), predicted=predicted)
+            BaselinePredictions(name=name, score=float(score), predicted=predicted)
             for name, score, predicted in zip(
                 row["baseline_name"], row["baseline_score"], baseline_predictions, strict=True
             )

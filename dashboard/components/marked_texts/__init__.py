@@ -21,7 +21,7 @@ _mount: Final = st.components.v2.component(
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarkedText:
+class DrawnText:
     """One text as it is drawn."""
 
     parts: tuple[tuple[str, Mark], ...]
@@ -30,7 +30,7 @@ class MarkedText:
     """The meaning of the marks, for screen readers."""
 
 
-def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
+def marked_texts(texts: Sequence[DrawnText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
     """Draw texts below each other.
 
     Args:

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Head, head_name
-from attention_sieve.core.checkpoints.saved_runs import HeldOut
+from attention_sieve.core.checkpoints.saved_runs import ValidationResult
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LOOKS
 from attention_sieve.dashboard.figures.axes import apart, role_colors, role_shapes, round_ends, steps_position
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
@@ -36,7 +36,9 @@ class Strongest:
     """Which head it is, by step and role."""
 
 
-def formation(measured: Sequence[HeldOut], strongest: Strongest, shown: int, last: int, n_choices: int) -> Figure:
+def formation(
+    measured: Sequence[ValidationResult], strongest: Strongest, shown: int, last: int, n_choices: int
+) -> Figure:
     """Loss of copied tokens over training steps, and below it how strong the strongest head of each role is.
 
     Args:
@@ -123,7 +125,7 @@ def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
     )
 
 
-def _description(measured: Sequence[HeldOut], strongest: Strongest) -> str:
+def _description(measured: Sequence[ValidationResult], strongest: Strongest) -> str:
     sentences = ["Loss of copied tokens over training steps, and the share above chance of the strongest head by role."]
     if measured:
         first, last = (f"{at.loss:.2f} nats at step {at.step:,}" for at in (measured[0], measured[-1]))

@@ -10,7 +10,7 @@ import numpy as np
 from attention_sieve.core.texts.relations import ROOT
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import INK
-from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, Sentence
+from attention_sieve.dashboard.figures.relations.sentences import NOWHERE, PredictedSentence
 from attention_sieve.dashboard.figures.sheet import DARK, FONT, SHEET, Block, Size, TextStyle, printable, sheet, write
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 
@@ -43,7 +43,7 @@ Arc = tuple[int, int, str]
 """Start word, end word with the arrow, and name: a relation, RIGHT or WRONG."""
 
 
-def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
+def parse_arcs_svg(sentence: PredictedSentence, *, attends: str, label: str) -> str:
     """The sentence in a row, the arcs of its tree above, and below those of a head of the checkpoint.
 
     Above, arrows go from head to dependent, or as marked pairs do. Below, from the attending word to its most attended
@@ -65,7 +65,7 @@ def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
 
 
 def parse_arcs_file(
-    sentence: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str], size: Size = SHEET
+    sentence: PredictedSentence, *, attends: str, title: str, reading: str, caption: Sequence[str], size: Size = SHEET
 ) -> str:
     """The same as a standalone file, on white; long sentences are scaled to fit.
 
@@ -76,7 +76,7 @@ def parse_arcs_file(
     return sheet(title, [picture], reading=[reading], caption=caption, size=size)
 
 
-def _picture(sentence: Sentence, attends: str, ink: str) -> Block:
+def _picture(sentence: PredictedSentence, attends: str, ink: str) -> Block:
     middles, width = _middles(sentence)
     above = [
         (*((word, head) if sentence.is_paired else (head, word)), sentence.relations[word])
@@ -97,7 +97,7 @@ def _picture(sentence: Sentence, attends: str, ink: str) -> Block:
     return Block(svg, width, end + 14)
 
 
-def _words(svg: ET.Element, sentence: Sentence, middles: Sequence[float], baseline: float) -> None:
+def _words(svg: ET.Element, sentence: PredictedSentence, middles: Sequence[float], baseline: float) -> None:
     for word, x in enumerate(middles):
         style = _JUDGED if sentence.judged[word] else _WORD
         write(svg, x, baseline, _shortened(sentence.words[word]), style)
@@ -105,7 +105,7 @@ def _words(svg: ET.Element, sentence: Sentence, middles: Sequence[float], baseli
             svg[-1].set("text-decoration", "underline")
 
 
-def _predictions(sentence: Sentence, attends: str) -> tuple[list[Arc], list[tuple[int, int]]]:
+def _predictions(sentence: PredictedSentence, attends: str) -> tuple[list[Arc], list[tuple[int, int]]]:
     """Arcs below the words, and words whose arc leaves the sentence, with the side."""
     arcs, leaving, right = list[Arc](), list[tuple[int, int]](), sentence.right
     for word in np.flatnonzero(sentence.judged & (sentence.predicted != NOWHERE)).tolist():
@@ -135,7 +135,7 @@ def _height(arcs: Sequence[Arc]) -> float:
     return LOWEST + STEP * max(_levels(arcs), default=0)
 
 
-def _middles(sentence: Sentence) -> tuple[list[float], float]:
+def _middles(sentence: PredictedSentence) -> tuple[list[float], float]:
     """Middle of each word, and the total width; there is room for a relation's name between two neighbours."""
     widths = [LETTER * _letters(_shortened(word)) for word in sentence.words]
     middles, x = list[float](), float(MARGIN)

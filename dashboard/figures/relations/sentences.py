@@ -15,7 +15,7 @@ NOWHERE: Final = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sentence:
+class PredictedSentence:
     """One sentence with its tree and predictions."""
 
     words: tuple[str, ...]
@@ -43,7 +43,7 @@ def sentence(
     judged: Bool[np.ndarray, " word"],
     span: tuple[int, int],
     is_paired: bool = False,
-) -> Sentence:
+) -> PredictedSentence:
     """Extract a sentence from a text.
 
     Args:
@@ -53,7 +53,7 @@ def sentence(
     """
     start, stop = span
     heads, sentence_predictions = dependencies.heads[start:stop], predicted[start:stop]
-    return Sentence(
+    return PredictedSentence(
         words=tuple(words[start:stop]),
         heads=np.where(heads == ROOT, ROOT, heads - start),
         relations=dependencies.relations[start:stop],

@@ -20,7 +20,7 @@ STRONGEST: Final = 0.6
 
 
 @dataclass(frozen=True)
-class Side:
+class MatrixSide:
     """The rows or the columns of a matrix."""
 
     title: str
@@ -29,7 +29,7 @@ class Side:
 
 
 def distance_matrix(
-    values: Float[np.ndarray, "row column"], rows: Side, columns: Side, *, title: str, unit: str
+    values: Float[np.ndarray, "row column"], rows: MatrixSide, columns: MatrixSide, *, title: str, unit: str
 ) -> Figure:
     """A matrix of numbers; larger numbers have stronger colours.
 
@@ -62,7 +62,7 @@ def _description(cells: pd.DataFrame, title: str, unit: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _spec(rows: Side, columns: Side, most: float, title: str, unit: str) -> Spec:
+def _spec(rows: MatrixSide, columns: MatrixSide, most: float, title: str, unit: str) -> Spec:
     # Streamlit's theme would move the first and last label away from the middle of their cells.
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
     cells = of_kind("cell").encode(

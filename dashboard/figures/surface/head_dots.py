@@ -28,7 +28,7 @@ NOTHING: Final = "Not applicable: no text has a value for any head."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Series:
+class DotSeries:
     """One number of every head."""
 
     label: str
@@ -41,7 +41,7 @@ class Series:
 
 
 def head_dots(
-    series: Sequence[Series],
+    series: Sequence[DotSeries],
     axis: ValueAxis,
     *,
     title: str,
@@ -68,7 +68,7 @@ def head_dots(
     return Figure(spec, data, " ".join(_of_series(numbers, axis) for numbers in series))
 
 
-def _dots(series: Series, number: int, n_series: int) -> pd.DataFrame:
+def _dots(series: DotSeries, number: int, n_series: int) -> pd.DataFrame:
     n_heads = series.mean.shape[1]
     layer, head = np.indices(series.mean.shape).reshape(2, -1)
     dots = pd.DataFrame(
@@ -100,7 +100,7 @@ def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, ob
     return [*steps, {**steps[0], "kind": "level name", "label": label}] if steps else []
 
 
-def _of_series(series: Series, axis: ValueAxis) -> str:
+def _of_series(series: DotSeries, axis: ValueAxis) -> str:
     if np.isnan(series.mean).all():
         return f"{series.label}: not applicable."
     head = highest_head(series.mean)

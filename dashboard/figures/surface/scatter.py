@@ -10,7 +10,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.surface.statistics import HeadStatistics
 from attention_sieve.dashboard.figures.axes import ValueAxis
 from attention_sieve.dashboard.figures.figure import Figure
-from attention_sieve.dashboard.figures.surface.head_dots import Series, head_dots
+from attention_sieve.dashboard.figures.surface.head_dots import DotSeries, head_dots
 
 LABELS: Final = {
     "first": "first token",
@@ -73,8 +73,8 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
     return Figure(figure.spec, figure.data, description)
 
 
-def series_of(statistics: HeadStatistics, name: str, label: str) -> Series:
+def series_of(statistics: HeadStatistics, name: str, label: str) -> DotSeries:
     """One statistic of every head as a series."""
     index = statistics.names.index(name)
     mean, low, high = (values[index] for values in (statistics.mean, statistics.low, statistics.high))
-    return Series(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[index]))
+    return DotSeries(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[index]))

@@ -5,7 +5,7 @@ from typing import Final
 
 import pandas as pd
 
-from attention_sieve.core.tree_probes.probe import Training
+from attention_sieve.core.tree_probes.probe import ProbeTraining
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import round_ends
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, of_kind, template
@@ -19,7 +19,7 @@ BLUE, ORANGE = HEAD_COLORS[:2]
 """Of training texts and of validation texts."""
 
 
-def probe_curve(training: Training) -> Figure:
+def probe_curve(training: ProbeTraining) -> Figure:
     """Loss per word over epochs, below it UAS on the validation texts, and the selected epoch."""
     epochs = training.epochs
     values = [
@@ -81,7 +81,7 @@ def _curve(curve: "alt.Chart", name: str, form: str, held_out: bool) -> "tuple[a
     return line, points.encode(tooltip=tooltip)
 
 
-def _description(training: Training) -> str:
+def _description(training: ProbeTraining) -> str:
     first, best = training.epochs[0], training.epochs[training.best]
     return (
         f"Loss of a word on {counted(training.n_held_out, 'text')} of the validation split, from "

@@ -25,7 +25,7 @@ from attention_sieve.dashboard.plain import plain, show_error
 from attention_sieve.dashboard.views.arcs.attention import attention_of, move_window
 from attention_sieve.dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus, all_heads_on
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on
 from attention_sieve.dashboard.views.layout import thirds
 from attention_sieve.dashboard.views.pickers import toggle
 from attention_sieve.dashboard.views.text.on_screen import waiting
@@ -37,7 +37,7 @@ GROUP: Final = Group("compare")
 """Group of the arcs, which highlight, pin and scroll together and share settings."""
 
 
-def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
+def same_head_in_both(inference: Inference, focus: CheckpointFocus, text: Text) -> None:
     """Draw the arcs of the chosen heads under both and their difference, and show what each checkpoint predicts."""
     try:
         heads = focus.heads[-MOST_HEADS:]
@@ -73,7 +73,7 @@ def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
         show_error(error)
 
 
-def _attentions(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttention, TextAttention]:
+def _attentions(inference: Inference, focus: CheckpointFocus, text: Text) -> tuple[TextAttention, TextAttention]:
     """The attention under both; a text too long for either is cut only if the reader asks for it."""
     try:
         return _both_attentions(inference, focus, text, "error")
@@ -84,7 +84,7 @@ def _attentions(inference: Inference, focus: Focus, text: Text) -> tuple[TextAtt
 
 
 def _both_attentions(
-    inference: Inference, focus: Focus, text: Text, too_long: TooLong
+    inference: Inference, focus: CheckpointFocus, text: Text, too_long: TooLong
 ) -> tuple[TextAttention, TextAttention]:
     start = state.window_start(text)
     with waiting() as report:
@@ -104,7 +104,7 @@ def _draw(key: str, maps: AttentionMaps, controls: Controls = "without") -> None
 
 
 def _aligned(
-    text: Text, attentions: tuple[TextAttention, TextAttention], focus: Focus, heads: list[Head]
+    text: Text, attentions: tuple[TextAttention, TextAttention], focus: CheckpointFocus, heads: list[Head]
 ) -> tuple[AttentionMaps, AttentionMaps] | str:
     """Attention on common tokens if both tokenise the text alike, else on words; or a sentence why neither works."""
     a, b = attentions
@@ -130,7 +130,7 @@ def _aligned(
     return in_a, replace(in_a, attention=common.b, label=label_b)
 
 
-def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
+def _predictions(inference: Inference, focus: CheckpointFocus, text: Text) -> list[str]:
     """What each checkpoint predicts for the text, in a sentence."""
     with waiting() as report:
         predictions: list[Prediction | None] = [

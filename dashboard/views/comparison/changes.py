@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.differences import FINER, differences, divergence, grids, which_heads
 from attention_sieve.dashboard.views.comparison.flow import flow
-from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads, shift
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads, shift
 from attention_sieve.dashboard.views.comparison.runs import over_checkpoints
 from attention_sieve.dashboard.views.comparison.sureness import how_sure
 from attention_sieve.dashboard.views.descriptions.sentences import with_sentences
@@ -31,7 +31,7 @@ ROLE_WIDTH = 250
 """Width of the list of roles, in pixels."""
 
 
-def changes(focus: Focus, steps: Sequence[int] | None) -> None:
+def changes(focus: CheckpointFocus, steps: Sequence[int] | None) -> None:
     """Which heads changed, and below it a tab for each further question.
 
     Args:
@@ -58,7 +58,7 @@ def changes(focus: Focus, steps: Sequence[int] | None) -> None:
     frame.tabs("compare details", views)
 
 
-def _controls(focus: Focus) -> str:
+def _controls(focus: CheckpointFocus) -> str:
     """The selected role, initially the one that changed most, and a switch for the finer roles."""
     labels = {LOOKS[role].label: role for role in _with_scores(focus)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -74,13 +74,13 @@ def _controls(focus: Focus) -> str:
     return role
 
 
-def _with_scores(focus: Focus) -> list[str]:
+def _with_scores(focus: CheckpointFocus) -> list[str]:
     means = np.stack([tests.mean for tests in focus.pair.tests])
     roles = (*focus.coarse, *focus.fine)
     return [role for role in roles if role == focus.role or np.isfinite(means[:, focus.pair.roles.index(role)]).any()]
 
 
-def _per_layer(focus: Focus, role: str) -> None:
+def _per_layer(focus: CheckpointFocus, role: str) -> None:
     indices = [focus.pair.roles.index(name) for name in focus.coarse]
     gained, lost = changes_per_layer(*(holds[indices] for holds in focus.compared.holds))
     role_shift = shift(focus.pair, focus.choice, role)
@@ -93,7 +93,7 @@ def _per_layer(focus: Focus, role: str) -> None:
         chart("score change by layer", figure, focus.facts)
 
 
-def _divergence(focus: Focus) -> None:
+def _divergence(focus: CheckpointFocus) -> None:
     left, right = halves()
     with left:
         divergence(focus)
@@ -103,7 +103,7 @@ def _divergence(focus: Focus) -> None:
             chart("divergence by layer", divergence_by_layer(per_text), without_command(focus.facts))
 
 
-def _transitions(focus: Focus) -> None:
+def _transitions(focus: CheckpointFocus) -> None:
     holds = focus.compared.holds
     st.markdown(wording.TRANSITIONS_SEE)
     between = transitions(*holds, focus.pair.roles, focus.coarse)
@@ -118,7 +118,7 @@ def _transitions(focus: Focus) -> None:
     table_downloads("role changes", counts, focus.facts)
 
 
-def _table(focus: Focus) -> None:
+def _table(focus: CheckpointFocus) -> None:
     table = focus.compared.table
     with st.container(horizontal=True, vertical_alignment="bottom"):
         roles = some_of("Roles", list(map(role_title, focus.pair.roles)), key="compare roles", every="all roles")

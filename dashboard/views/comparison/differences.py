@@ -14,7 +14,7 @@ from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus, divergence_of_heads
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, divergence_of_heads
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map, show_role_grid
 
@@ -23,7 +23,7 @@ FINER: Final = "compare finer"
 """Key of whether the finer roles are shown."""
 
 
-def which_heads(focus: Focus, role: str) -> None:
+def which_heads(focus: CheckpointFocus, role: str) -> None:
     """Roles gained, kept and lost next to a map of the score differences for one role."""
     left, right = halves()
     with left:
@@ -35,7 +35,7 @@ def which_heads(focus: Focus, role: str) -> None:
         _difference(focus, role)
 
 
-def grids(focus: Focus) -> None:
+def grids(focus: CheckpointFocus) -> None:
     """Roles under each checkpoint."""
     for column, side, letter in zip(halves(), (0, 1), "ab"):
         with column:
@@ -45,12 +45,12 @@ def grids(focus: Focus) -> None:
             _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
 
 
-def _shown_roles(focus: Focus) -> tuple[str, ...]:
+def _shown_roles(focus: CheckpointFocus) -> tuple[str, ...]:
     return focus.fine if st.session_state.get(FINER) else focus.coarse
 
 
 def _roles(
-    focus: Focus,
+    focus: CheckpointFocus,
     name: str,
     side: int,
     p_values: Float[np.ndarray, "role layer head"],
@@ -87,7 +87,7 @@ def _roles(
     )
 
 
-def divergence(focus: Focus) -> None:
+def divergence(focus: CheckpointFocus) -> None:
     """Divergence of the attention of each head between the two checkpoints."""
     moved = divergence_of_heads(focus.pair)
     if moved is None:
@@ -99,7 +99,7 @@ def divergence(focus: Focus) -> None:
     _map(focus, "divergence", moved, bound, wording.DIVERGENCE_TITLE)
 
 
-def differences(focus: Focus, role: str) -> None:
+def differences(focus: CheckpointFocus, role: str) -> None:
     """A map of b - a for each role except the one that is drawn already."""
     st.markdown(wording.sign(focus.choice.scale))
     others = [other for other in _shown_roles(focus) if other != role]
@@ -109,7 +109,7 @@ def differences(focus: Focus, role: str) -> None:
                 _difference(focus, other)
 
 
-def _difference(focus: Focus, role: str) -> None:
+def _difference(focus: CheckpointFocus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
     tests, index = focus.compared.tests, focus.pair.roles.index(role)
     if not np.isfinite(tests.difference[index]).any():
@@ -122,7 +122,7 @@ def _difference(focus: Focus, role: str) -> None:
 
 
 def _map(
-    focus: Focus,
+    focus: CheckpointFocus,
     name: str,
     values: Float[np.ndarray, "layer head"],
     bound: float,

@@ -13,7 +13,7 @@ from attention_sieve.dashboard.figures.comparison.flow import heads_by_mark, rol
 from attention_sieve.dashboard.figures.figure import counted
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus
 from attention_sieve.dashboard.views.plotly_charts import plotly_chart
 
 TRANSITION: Final = "transition"
@@ -21,7 +21,7 @@ TRANSITION: Final = "transition"
 HEAD: Final = "transition head"
 
 
-def flow(focus: Focus, between: Sequence[Transition]) -> None:
+def flow(focus: CheckpointFocus, between: Sequence[Transition]) -> None:
     """The diagram, and the heads of the transition clicked in it or chosen in the list below."""
     marks = heads_by_mark(between)
     st.markdown(wording.FLOW_SEE)
@@ -53,7 +53,7 @@ def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
         st.session_state[TRANSITION] = mark
 
 
-def _heads(focus: Focus, heads: Sequence[Head]) -> None:
+def _heads(focus: CheckpointFocus, heads: Sequence[Head]) -> None:
     """A button for each head, and a link to Inspect for the chosen ones."""
     by_name = {head_name(*head): head for head in heads}
     pressed = [name for name, head in by_name.items() if head in focus.heads]

@@ -226,7 +226,7 @@ def n_other_tokens(pair: ComparedCheckpoint) -> int:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingHistory:
     """The training that led from the reference to the compared checkpoint."""
 
     sentence: str
@@ -236,7 +236,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Focus:
+class CheckpointFocus:
     """The selected compared checkpoint, among all that were chosen."""
 
     choice: Choice
@@ -246,7 +246,7 @@ class Focus:
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
-    training: Training
+    training: TrainingHistory
     texts: tuple[Text, ...]
     """Those that both were scored on."""
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)

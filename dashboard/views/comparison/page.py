@@ -28,10 +28,10 @@ from attention_sieve.dashboard.views.asking import ask_about_long_texts
 from attention_sieve.dashboard.views.comparison import results, wording
 from attention_sieve.dashboard.views.comparison.both_texts import same_head_in_both
 from attention_sieve.dashboard.views.comparison.numbers import (
+    CheckpointFocus,
     ComparedCheckpoint,
-    Focus,
     Scored,
-    Training,
+    TrainingHistory,
     on_common_texts,
     scored,
     tested,
@@ -192,7 +192,7 @@ def _say_too_long(scores: Sequence[Scored]) -> None:
 
 
 def _sentences(
-    inference: Inference, focus: Focus, texts: tuple[Text, ...]
+    inference: Inference, focus: CheckpointFocus, texts: tuple[Text, ...]
 ) -> tuple[Sentences | None, Sentences | None]:
     """Descriptions of the heads under both checkpoints with all heads on; None where they need a pass."""
     choice = replace(focus.choice, off=())
@@ -215,7 +215,7 @@ def _draw(
     coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests], pair.roles)
     same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
-    focus = Focus(
+    focus = CheckpointFocus(
         choice=choice,
         pair=pair,
         pairs=same_shape_pairs,
@@ -269,11 +269,11 @@ def _selected_pair(pairs: Sequence[ComparedCheckpoint]) -> ComparedCheckpoint:
     return pairs[names.index(str(name))]
 
 
-def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> Training:
+def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> TrainingHistory:
     """The training that led from the reference to a checkpoint."""
     run_name, step = run_and_step(name)
     run = next((run for run in runs if run.name == run_name and run.progress.checkpoint == reference), None)
     if run is None:
-        return Training("")
+        return TrainingHistory("")
     beside = against_chance(run.progress, step)
-    return Training(wording.training(step)) if beside is None or beside.is_above else Training("", beside)
+    return TrainingHistory(wording.training(step)) if beside is None or beside.is_above else TrainingHistory("", beside)

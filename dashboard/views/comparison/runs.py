@@ -8,11 +8,11 @@ from attention_sieve.dashboard.figures.comparison.checkpoints import role_small_
 from attention_sieve.dashboard.figures.comparison.steps import roles_over_steps, shift_over_steps
 from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.comparison.numbers import Focus, shift
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, shift
 from attention_sieve.dashboard.views.layout import halves
 
 
-def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> None:
+def over_checkpoints(focus: CheckpointFocus, steps: Sequence[int] | None, role: str) -> None:
     """Small multiples of the roles under each checkpoint, and the checkpoints along an axis.
 
     Args:

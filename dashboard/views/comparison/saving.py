@@ -7,11 +7,11 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.files.downloads import offer_page
 from attention_sieve.dashboard.saved_page.content import Content
 from attention_sieve.dashboard.views.asking import policy
-from attention_sieve.dashboard.views.comparison.numbers import Focus, all_heads_on
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, all_heads_on
 from attention_sieve.dashboard.views.saving import ScoredTexts, attention_in, content_of, first_that_fits, html_of
 
 
-def save_comparison(inference: Inference, focus: Focus, text: Text | None) -> None:
+def save_comparison(inference: Inference, focus: CheckpointFocus, text: Text | None) -> None:
     """Offer two checkpoints of the same shape on the same texts.
 
     Args:

@@ -7,10 +7,10 @@ from attention_sieve.core.comparison.transitions import depths, shares_per_layer
 from attention_sieve.dashboard.figures.comparison.depths import overall_shares, roles_by_depth
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus
 
 
-def unlike_shapes(focus: Focus) -> None:
+def unlike_shapes(focus: CheckpointFocus) -> None:
     """What can be compared if the number of layers or heads differs, and why not more."""
     tests_a, tests_b = focus.pair.tests
     st.info(wording.other_shape(tests_a.mean.shape[1:], tests_b.mean.shape[1:]))

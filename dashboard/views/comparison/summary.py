@@ -8,18 +8,18 @@ from attention_sieve.core.comparison.transitions import role_changes
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.views.comparison import wording
-from attention_sieve.dashboard.views.comparison.numbers import Focus, n_other_tokens
+from attention_sieve.dashboard.views.comparison.numbers import CheckpointFocus, n_other_tokens
 from attention_sieve.dashboard.views.comparison.sentence import what_changed
 
 
-def what_changed_in_roles(focus: Focus) -> str:
+def what_changed_in_roles(focus: CheckpointFocus) -> str:
     """One sentence on what changed."""
     of_roles = role_changes(*focus.compared.holds, focus.pair.roles)
     changes = [change for change in of_roles if change.role in focus.coarse]
     return what_changed(changes, len(focus.pair.tests[0].mean[0]), focus.training.sentence)
 
 
-def summary(focus: Focus) -> None:
+def summary(focus: CheckpointFocus) -> None:
     """One sentence on what changed, and notes needed to read it."""
     pair, choice = focus.pair, focus.choice
     (holds_a, holds_b), changed = focus.compared.holds, focus.compared.changed
@@ -47,7 +47,7 @@ def summary(focus: Focus) -> None:
         _head_shown(focus)
 
 
-def _head_shown(focus: Focus) -> None:
+def _head_shown(focus: CheckpointFocus) -> None:
     """Change of the score of the head chosen last; the help explains why it is shown if the reader chose none."""
     if not focus.heads:
         return

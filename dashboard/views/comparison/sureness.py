@@ -12,21 +12,21 @@ from attention_sieve.dashboard.figures.comparison.score_changes import score_cha
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.numbers import (
+    CheckpointFocus,
     ComparedCheckpoint,
-    Focus,
     divergence_of_heads,
     shift,
 )
 
 
-def how_sure(focus: Focus) -> None:
+def how_sure(focus: CheckpointFocus) -> None:
     """Results of the tests as a list, and a scatter plot of all scores."""
     st.markdown("\n".join(f"- {sentence}" for sentence in _sentences(focus)))
     figure = score_change_scatter(focus.compared.tests, focus.coarse, focus.choice.scale)
     chart("all scores", figure, focus.facts)
 
 
-def _sentences(focus: Focus) -> Iterator[str]:
+def _sentences(focus: CheckpointFocus) -> Iterator[str]:
     pair, criterion, scale = focus.pair, focus.choice.criterion, focus.choice.scale
     tests, indices = focus.compared.tests, [focus.pair.roles.index(role) for role in focus.coarse]
     effects = np.abs(tests.effect[indices])
@@ -52,7 +52,7 @@ def _sentences(focus: Focus) -> Iterator[str]:
         yield wording.moved(float(divergence.mean()), int(per_layer.argmax()))
 
 
-def _is_stable(focus: Focus, side: int) -> Bool[np.ndarray, "role layer head"]:
+def _is_stable(focus: CheckpointFocus, side: int) -> Bool[np.ndarray, "role layer head"]:
     """Whether each label of one checkpoint stays the same in nearly all resamples of the texts."""
     pair: ComparedCheckpoint = focus.pair
     scores = pair.scored.sides[side]

@@ -6,13 +6,13 @@ from typing import Final
 
 from attention_sieve.cache.serving.requests import Report
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.descriptions.examples import Example
+from attention_sieve.core.descriptions.examples import HeadExample
 from attention_sieve.core.descriptions.facts import ShareFact
 from attention_sieve.core.descriptions.rests import rests, telling_texts
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.core.texts.tokens import Words, words_of
-from attention_sieve.dashboard.components.marked_texts import Mark, MarkedText
+from attention_sieve.dashboard.components.marked_texts import DrawnText, Mark
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.descriptions import wording
@@ -27,11 +27,11 @@ LINED: Final[Mark] = "lined"
 class Shown:
     """A text with marks, and as typed text."""
 
-    marked: MarkedText
+    marked: DrawnText
     typed: str
 
 
-def shown_links(examples: Sequence[Example]) -> tuple[Shown, ...]:
+def shown_links(examples: Sequence[HeadExample]) -> tuple[Shown, ...]:
     """Texts with links between words: bold words look at underlined ones."""
     texts = []
     for example in examples:
@@ -93,9 +93,7 @@ def _marked(text: Text, query_text: Text, words: Words, marks: Mapping[int, Mark
             parts += [(segment[cursor:start], ""), (segment[start:end], marks[word])]
             cursor = end
         parts += [(segment[cursor:], ""), (wording.BETWEEN_SEGMENTS if side + 1 < len(query_text.segments) else "", "")]
-    return Shown(
-        marked=MarkedText(parts=tuple((words, mark) for words, mark in parts if words), says=says), typed=typed
-    )
+    return Shown(marked=DrawnText(parts=tuple((words, mark) for words, mark in parts if words), says=says), typed=typed)
 
 
 def _distinct(texts: Sequence[Shown | None]) -> tuple[Shown, ...]:

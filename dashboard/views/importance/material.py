@@ -10,7 +10,7 @@ from attention_sieve.cache.answers import CorpusFinding
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.importance.analysis import ABLATION_ANALYSIS
 from attention_sieve.core.importance.finding import AblationFinding
-from attention_sieve.core.importance.labels import Labels, read_labels
+from attention_sieve.core.importance.labels import LabelledTexts, read_labels
 from attention_sieve.core.importance.metrics import SCORE_NAMES
 from attention_sieve.core.importance.per_text import LabelledText
 from attention_sieve.core.importance.question import Replace
@@ -103,7 +103,7 @@ def of_texts(texts: Sequence[Text]) -> tuple[LabelledText, ...]:
     return tuple(map(LabelledText, texts))
 
 
-def of_labels(labels: Labels) -> tuple[LabelledText, ...]:
+def of_labels(labels: LabelledTexts) -> tuple[LabelledText, ...]:
     """Texts with their labels."""
     return tuple(LabelledText(text, label) for text, label in zip(labels.texts, labels.values.tolist(), strict=True))
 

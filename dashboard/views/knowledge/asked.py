@@ -16,7 +16,7 @@ from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.knowledge import runs, wording
 from attention_sieve.dashboard.views.knowledge.numbers import SEED_OF_WEIGHTS, Settings, Subject, subject_of
 from attention_sieve.dashboard.views.knowledge.task_files import (
-    Columns,
+    TableColumns,
     TaskFile,
     forget,
     keep_columns,
@@ -151,7 +151,7 @@ def _ask_for_columns(task: TaskFile) -> None:
             part = st.selectbox(wording.COLUMN_PART, [wording.NONE, *header], key=f"part {key}")
         if st.form_submit_button(wording.USE_COLUMNS):
             texts = [text, *([] if second_text == wording.NONE else [second_text])]
-            columns = Columns(
+            columns = TableColumns(
                 text_columns=",".join(texts), label_column=label, part_column=None if part == wording.NONE else part
             )
             with errors_shown():

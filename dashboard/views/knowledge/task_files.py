@@ -28,7 +28,7 @@ MAX_CACHED: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class TableColumns:
     """What the columns of a labelled table are; the fields are those of a trial."""
 
     text_columns: str | None = None
@@ -42,7 +42,7 @@ class TaskFile:
     """A task and the facts about its file."""
 
     path: Path
-    columns: Columns
+    columns: TableColumns
     name: str
     digest: str = ""
     """Hash of its examples, by `task_sha256`."""
@@ -114,7 +114,7 @@ def keep_task(name: str, content: bytes) -> Path:
     return keep_file(folder / f"{safe_name(stem)}{name[len(stem) :].lower()}", content)
 
 
-def keep_columns(path: Path, columns: Columns) -> None:
+def keep_columns(path: Path, columns: TableColumns) -> None:
     """Save what the columns of a reader's table are.
 
     Raises: AnalysisError if it cannot be written.
@@ -161,12 +161,12 @@ def _facts(file: TaskFile, version: tuple[int, int]) -> TaskFile:
     )
 
 
-def _columns(path: Path) -> Columns:
+def _columns(path: Path) -> TableColumns:
     """The saved columns; the defaults if there are none or the file is damaged."""
     try:
-        return typed_json(path.with_name(COLUMNS).read_bytes(), Columns)
+        return typed_json(path.with_name(COLUMNS).read_bytes(), TableColumns)
     except (OSError, ValueError):
-        return Columns()
+        return TableColumns()
 
 
 def _about(path: Path) -> Mapping[str, Mapping[str, Any]]:

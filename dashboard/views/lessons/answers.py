@@ -27,7 +27,14 @@ from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 from attention_sieve.core.word_links.on_text import words_on
 from attention_sieve.dashboard.views.corpus import judged
 from attention_sieve.dashboard.views.lessons.computation import Phrase, StepInputs, StepResult, replace_values
-from attention_sieve.dashboard.views.lessons.outcomes import MOST_OFF, Outcome, change_of, outcome, shape_of, turns
+from attention_sieve.dashboard.views.lessons.outcomes import (
+    MOST_OFF,
+    LessonOutcome,
+    change_of,
+    outcome,
+    shape_of,
+    turns,
+)
 from attention_sieve.dashboard.views.lessons.sentences import FAR, NEAR, VerbAndObject
 from attention_sieve.dashboard.views.text import stories, wording
 from attention_sieve.dashboard.views.text.simple_patterns import MOSTLY, SimplePattern, simple_pattern
@@ -264,7 +271,7 @@ def one_head_off(inputs: StepInputs) -> StepResult:
     )
 
 
-def _with_ranking(result: StepResult, made: Outcome) -> StepResult:
+def _with_ranking(result: StepResult, made: LessonOutcome) -> StepResult:
     ranking = tuple(zip(made.names, made.values.tolist()))
     return replace(result, ranking=ranking, is_prediction=made.is_prediction)
 

@@ -29,7 +29,7 @@ Vectors = Question[Text, Float[np.ndarray, "gating channel"]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Outcome:
+class LessonOutcome:
     """What a checkpoint makes of a text."""
 
     names: tuple[str, ...]
@@ -51,8 +51,8 @@ class Change:
 
     heads: tuple[Head, ...]
     """Enough of them; no claim that no others would do. Empty if MOST_OFF do not change it."""
-    before: Outcome
-    after: Outcome
+    before: LessonOutcome
+    after: LessonOutcome
     """Without these heads."""
 
 
@@ -68,7 +68,7 @@ def first_off_question(heads: tuple[Head, ...], n_layers: int, n_heads: int) -> 
     return vectors_question(first_off(heads, n_layers, n_heads))
 
 
-def outcome(inputs: StepInputs, off: Sequence[Head]) -> Outcome:
+def outcome(inputs: StepInputs, off: Sequence[Head]) -> LessonOutcome:
     """What the checkpoint makes of the text on screen without some heads."""
     text, settings = read_typed(inputs.typed)[0], PassSettings(inputs.visit.settings.kind, tuple(sorted(off)))
     prediction = inputs.visit.inference.on_screen(inputs.visit.engine, predicted, text, settings)
@@ -110,7 +110,7 @@ def _until_another_sentence(inputs: StepInputs) -> tuple[Head, ...]:
     return tuple(heads[: n_off or 0])
 
 
-def _until_another_prediction(inputs: StepInputs, before: Outcome) -> tuple[Head, ...]:
+def _until_another_prediction(inputs: StepInputs, before: LessonOutcome) -> tuple[Head, ...]:
     text, settings = read_typed(inputs.typed)[0], PassSettings(inputs.visit.settings.kind)
     answers = inputs.visit.inference.ask(
         inputs.visit.engine, ablation_question("output"), [text], settings, too_long="truncate"
@@ -134,7 +134,7 @@ def _vectors(
     return np.stack(answers.results)
 
 
-def _ranked(names: Sequence[str], values: Float[np.ndarray, " name"], *, is_prediction: bool) -> Outcome:
+def _ranked(names: Sequence[str], values: Float[np.ndarray, " name"], *, is_prediction: bool) -> LessonOutcome:
     order = np.argsort(-values, kind="stable")
     ranked = tuple(names[place] for place in order)
-    return Outcome(names=ranked, values=values[order], is_prediction=is_prediction)
+    return LessonOutcome(names=ranked, values=values[order], is_prediction=is_prediction)

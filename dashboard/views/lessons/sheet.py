@@ -51,7 +51,7 @@ table { border-collapse: collapse; }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Material:
+class SheetMaterial:
     """What a checkpoint gives for a prediction on paper."""
 
     sentence: str
@@ -59,7 +59,7 @@ class Material:
     result: StepResult
 
 
-def material_of(visit: Visit, lesson: int) -> dict[str, Material]:
+def material_of(visit: Visit, lesson: int) -> dict[str, SheetMaterial]:
     """What the sheet of a lesson needs of the checkpoint, by step: of the steps that ask about a sentence.
 
     Args:
@@ -76,11 +76,11 @@ def material_of(visit: Visit, lesson: int) -> dict[str, Material]:
         (text,) = read_typed(sentence)
         text_attention, _ = visit.inference.look(visit.engine, text, settings)
         result = step.finds(StepInputs(visit=visit, looked=text_attention, typed=sentence))
-        material[step.name] = Material(sentence=sentence, text_attention=text_attention, result=result)
+        material[step.name] = SheetMaterial(sentence=sentence, text_attention=text_attention, result=result)
     return material
 
 
-def sheet(lesson: int, language: str, material: Mapping[str, Material]) -> str:
+def sheet(lesson: int, language: str, material: Mapping[str, SheetMaterial]) -> str:
     """Worksheet of a lesson: an HTML page without scripts that prints on one side of A4.
 
     Args:
@@ -105,7 +105,7 @@ def sheet(lesson: int, language: str, material: Mapping[str, Material]) -> str:
     return f'<!doctype html><html lang="{escape(language)}"><head>{head}</head><body>{"".join(parts)}</body></html>'
 
 
-def _prediction(prompt: Prose, step: Step, language: str, material: Material | None) -> str:
+def _prediction(prompt: Prose, step: Step, language: str, material: SheetMaterial | None) -> str:
     values = dict.fromkeys(prompt.get_identifiers(), BLANK) | dict(material.result.values if material else {})
     line = '<div class="line"></div>'
     guess = "" if step.asks in DRAWN and material else f"<p>{_text(say(language, 'sheet_guess'))}</p>{line}"
@@ -115,7 +115,7 @@ def _prediction(prompt: Prose, step: Step, language: str, material: Material | N
     )
 
 
-def _drawn(step: Step, material: Material | None) -> str:
+def _drawn(step: Step, material: SheetMaterial | None) -> str:
     """The sentence, and what to draw in: both columns of its words, or the grid; or else a ranking to read."""
     if material is None:
         return ""
@@ -130,7 +130,7 @@ def _drawn(step: Step, material: Material | None) -> str:
     return f"{sentence}<ol>{''.join(items)}</ol>"
 
 
-def _columns(material: Material) -> str:
+def _columns(material: SheetMaterial) -> str:
     """Both columns of words, one line each, with the query framed."""
     queries, keys = (
         word_names(text) for text in (material.text_attention.text.queries, material.text_attention.text.keys)

@@ -12,7 +12,7 @@ from attention_sieve.core.similarity.distances import MOST, layer_distances, nea
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
-from attention_sieve.dashboard.figures.similarity.matrix import Side, distance_matrix
+from attention_sieve.dashboard.figures.similarity.matrix import MatrixSide, distance_matrix
 from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer, outermost
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views import frame
@@ -113,7 +113,9 @@ def layers(similar: Similar) -> None:
     values = layer_distances(similar.arranged.distances)
     names = tuple(f"L{layer}" for layer in range(len(values)))
     title = "Mean distance between the heads of two layers"
-    figure = distance_matrix(values, Side("layer", names), Side("other layer", names), title=title, unit=similar.unit)
+    figure = distance_matrix(
+        values, MatrixSide("layer", names), MatrixSide("other layer", names), title=title, unit=similar.unit
+    )
     chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
 
 
@@ -145,7 +147,9 @@ def pairs(similar: Similar) -> None:
     title = f"{wording.RELATIVE if relative else wording.HOW_FAR}, layer {layer_a} against layer {layer_b}"
     rows, columns = (tuple(head_name(layer, head) for head in range(n_heads)) for layer in (layer_a, layer_b))
     unit = MEAN_UNIT if relative else similar.unit
-    figure = distance_matrix(values, Side("head", rows), Side("other head", columns), title=title, unit=unit)
+    figure = distance_matrix(
+        values, MatrixSide("head", rows), MatrixSide("other head", columns), title=title, unit=unit
+    )
     chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
 
 

@@ -19,7 +19,7 @@ IS_ON: Final = "two sentences"
 
 
 @dataclass(frozen=True)
-class Example:
+class SwapExample:
     """Two sentences that differ in one word."""
 
     label: str
@@ -30,18 +30,18 @@ class Example:
 
 
 EXAMPLES: Final = (
-    Example("a fish, a cold", "She caught a fish at the lake.", "She caught a cold at the lake."),
-    Example(
+    SwapExample("a fish, a cold", "She caught a fish at the lake.", "She caught a cold at the lake."),
+    SwapExample(
         "a typo",
         "The old baker closed her shop because customers had left.",
         "The old bakre closed her shop because customers had left.",
     ),
-    Example(
+    SwapExample(
         "he and she",
         "The nurse told the doctor that he was late.",
         "The nurse told the doctor that she was late.",
     ),
-    Example(
+    SwapExample(
         "too big, too small",
         "The trophy did not fit into the suitcase because it was too big.",
         "The trophy did not fit into the suitcase because it was too small.",
@@ -96,7 +96,7 @@ def _begin() -> None:
     st.session_state[SWAP] = write_typed(texts[min(st.session_state.get(NUMBER) or 0, len(texts) - 1) :][:1])
 
 
-def _take(example: Example) -> None:
+def _take(example: SwapExample) -> None:
     put_on_screen(example.a)
     st.session_state[SWAP] = example.b
 

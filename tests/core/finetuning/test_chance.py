@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, pearsonr
 
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation
+from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult
 from attention_sieve.core.finetuning.chance import against_chance
 from attention_sieve.core.statistics.means import correlation_interval
 
 OF_30 = Validation(30, 16 / 30, None)
-AT_STEP_9 = HeldOut(9, 0.7, 16 / 30, None)
-AT_STEP_5 = HeldOut(5, 0.6, 27 / 30, None)
+AT_STEP_9 = ValidationResult(9, 0.7, 16 / 30, None)
+AT_STEP_5 = ValidationResult(5, 0.6, 27 / 30, None)
 CLASSES = Progress("finished", 9, 9, None, (), (AT_STEP_5, AT_STEP_9), (5, 9), "", validation=OF_30)
 
 
@@ -57,6 +57,6 @@ def test_the_interval_of_a_correlation_is_scipys():
 def test_a_correlation_is_above_chance_where_its_interval_is_above_0_and_never_where_it_is_not_defined():
     values = replace(CLASSES, validation=Validation(30, None, 2.0))
     for r, is_above in ((0.37, True), (0.35, False), (-0.9, False), (None, False)):
-        beside = against_chance(replace(values, held_out=(HeldOut(9, 1.0, None, r),)))
+        beside = against_chance(replace(values, held_out=(ValidationResult(9, 1.0, None, r),)))
         assert (beside.value, beside.is_above) == (r, is_above)
     assert beside.in_words == "30 texts; chance: 0"

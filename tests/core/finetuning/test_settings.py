@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from attention_sieve.core.checkpoints.find import find_checkpoint, local_folder
 from attention_sieve.core.checkpoints.saved_runs import (
-    HeldOut,
     Validation,
+    ValidationResult,
     ask_to_stop,
     list_runs,
     read_progress,
@@ -246,14 +246,14 @@ def test_progress_tells_what_was_reported(tmp_path):
     journal.note("2 of 9 texts were cut.")
     journal.validation(Validation(3, None, 0.25))
     journal.training(20)
-    journal.held_out(HeldOut(2, 0.6, 0.75, None))
+    journal.held_out(ValidationResult(2, 0.6, 0.75, None))
     journal.loss(2, 0.5)
     journal.loss(4, 0.25)
     saved(journal.folder, 10, 4)
     progress = read_progress(journal.folder)
     assert (progress.step, progress.steps, progress.message) == (4, 20, "")
     assert progress.losses == ((2, 0.5), (4, 0.25))
-    assert progress.held_out == (HeldOut(2, 0.6, 0.75, None),)
+    assert progress.held_out == (ValidationResult(2, 0.6, 0.75, None),)
     assert progress.seconds_left >= 0
     assert progress.saved == (4, 10)
     assert progress.notes == ("2 of 9 texts were cut.",)
@@ -288,7 +288,7 @@ def test_going_on_forgets_what_came_after_the_saved_step(tmp_path):
     journal = Journal(tmp_path, "bundled")
     journal.training(9)
     for step in (2, 4, 6):
-        journal.held_out(HeldOut(step, 0.1 * step, None, 0.5))
+        journal.held_out(ValidationResult(step, 0.1 * step, None, 0.5))
         journal.loss(step, 1.0 / step)
     journal.end("failed", "The disk is full.")
     assert read_progress(tmp_path).message == "The disk is full."

@@ -7,7 +7,7 @@ from scipy.stats import pearsonr
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from attention_sieve.core.knowledge.labels import FOLDS, N_BINS, STRENGTHS, Labels, labels_of, score
+from attention_sieve.core.knowledge.labels import FOLDS, N_BINS, STRENGTHS, TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.probes import probe as probes
 from attention_sieve.core.knowledge.probes.probe import fit, predictions, probe
 from attention_sieve.core.knowledge.task import Task
@@ -179,7 +179,7 @@ def test_a_thousand_classes_are_learned():
     train, validation, test = np.split(np.arange(4_000), [2_000, 3_000])
     targets = np.eye(1_000, dtype=np.float32)[classes]
 
-    labels = Labels(train=train, validation=validation, test=test, targets=targets)
+    labels = TaskLabels(train=train, validation=validation, test=test, targets=targets)
     probed = probe(vectors, labels, strengths=(1.0,))
 
     telling, silent = (probed.predicted == classes[test]).mean(axis=1)

@@ -17,7 +17,7 @@ from attention_sieve.core.knowledge.report import (
     task_report,
     texts_of,
 )
-from attention_sieve.core.knowledge.task import Example, Task
+from attention_sieve.core.knowledge.task import Task, TaskExample
 from attention_sieve.core.knowledge.vectors import Vectors
 from attention_sieve.core.texts.text import Text
 
@@ -143,10 +143,10 @@ def test_three_baselines_and_what_each_sees():
     ]
     label = [str(rng.choice(3, p=(0.5, 0.3, 0.2))) for _ in rows]
     by_length = [
-        Example(Text((" ".join(["word"] * (3 + 5 * int(one))),)), one, part) for (part, _), one in zip(rows, label)
+        TaskExample(Text((" ".join(["word"] * (3 + 5 * int(one))),)), one, part) for (part, _), one in zip(rows, label)
     ]
     words = ("red", "tan", "jet")
-    by_word = [Example(Text((f"the {words[int(one)]} one",)), one, part) for (part, _), one in zip(rows, label)]
+    by_word = [TaskExample(Text((f"the {words[int(one)]} one",)), one, part) for (part, _), one in zip(rows, label)]
     for examples, knows in ((by_length, {LENGTH}), (by_word, {WORDS})):
         task = Task("made", tuple(examples))
         found = {one.name: one.score for one in baselines(task, labels_of(task))}
@@ -184,7 +184,7 @@ def test_a_removed_head_has_no_result():
 
 def test_a_pair_is_read_segment_by_segment():
     examples = tuple(
-        Example(Text((f"one {row}", f"two {row}")), str(row % 2), part)
+        TaskExample(Text((f"one {row}", f"two {row}")), str(row % 2), part)
         for row, part in enumerate(["train"] * 20 + ["validation"] * 12 + ["test"] * 11)
     )
     task = Task("pairs", examples)
@@ -201,6 +201,6 @@ def test_a_pair_is_read_segment_by_segment():
 
 
 def test_a_mix_of_texts_and_pairs_is_refused():
-    examples = (Example(Text(("one",)), "a", "train"), Example(Text(("one", "two")), "b", "train"))
+    examples = (TaskExample(Text(("one",)), "a", "train"), TaskExample(Text(("one", "two")), "b", "train"))
     with pytest.raises(AnalysisError, match="mixed mixes single texts and pairs"):
         texts_of(Task("mixed", examples))

@@ -5,7 +5,7 @@ from made_trees import HE_SAW_DOGS, conllu, flat
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.knowledge.from_trees import sentences as module
 from attention_sieve.core.knowledge.from_trees.sentences import (
-    Sentence,
+    ParsedSentence,
     conllu_sentences,
     is_punctuation,
     n_documents,
@@ -20,7 +20,7 @@ from attention_sieve.core.texts.tokens import Words
 def test_a_conllu_file_gives_its_trees_with_tags_and_documents():
     content = "# newdoc id = story\n" + conllu(HE_SAW_DOGS)
     (found,) = conllu_sentences("a.conllu", content.encode())
-    assert found == Sentence(
+    assert found == ParsedSentence(
         HE_SAW_DOGS.words, HE_SAW_DOGS.tags, HE_SAW_DOGS.heads, HE_SAW_DOGS.relations, "a.conllu: story"
     )
     assert found.root == 1

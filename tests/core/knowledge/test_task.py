@@ -1,13 +1,13 @@
 import pytest
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.task import PARTS, Example, Task, check_task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample, check_task
 from attention_sieve.core.texts.text import Text
 
 
 def task_of(labels, *, is_regression=False):
     examples = [
-        Example(Text((f"{part} text {row}",)), label, part)
+        TaskExample(Text((f"{part} text {row}",)), label, part)
         for part, of_part in labels.items()
         for row, label in enumerate(of_part)
     ]
@@ -95,7 +95,7 @@ def test_few_rows_are_noted():
 
 def test_a_text_in_two_parts_is_noted():
     task = task_of(in_all(halves()))
-    again = Example(task.examples[0].text, "red", "test")
+    again = TaskExample(task.examples[0].text, "red", "test")
 
     assert check_task(Task("colour", (*task.examples, again))) == (
         "1 text appears in more than one part, so a probe may memorise what it should predict. Remove them from all "

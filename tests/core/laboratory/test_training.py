@@ -14,7 +14,7 @@ from attention_sieve.core.finetuning.journal import open_run
 from attention_sieve.core.laboratory.sequences import VOCABULARY, is_copied
 from attention_sieve.core.laboratory.settings import LaboratoryPlan, LaboratorySettings
 from attention_sieve.core.laboratory.training import made_tokenizer, train, untrained_model
-from attention_sieve.core.probe_texts.make import ProbeSettings, fitting_block, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeTextSettings, fitting_block, probe_texts
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import tokenize
 
@@ -103,7 +103,7 @@ def test_repeats_with_drawn_gaps_fit_the_model():
     tokenizer = made_tokenizer()
     block = fitting_block(tokenizer)
     assert block == 9
-    for text in probe_texts(tokenizer, ProbeSettings(number=20, block=block)):
+    for text in probe_texts(tokenizer, ProbeTextSettings(number=20, block=block)):
         assert len(text.given.ids) <= 64
         assert is_copied(text.given.ids).sum() == 3 * (block - 1)
 

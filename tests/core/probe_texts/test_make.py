@@ -6,7 +6,7 @@ from small_checkpoints import TOKENIZERS
 
 from attention_sieve.__main__ import main
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.probe_texts.make import COPIES, MAKERS, ProbeSettings, probe_texts
+from attention_sieve.core.probe_texts.make import COPIES, MAKERS, ProbeTextSettings, probe_texts
 from attention_sieve.core.texts.text import read_file
 
 BLOCK = 8
@@ -18,7 +18,7 @@ def tokenizer():
 
 
 def made(tokenizer, kind, **settings):
-    return [text.given for text in probe_texts(tokenizer, ProbeSettings(kind=kind, block=BLOCK, **settings))]
+    return [text.given for text in probe_texts(tokenizer, ProbeTextSettings(kind=kind, block=BLOCK, **settings))]
 
 
 def starts_of_block(ids):
@@ -70,14 +70,14 @@ def test_the_seed_decides(tokenizer):
 
 def test_a_small_vocabulary_and_numbers_out_of_range_are_refused(tokenizer):
     with pytest.raises(AnalysisError, match=r"The middle of the vocabulary has [0-9,]+ tokens, and texts of repeats"):
-        probe_texts(tokenizer, ProbeSettings(block=400))
+        probe_texts(tokenizer, ProbeTextSettings(block=400))
     with pytest.raises(AnalysisError, match=r"number is 1\. Choose a whole number from 2"):
-        ProbeSettings(number=1)
+        ProbeTextSettings(number=1)
 
 
 def test_a_written_file_is_read_as_the_same_texts(tokenizer, folders, tmp_path):
     path = tmp_path / "made.jsonl"
     options = ["--checkpoint", folders("llama"), "--kind", "names", "--seed", "3", "--output", path]
     assert main(["probe-texts", *map(str, options)]) == 0
-    expected = probe_texts(tokenizer, ProbeSettings(kind="names", seed=3))
+    expected = probe_texts(tokenizer, ProbeTextSettings(kind="names", seed=3))
     assert read_file(path.name, path.read_bytes()) == expected

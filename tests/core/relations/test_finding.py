@@ -8,7 +8,7 @@ import pytest
 from made_attention import along_no_tree
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.relations.accuracy import ALL, Baseline, RelationAccuracy
+from attention_sieve.core.relations.accuracy import ALL, OffsetBaseline, RelationAccuracy
 from attention_sieve.core.relations.analysis import COLUMNS, RELATION_ANALYSIS
 from attention_sieve.core.relations.cases import TextPredictions
 from attention_sieve.core.relations.finding import BestRelation, Evaluation, RelationFinding
@@ -28,7 +28,7 @@ def accuracy(relation, n_cases, best=0.5, share=0.4):
         **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
         **{"key_matched": key_matched(untested, 0.05), "best_key_matched": key_matched(untested, 0.05).at((0, 0, 0))},
         **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
-        baseline=Baseline(offset=1, share=share, shares={1: share}),
+        baseline=OffsetBaseline(offset=1, share=share, shares={1: share}),
         nearest=share,
         random_choice=share,
     )

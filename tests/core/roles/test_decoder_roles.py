@@ -11,7 +11,7 @@ from small_checkpoints import TOKENIZERS
 from attention_sieve.__main__ import main
 from attention_sieve.core.attention.observers import Tile
 from attention_sieve.core.passes.texts import prepare
-from attention_sieve.core.probe_texts.make import ProbeSettings, probe_texts
+from attention_sieve.core.probe_texts.make import ProbeTextSettings, probe_texts
 from attention_sieve.core.roles.measures import RoleSet
 from attention_sieve.core.roles.record import after_earlier_copies, copied_from_needle
 from attention_sieve.core.roles.roles import DECODER_ROLES, FURTHER_ROLES, ROLES
@@ -111,7 +111,7 @@ def scored(text, keys_of, roles):
 
 
 def probes(kind, tokenizer):
-    texts = probe_texts(tokenizer, ProbeSettings(kind=kind, block=8))
+    texts = probe_texts(tokenizer, ProbeTextSettings(kind=kind, block=8))
     return [of_source(tokenize(text, tokenizer, 1_000)) for text in texts]
 
 

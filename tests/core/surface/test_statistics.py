@@ -17,7 +17,7 @@ from attention_sieve.core.surface.labels import (
     OFFSETS,
     RADIUS,
     RARE,
-    Positional,
+    PositionalHeads,
     RareShares,
     head_labels,
     offset_shares,
@@ -233,7 +233,7 @@ def test_a_text_of_one_token_makes_nothing_positional():
 
 def test_a_head_is_rare_above_half_and_twice_chance_and_only_where_it_is_not_positional():
     holds = np.array([[False, False, False], [False, False, True]])
-    at = Positional(holds=holds, offset=np.full((2, 3), 1), share=np.full((2, 3), 0.5))
+    at = PositionalHeads(holds=holds, offset=np.full((2, 3), 1), share=np.full((2, 3), 0.5))
     shares = [[0.51, 0.5, 0.8], [0.2, NAN, 0.9]]
     found = head_labels(at, rare_of(shares, 0.2))
     assert found.rare.tolist() == [[True, False, True], [False, False, False]]

@@ -21,7 +21,7 @@ from attention_sieve.core.tree_probes.attachment import (
     counts,
     root_first,
 )
-from attention_sieve.core.tree_probes.probe import ProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import (
     PassedWords,
     attention_bytes,
@@ -225,4 +225,4 @@ def test_weights_that_depend_on_words_are_shown_as_norms():
 )
 def test_settings_out_of_range_are_refused(wrong, said):
     with pytest.raises(AnalysisError, match=said):
-        ProbeSettings(**wrong)
+        TreeProbeSettings(**wrong)

@@ -25,7 +25,7 @@ from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes import training as probe_training
 from attention_sieve.core.tree_probes.attachment import NO_CANDIDATE
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import Probe, ProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import Probe, TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import probe_texts
 from attention_sieve.core.tree_probes.training import predicted_heads, scores, train
 from attention_sieve.core.tree_probes.word_vectors import no_vectors
@@ -79,7 +79,7 @@ def test_texts_of_other_lengths_beside_it_change_nothing_of_a_text():
 
 
 def test_a_head_that_attends_from_words_to_their_heads_is_found():
-    found = trained(made_texts(60, planted=(1, 2)), ProbeSettings(learning_rate=0.05))
+    found = trained(made_texts(60, planted=(1, 2)), TreeProbeSettings(learning_rate=0.05))
     w, u = found.probe.weights
     assert np.unravel_index(u.argmax(), u.shape) == (1, 2)
     others = np.append(np.delete(u.ravel(), 5), w)
@@ -102,7 +102,7 @@ def test_words_say_which_head_to_follow_where_attention_alone_cannot():
     rng = np.random.default_rng(3)
     texts, test = [by_kind(rng) for _ in range(80)], [by_kind(rng) for _ in range(30)]
     table = np.array([[0, 0], [1, 0], [0, 1]], np.float32)
-    settings = ProbeSettings(words=True, learning_rate=0.05, epochs=15)
+    settings = TreeProbeSettings(words=True, learning_rate=0.05, epochs=15)
     by_words = trained(texts, settings, table).probe
     u = by_words.by_word[1, 1]
     assert u[0, 0, 0] > 3 > 0 > u[0, 0, 1]  # by the word's own kind
@@ -115,7 +115,7 @@ def test_words_say_which_head_to_follow_where_attention_alone_cannot():
 def test_the_same_seed_gives_the_same_probe_and_another_one_another():
     texts = made_texts(30, planted=(1, 2))
     texts = [replace(text, rows=np.arange(len(text.heads)) % 6) for text in texts]
-    settings = ProbeSettings(words=True, epochs=2)
+    settings = TreeProbeSettings(words=True, epochs=2)
     first, again, other = (trained(texts, replace(settings, seed=seed), TABLE) for seed in (1, 1, 2))
     for name in ("constant", "by_word", "root_vector", "root_parts"):
         np.testing.assert_array_equal(getattr(first.probe, name), getattr(again.probe, name))
@@ -125,7 +125,7 @@ def test_the_same_seed_gives_the_same_probe_and_another_one_another():
 
 def test_before_the_first_step_every_candidate_is_as_likely():
     texts = made_texts(20)
-    first = next(train(texts, NO_VECTORS, ProbeSettings(epochs=1, held_out=0.5)))
+    first = next(train(texts, NO_VECTORS, TreeProbeSettings(epochs=1, held_out=0.5)))
     order = np.random.default_rng(0).permutation(20)
     n_words = np.array([len(texts[place].heads) for place in order[:10]])
     assert first.n_held_out == first.n_texts == 10
@@ -135,7 +135,7 @@ def test_before_the_first_step_every_candidate_is_as_likely():
 
 def test_training_ends_after_patience_and_keeps_the_best():
     # Nothing to be learned, and steps so large that what is not there is learned all the same.
-    found = trained(made_texts(24), ProbeSettings(learning_rate=0.5, patience=2, epochs=50))
+    found = trained(made_texts(24), TreeProbeSettings(learning_rate=0.5, patience=2, epochs=50))
     losses = [epoch.held_out_loss for epoch in found.epochs]
     assert len(losses) < 50
     assert found.is_finished
@@ -145,7 +145,7 @@ def test_training_ends_after_patience_and_keeps_the_best():
 def test_whoever_stops_has_the_best_so_far():
     texts = made_texts(300, planted=(1, 2))
     course = []
-    for training in train(texts, NO_VECTORS, ProbeSettings(epochs=3)):
+    for training in train(texts, NO_VECTORS, TreeProbeSettings(epochs=3)):
         course.append(training)
         if len(training.epochs) == 2 and training.done < training.n_texts:
             break
@@ -161,7 +161,7 @@ def test_words_that_were_not_passed_change_nothing():
     rng = np.random.default_rng(5)
     places = [np.sort(rng.choice(12, len(text.heads), replace=False)) for text in texts]
     unread = [among_unread(text, of_text, 12) for text, of_text in zip(texts, places)]
-    settings = ProbeSettings(learning_rate=0.05, epochs=3)
+    settings = TreeProbeSettings(learning_rate=0.05, epochs=3)
     found, same = trained(texts, settings), trained(unread, settings)
     np.testing.assert_array_equal(found.probe.constant, same.probe.constant)
     assert found.epochs == same.epochs
@@ -178,7 +178,7 @@ def test_a_word_whose_head_was_not_passed_is_a_candidate_and_not_learned_from():
     text = replace(text, heads=np.array([0, 5, 1, 3, 1]))
     assert text.targets.tolist() == [0, NO_CANDIDATE, 1, 3]
     assert scores(random_probe(dimension=0), text, NO_VECTORS).shape == (4, 5)
-    first = next(train([text] * 6, NO_VECTORS, ProbeSettings(epochs=1, learning_rate=1e-9)))
+    first = next(train([text] * 6, NO_VECTORS, TreeProbeSettings(epochs=1, learning_rate=1e-9)))
     assert first.epochs[0].held_out_loss == pytest.approx(np.log(5))
     assert first.epochs[1].loss == pytest.approx(np.log(5))
 
@@ -187,7 +187,7 @@ def test_texts_are_worked_on_in_parts_of_a_bounded_size_with_the_same_result(mon
     rng = np.random.default_rng(2)
     sizes = [3, 4, 30, 3, 5, 4, 3, 28, 6, 3]
     texts = [made_text(rng, random_heads(rng, size), planted=(1, 2)) for size in sizes * 3]
-    settings = ProbeSettings(texts_per_step=9, learning_rate=0.05, epochs=3)
+    settings = TreeProbeSettings(texts_per_step=9, learning_rate=0.05, epochs=3)
     whole = trained(texts, settings)
     predicted = predicted_heads(whole.probe, texts, NO_VECTORS)
     taken, batch_of = [], probe_training._batch
@@ -208,7 +208,7 @@ def test_too_few_texts_teach_nothing():
     with pytest.raises(
         AnalysisError, match="at least 2 training texts besides its validation texts; of 3, 2 are for validation"
     ):
-        train(made_texts(3), NO_VECTORS, ProbeSettings())
+        train(made_texts(3), NO_VECTORS, TreeProbeSettings())
 
 
 TEXTS = [
@@ -310,7 +310,7 @@ def test_attention_tells_heads_better_than_offsets_and_random_weights_do_not(bun
         work = word_attention_maps(checkpoint, prepared, [tree.words for tree in trees.values()], SELF)
         found = dict(one for batch in work for one in batch)
         own, test = (probe_texts(found, trees, rows, places) for places in (range(60), range(60, 100)))
-        probe = trained(own, ProbeSettings(learning_rate=0.01, epochs=8)).probe
+        probe = trained(own, TreeProbeSettings(learning_rate=0.01, epochs=8)).probe
         shares.append(uas(predicted_heads(probe, test, NO_VECTORS), test))
     branching = offset_scores(own, test)[1]
     assert shares[0].low > branching.high

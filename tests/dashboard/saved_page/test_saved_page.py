@@ -23,7 +23,7 @@ from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.dashboard.saved_page import content as saved_content
 from attention_sieve.dashboard.saved_page.asked import text_object
 from attention_sieve.dashboard.saved_page.check import check_page
-from attention_sieve.dashboard.saved_page.content import Request, compute
+from attention_sieve.dashboard.saved_page.content import PageRequest, compute
 from attention_sieve.dashboard.saved_page.data import page_data
 from attention_sieve.dashboard.saved_page.file import AFTER_DATA, BEFORE_DATA, BEFORE_DRAWN, page_html, read_page
 
@@ -33,7 +33,7 @@ TEXTS = (
     Text(("Who closed the shop?", "She closed her small shop.")),
     Text((HOSTILE, "Nobody laughed.")),
 )
-REQUEST = Request(
+REQUEST = PageRequest(
     of_pass=PassSettings(), settings=RoleSettings(criterion=Criterion(tau=2.0)), texts=TEXTS, chosen=[(1, 8)]
 )
 

@@ -11,7 +11,7 @@ import pytest
 from reading import sent
 
 import attention_sieve as sieve
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, SavedRun, Validation
+from attention_sieve.core.checkpoints.saved_runs import Progress, SavedRun, Validation, ValidationResult
 from attention_sieve.core.comparison.transitions import RoleChange
 from attention_sieve.core.passes.outputs import Prediction
 from attention_sieve.dashboard import controls
@@ -21,7 +21,7 @@ from attention_sieve.dashboard.views.comparison import wording
 from attention_sieve.dashboard.views.comparison.both_texts import prediction_sentence
 from attention_sieve.dashboard.views.comparison.flow import HEAD as HEAD_OF
 from attention_sieve.dashboard.views.comparison.flow import TRANSITION, _take_mark
-from attention_sieve.dashboard.views.comparison.numbers import Training
+from attention_sieve.dashboard.views.comparison.numbers import TrainingHistory
 from attention_sieve.dashboard.views.comparison.page import training_of
 from attention_sieve.dashboard.views.comparison.sentence import what_changed
 from attention_sieve.dashboard.views.text.typed import EXAMPLE_TYPED
@@ -219,7 +219,7 @@ def test_the_next_token_is_said_with_its_space_and_after_which_token():
 
 def run(name, checkpoint, right=0.8):
     """A finished run with 30 validation texts, half of them in either class."""
-    measured = (HeldOut(5, 0.7, 0.9, None), HeldOut(10, 0.6, right, None))
+    measured = (ValidationResult(5, 0.7, 0.9, None), ValidationResult(10, 0.6, right, None))
     of_half = Validation(30, 0.5, None)
     progress = Progress("finished", 10, 10, None, (), measured, (5, 10), "", checkpoint=checkpoint, validation=of_half)
     return SavedRun(name, Path(name), progress)
@@ -327,7 +327,7 @@ def test_training_is_named_only_where_it_made_one_out_of_the_other():
     assert training_of("run", "bundled", runs).sentence == "Fine-tuning"
     assert training_of("run/checkpoint-1063", "bundled", runs).sentence == "Fine-tuning for 1,063 steps"
     for name, reference in (("run", "another"), ("bundled", "run"), ("other/checkpoint-5", "bundled")):
-        assert training_of(name, reference, runs) == Training("")
+        assert training_of(name, reference, runs) == TrainingHistory("")
 
 
 def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
@@ -339,9 +339,9 @@ def test_training_that_is_not_shown_to_be_above_chance_took_nothing():
         "interval 0.423 to 0.754, 30 texts; the most frequent class alone: 0.500). The differences below need not "
         "come from learning the task."
     )
-    assert training_of("run/checkpoint-7", "bundled", runs) == Training("Fine-tuning for 7 steps")
+    assert training_of("run/checkpoint-7", "bundled", runs) == TrainingHistory("Fine-tuning for 7 steps")
     old = replace(runs[0], progress=replace(runs[0].progress, validation=None))
-    assert training_of("run", "bundled", [old]) == Training("Fine-tuning"), "an old run does not say"
+    assert training_of("run", "bundled", [old]) == TrainingHistory("Fine-tuning"), "an old run does not say"
 
 
 def test_what_the_sentence_stands_on_in_words():

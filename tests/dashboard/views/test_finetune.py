@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from reading import button, said
 
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation, delete_run
+from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult, delete_run
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
@@ -152,14 +152,16 @@ def test_known_columns_are_found_in_any_case_and_a_pair_before_a_single():
 
 
 def test_progress_is_said_with_steps_time_and_figures():
-    now = Progress("running", 30, 120, 45.4, ((20, 0.7), (30, 0.6124)), (HeldOut(20, 0.5, 0.75, None),), (20,), "")
+    now = Progress(
+        "running", 30, 120, 45.4, ((20, 0.7), (30, 0.6124)), (ValidationResult(20, 0.5, 0.75, None),), (20,), ""
+    )
     assert wording.running(now) == "Step 30 of 120, about 45 s left"
     assert wording.running(replace(now, seconds_left=150.0)) == "Step 30 of 120, about 2 min left"
     assert wording.running(replace(now, steps=0, message="Loading the checkpoint.")) == "Loading the checkpoint."
     assert wording.measured(now) == "Loss 0.612 at step 30; validation accuracy 0.750 at step 20."
     assert "Step 20 is saved; Resume continues from it." in wording.stopped(now)
     assert "No step was saved; Resume starts from the beginning." in wording.left(replace(now, saved=()))
-    regression = replace(now, held_out=(HeldOut(20, 0.5, None, 0.25),))
+    regression = replace(now, held_out=(ValidationResult(20, 0.5, None, 0.25),))
     assert wording.made_state(replace(regression, state="stopped"), 12_300_000) == (
         "Stopped at step 30 of 120; validation correlation 0.250; 1 saved step; 12 MB."
     )
@@ -167,7 +169,7 @@ def test_progress_is_said_with_steps_time_and_figures():
 
 def of_30(n_right, **changes):
     """A finished run with 30 validation texts, 16 of them in one class."""
-    now = Progress("finished", 51, 51, None, (), (HeldOut(51, 0.5, n_right / 30, None),), (51,), "")
+    now = Progress("finished", 51, 51, None, (), (ValidationResult(51, 0.5, n_right / 30, None),), (51,), "")
     return replace(now, validation=Validation(30, 16 / 30, None), **changes)
 
 

@@ -23,7 +23,7 @@ from attention_sieve.dashboard.state import HEADS, WITH
 from attention_sieve.dashboard.views.knowledge import numbers, runs, task_files, wording
 from attention_sieve.dashboard.views.knowledge.numbers import beat_all
 from attention_sieve.dashboard.views.knowledge.task_files import (
-    Columns,
+    TableColumns,
     TaskFile,
     before_others,
     keep_columns,
@@ -269,7 +269,7 @@ def test_files_of_readers_say_what_is_wrong_with_them(app, given, bert, monkeypa
         assert table["note"].str.len().gt(0).sum() >= 3
         asked = next(each for each in own_tasks() if each.header)
         assert asked.header == ("words", "kind")
-        keep_columns(asked.path, Columns(text_columns="words", label_column="kind"))
+        keep_columns(asked.path, TableColumns(text_columns="words", label_column="kind"))
         good = next(each for each in own_tasks() if each.path == asked.path)
         assert (good.problem, sum(good.n_rows)) == ("", 60)
     finally:
@@ -318,7 +318,7 @@ def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
 
 def test_the_page_opens_on_a_task_with_enough_test_texts():
     def file(name, *n_rows):
-        return TaskFile(path=Path(name), columns=Columns(), name=name, n_rows=n_rows)
+        return TaskFile(path=Path(name), columns=TableColumns(), name=name, n_rows=n_rows)
 
     tiny, few = file("tiny", 300, 90, 90), file("few", 4000, 100, 384)
     enough, many = file("enough", 1200, 400, 385), file("many", 8000, 2000, 2000)

@@ -10,7 +10,7 @@ from laboratory_model import learn_to_copy
 from reading import button, sent
 
 from attention_sieve.core.checkpoints.folders import checkpoints_folder
-from attention_sieve.core.checkpoints.saved_runs import HeldOut
+from attention_sieve.core.checkpoints.saved_runs import ValidationResult
 from attention_sieve.core.finetuning.journal import Journal
 from attention_sieve.core.laboratory.settings import N_HEADS, N_LAYERS
 from attention_sieve.core.laboratory.training import untrained_model
@@ -166,7 +166,7 @@ def test_a_run_is_trained_watched_stopped_and_deleted_on_the_page(app, alone):
 def test_what_is_stored_of_another_version_cannot_be_resumed_but_is_shown(app, here):
     with Journal(here, "", 110) as journal:
         journal.training(220)
-        journal.held_out(HeldOut(110, 4.0, 0.1, None))
+        journal.held_out(ValidationResult(110, 4.0, 0.1, None))
         journal.end("failed", "<b>The disk</b> is full.")
     (here / "training.json").write_text("{}")
     at = app("laboratory")
@@ -253,7 +253,7 @@ def test_the_figure_names_the_strongest_heads():
     shares = np.array([[0.0, 0.1], [0.5, 0.9]])
     heads = [[(0, 0), (1, 1)], [(0, 3), (1, 2)]]
     strongest = Strongest(roles=("previous", "induction"), steps=(0, 30), shares=shares, heads=heads)
-    measured = [HeldOut(0, 4.8, 0.0, None), HeldOut(30, 0.5, 0.9, None)]
+    measured = [ValidationResult(0, 4.8, 0.0, None), ValidationResult(30, 0.5, 0.9, None)]
     figure = formation(measured, strongest, 30, 60, 128)
     assert "Loss 4.80 nats at step 0, 0.50 nats at step 30." in figure.description
     assert "Induction: 0.10 (L1 H1) at step 0, 0.90 (L1 H2) at step 30." in figure.description

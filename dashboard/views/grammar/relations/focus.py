@@ -20,7 +20,7 @@ from attention_sieve.dashboard.views.frame import Visit
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Focus:
+class RelationFocus:
     """What the reader has selected."""
 
     visit: Visit

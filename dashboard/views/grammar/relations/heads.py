@@ -18,14 +18,14 @@ from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.grammar.control import control_details
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import Focus
+from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 SYNTACTIC: Final = ROLES.index("syntactic")
 
 
-def grid(focus: Focus) -> None:
+def grid(focus: RelationFocus) -> None:
     """Accuracy of every head on the chosen relation and direction, minus the baseline."""
     relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
     points = 100 * (relation.accuracy - relation.baseline.share)[direction]
@@ -64,7 +64,7 @@ def grid(focus: Focus) -> None:
     _show(focus, "accuracies", picture, wording.GRID_PAPER)
 
 
-def two_rules(focus: Focus) -> None:
+def two_rules(focus: RelationFocus) -> None:
     """Compare the heads that are syntactic by argmax and by the sieve: numbers, overlap, and maps of both."""
     st.markdown(wording.TWO_RULES_SEE)
     argmax = focus.finding.by_argmax
@@ -86,7 +86,7 @@ def two_rules(focus: Focus) -> None:
 
 
 def _maps_of_both(
-    focus: Focus,
+    focus: RelationFocus,
     argmax: ByArgmax,
     by_sieve: Bool[np.ndarray, "layer head"],
     score: Float[np.ndarray, "layer head"],
@@ -124,11 +124,11 @@ def _maps_of_both(
         _show(focus, "syntactic by the sieve", picture)
 
 
-def _label(focus: Focus, title: str) -> str:
+def _label(focus: RelationFocus, title: str) -> str:
     return f"{title}, heads of {focus.visit.engine.files.name}"
 
 
-def _show(focus: Focus, name: str, picture: HeadMap, paper: str = "") -> None:
+def _show(focus: RelationFocus, name: str, picture: HeadMap, paper: str = "") -> None:
     """Draw a map with one number per head, and its downloads."""
     show_head_map(
         picture,

@@ -29,7 +29,7 @@ from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import Focus, marked, relation_finding
+from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, marked, relation_finding
 from attention_sieve.dashboard.views.grammar.relations.heads import grid, two_rules
 from attention_sieve.dashboard.views.grammar.relations.sentence import head_on_a_sentence
 from attention_sieve.dashboard.views.grammar.relations.table import best_heads, best_rows, picked
@@ -79,7 +79,7 @@ def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *,
         relation, direction = picked(finding)
     _, layer, head = relation.best
     _, n_layers, n_heads = relation.accuracy.shape
-    focus = Focus(
+    focus = RelationFocus(
         visit=visit,
         found=corpus_finding,
         relation=relation,
@@ -125,7 +125,7 @@ def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFindin
     return None if corpus_finding is None else corpus_finding.finding
 
 
-def _bars(focus: Focus, table: pd.DataFrame) -> None:
+def _bars(focus: RelationFocus, table: pd.DataFrame) -> None:
     """The best heads and their baselines as bars."""
     if not table["held_out"].notna().any():
         st.info(wording.no_bars(focus.finding.unit))
@@ -209,7 +209,7 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
     return f"{said} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()
 
 
-def _distances(focus: Focus) -> None:
+def _distances(focus: RelationFocus) -> None:
     counts = distances(of_text.dependencies for of_text in focus.finding.predictions)
     relations = [relation.relation for relation in focus.finding.accuracies if relation.relation != ALL]
     chart(

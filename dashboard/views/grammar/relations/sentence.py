@@ -17,7 +17,7 @@ from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.components.drawing import drawing
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
-from attention_sieve.dashboard.figures.relations.sentences import Sentence, sentence, sentences
+from attention_sieve.dashboard.figures.relations.sentences import PredictedSentence, sentence, sentences
 from attention_sieve.dashboard.figures.sheet import Size
 from attention_sieve.dashboard.figures.text.arcs_svg import visible
 from attention_sieve.dashboard.files import provenance
@@ -25,7 +25,7 @@ from attention_sieve.dashboard.files.commands import without_command
 from attention_sieve.dashboard.files.downloads import drawing_downloads
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import Focus, is_case
+from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, is_case
 from attention_sieve.dashboard.views.pickers import toggle
 
 SENTENCE: Final = "relation sentence"
@@ -50,7 +50,7 @@ class SentencePosition:
         return self.words[1] - self.words[0]
 
 
-def head_on_a_sentence(focus: Focus) -> None:
+def head_on_a_sentence(focus: RelationFocus) -> None:
     """Draw the arcs of the head that was chosen last."""
     if not focus.heads:
         st.info(wording.ARCS_HINT)
@@ -80,12 +80,12 @@ def head_on_a_sentence(focus: Focus) -> None:
     _draw(focus, parsed, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
 
 
-def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
+def _cases(focus: RelationFocus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
     """Words of a text that the relation is counted on."""
     return is_case(trees, focus.relation.relation, focus.finding.settings.every_word)
 
 
-def _picked(focus: Focus) -> SentencePosition:
+def _picked(focus: RelationFocus) -> SentencePosition:
     """The sentence that the reader picked, of those with the relation; by default a short one with most of its cases.
 
     The link is written by hand: a bound list would write its displayed text, and uploaded text must not be in a link.
@@ -115,7 +115,7 @@ def _picked(focus: Focus) -> SentencePosition:
     return positions[name]
 
 
-def _beginning(focus: Focus, position: SentencePosition) -> str:
+def _beginning(focus: RelationFocus, position: SentencePosition) -> str:
     """The beginning of a sentence, for the list."""
     words, (start, stop) = focus.finding.predictions[position.text].dependencies.words, position.words
     end = words.spans[stop - 1, 1] if words.segments[start] == words.segments[stop - 1] else None
@@ -123,12 +123,12 @@ def _beginning(focus: Focus, position: SentencePosition) -> str:
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
 
 
-def _text(focus: Focus, position: SentencePosition) -> Text:
+def _text(focus: RelationFocus, position: SentencePosition) -> Text:
     """What the attention reads of a text."""
     return queries_text(focus.finding.items[position.text].text, focus.visit.settings.kind)
 
 
-def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
+def _draw(focus: RelationFocus, parsed: PredictedSentence, title: str) -> None:
     label = f"{title}, on the sentence: {' '.join(parsed.words)}"
     svg = parse_arcs_svg(parsed, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")

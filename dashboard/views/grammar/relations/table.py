@@ -16,7 +16,7 @@ from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES, with_short_directions
 from attention_sieve.dashboard.files.downloads import table_downloads
 from attention_sieve.dashboard.views.grammar.relations import wording
-from attention_sieve.dashboard.views.grammar.relations.focus import Focus, marked
+from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus, marked
 
 RELATION: Final = "relation"
 WAY: Final = "way"
@@ -49,7 +49,7 @@ def best_rows(finding: RelationFinding, random: RelationFinding | None) -> pd.Da
     return best.assign(random=best["relation"].map(held_out))
 
 
-def best_heads(focus: Focus, table: pd.DataFrame) -> None:
+def best_heads(focus: RelationFocus, table: pd.DataFrame) -> None:
     """Clark's table, of `best_rows`; choosing a row chooses its relation, direction and head."""
     accuracies, unit, off = focus.finding.accuracies, focus.finding.unit, focus.visit.choice.off
     on_halves = table["held_out"].notna()

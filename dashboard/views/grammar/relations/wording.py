@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attention_sieve.core.relations.accuracy import Baseline
+from attention_sieve.core.relations.accuracy import OffsetBaseline
 from attention_sieve.core.relations.analysis import COLUMNS
 from attention_sieve.core.relations.finding import FEWEST_RELATIONS, BestRelation
 from attention_sieve.core.relations.settings import AS_IN_CODE as CODE
@@ -228,11 +228,11 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
     )
 
 
-def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
+def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
     return f"Best find: {_right(relation, heads, accuracy, baseline)}"
 
 
-def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
+def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
     """No best head is above its baseline on held-out texts; which one comes closest."""
     return (
         "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
@@ -240,7 +240,7 @@ def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: B
     )
 
 
-def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
+def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
     words = DEPENDENT_AND_HEAD.get(relation)
     phrase = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
     side = "after" if baseline.offset > 0 else "before"

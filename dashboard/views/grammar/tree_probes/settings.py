@@ -8,7 +8,7 @@ import streamlit as st
 
 from attention_sieve.core.command_lines import given_options
 from attention_sieve.core.texts.text import SUFFIXES, Text, read_file
-from attention_sieve.core.tree_probes.probe import ProbeSettings
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings
 from attention_sieve.core.tree_probes.run import ProbeKind
 from attention_sieve.dashboard.controls import memory
 from attention_sieve.dashboard.plain import errors_shown
@@ -18,7 +18,7 @@ from attention_sieve.dashboard.views.pickers import numbers, one_of, toggle
 
 NARROWEST: Final = 140
 """Minimum width of a setting, in pixels."""
-DEFAULTS: Final = ProbeSettings()
+DEFAULTS: Final = TreeProbeSettings()
 USUAL_TEST_SHARE: Final = 0.25
 
 
@@ -27,7 +27,7 @@ class TrainingPlan:
     """Which probes to train, and with which settings."""
 
     kinds: tuple[ProbeKind, ...]
-    settings: ProbeSettings
+    settings: TreeProbeSettings
     vectors: Any
     """The uploaded file of word vectors; None for the checkpoint's own."""
     test_share: float
@@ -113,7 +113,7 @@ def training_plan() -> TrainingPlan | None:
     )
 
 
-def _numbers() -> tuple[ProbeSettings | None, float]:
+def _numbers() -> tuple[TreeProbeSettings | None, float]:
     """Settings of the training and the test share; None where a number is out of range, which the page says."""
     grid = st.grid(3, min_column_width=NARROWEST)
     values = numbers(grid, wording.NUMBER_INPUTS, DEFAULTS, prefix="probe ")
@@ -130,7 +130,7 @@ def _numbers() -> tuple[ProbeSettings | None, float]:
     )
     bias = toggle(wording.BIAS, key="probe bias", help=wording.BIAS_HELP)
     with errors_shown():
-        return ProbeSettings(bias=bias, **values), test_share
+        return TreeProbeSettings(bias=bias, **values), test_share
     return None, test_share
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from attention_sieve.core.tree_probes.attachment import LEVEL, N_RESAMPLES, RIGHT_BRANCHING
-from attention_sieve.core.tree_probes.probe import ProbeSettings
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings
 from attention_sieve.core.tree_probes.run import ProbeKind, Stand
 from attention_sieve.dashboard.figures.figure import counted
 
 NUMBERS: Final = {
-    "batch_size": str(ProbeSettings.texts_per_step),
+    "batch_size": str(TreeProbeSettings.texts_per_step),
     "level": f"{LEVEL:.0%}",
     "resamples": f"{N_RESAMPLES:,}",
 }
@@ -52,7 +52,7 @@ NUMBER_INPUTS: Final[dict[str, tuple[str, float]]] = {
     "held_out": ("Validation split", 0.05),
     "seed": ("Seed", 1),
 }
-"""Label and step of each number of ProbeSettings."""
+"""Label and step of each number of TreeProbeSettings."""
 TEST_SHARE: Final = "Test split"
 TEST_SHARE_HELP: Final = "Share of the corpus to test on, unless there is a file with test texts."
 BIAS: Final = "Add a bias per head"

@@ -19,7 +19,7 @@ from attention_sieve.dashboard.views.importance.material import Material
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Judged:
+class JudgedGates:
     """Scores with the gates of the finished runs of a sweep."""
 
     penalties: tuple[float, ...]
@@ -38,7 +38,7 @@ def gates_after(sweep: PenaltySweep, penalty: float, engine: Engine) -> TrainedG
     return None if history is None else gates_of(history.log_alpha[-1])
 
 
-def judged(material: Material, sweep: PenaltySweep) -> Judged | None:
+def judged(material: Material, sweep: PenaltySweep) -> JudgedGates | None:
     """Scores of the finished runs of a sweep; None where the reader has to do something first, or none is finished.
 
     The gates are applied to the original weights; if the weights were trained too, the run's own checkpoint is used,
@@ -69,7 +69,7 @@ def judged(material: Material, sweep: PenaltySweep) -> Judged | None:
     score, documents = material.metric.score_of(read), [item.text.document for item in read]
     score_curve = curve(("gates", 0), removed, all_outcomes, score, documents, Draws(documents))
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
-    return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
+    return JudgedGates(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
 
 
 def _checkpoint_and_gates(

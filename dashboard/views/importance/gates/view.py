@@ -30,7 +30,7 @@ from attention_sieve.dashboard.views.importance import wording as page_wording
 from attention_sieve.dashboard.views.importance.curves.drawn import kept_curves_of
 from attention_sieve.dashboard.views.importance.gates import runs, wording
 from attention_sieve.dashboard.views.importance.gates.form import begin, form
-from attention_sieve.dashboard.views.importance.gates.scores import Judged, judged
+from attention_sieve.dashboard.views.importance.gates.scores import JudgedGates, judged
 from attention_sieve.dashboard.views.importance.gates.sweeps import PenaltySweep, delete, sweeps_of
 from attention_sieve.dashboard.views.importance.numbers import Importance
 from attention_sieve.dashboard.views.layout import halves
@@ -165,7 +165,7 @@ def _start(sweep: PenaltySweep, started: list[float]) -> float:
     return max(sweep.finished, default=started[0])
 
 
-def _scores(importance: Importance, sweep: PenaltySweep, scores: Judged) -> None:
+def _scores(importance: Importance, sweep: PenaltySweep, scores: JudgedGates) -> None:
     curve, name = scores.curve, importance.ablation.score.name
     score_name = page_wording.SCORE_NAMES[name]
     most = int(curve.n_removed[1:].argmax()) + 1
@@ -177,7 +177,7 @@ def _scores(importance: Importance, sweep: PenaltySweep, scores: Judged) -> None
     st.caption(wording.over(len(scores.places), sweep.settings.with_weights))
 
 
-def _comparison_curves(importance: Importance, scores: Judged) -> list[Curve]:
+def _comparison_curves(importance: Importance, scores: JudgedGates) -> list[Curve]:
     """Pruning curves over the texts that the gates are scored on: the chosen order and random orders; empty before the
     curves are drawn."""
     curves = kept_curves_of(importance, scores.places)
@@ -192,7 +192,7 @@ def _comparison_curves(importance: Importance, scores: Judged) -> list[Curve]:
     return [curve for curve in curves if curve.order in (order, RANDOM)]
 
 
-def scores_table(scores: Judged) -> pd.DataFrame:
+def scores_table(scores: JudgedGates) -> pd.DataFrame:
     """A row for all heads on, then one for each penalty, with the columns of the pruning curves."""
     curve = scores.curve
     return pd.DataFrame(

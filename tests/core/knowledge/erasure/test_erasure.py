@@ -26,7 +26,7 @@ from attention_sieve.core.knowledge.erasure.erasure import (
 from attention_sieve.core.knowledge.erasure.passes import HeadPasses, least_effect
 from attention_sieve.core.knowledge.question import vectors_question
 from attention_sieve.core.knowledge.read_task import TaskReading
-from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.knowledge.vectors import stacked, usual_pooling
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.readout import Readout, model_of
@@ -59,7 +59,7 @@ def reading_of(checkpoint, task, pooling):
 
 def task_of(own, labels):
     parts = np.repeat(PARTS, list(ROWS.values()))
-    return Task("planted", tuple(Example(*each) for each in zip(own, labels, parts)))
+    return Task("planted", tuple(TaskExample(*each) for each in zip(own, labels, parts)))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from attention_sieve.core.knowledge.files import senteval as module
 from attention_sieve.core.knowledge.files.folders import ABOUT, read_tasks
 from attention_sieve.core.knowledge.files.labelled import TaskColumns, read_labelled_task
 from attention_sieve.core.knowledge.files.senteval import is_senteval, read_senteval, write_senteval
-from attention_sieve.core.knowledge.task import PARTS, Example, Task
+from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import MAX_BYTES, Text
 
 REAL = "tr\t10\tWho knew who would be there ?\nte\t9\tShe left .\nva\t10\tThis is my Eve Christmas .\n"
@@ -30,9 +30,9 @@ def read(content, **options):
 def test_rows_of_senteval_are_examples(end):
     task = read(REAL.replace("\n", end) + end)
     assert task.examples == (
-        Example(Text(("Who knew who would be there ?",)), "10", "train"),
-        Example(Text(("She left .",)), "9", "test"),
-        Example(Text(("This is my Eve Christmas .",)), "10", "validation"),
+        TaskExample(Text(("Who knew who would be there ?",)), "10", "train"),
+        TaskExample(Text(("She left .",)), "9", "test"),
+        TaskExample(Text(("This is my Eve Christmas .",)), "10", "validation"),
     )
     assert (task.name, task.is_regression, task.source) == ("depth", False, "a file in SentEval's format, depth")
     assert task.classes == ("9", "10")
@@ -94,14 +94,14 @@ SENTENCES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, ma
 @given(st.lists(st.tuples(SENTENCES, SENTENCES, st.sampled_from(PARTS)), min_size=1, max_size=9))
 def test_what_is_written_is_read_again(rows):
     examples = sorted(
-        (Example(Text((text,)), label, part) for text, label, part in rows), key=lambda one: PARTS.index(one.part)
+        (TaskExample(Text((text,)), label, part) for text, label, part in rows), key=lambda one: PARTS.index(one.part)
     )
     task = Task("x", tuple(examples), False, "by hand")
     assert read_senteval("x", write_senteval(task).encode(), is_regression=False, source="by hand") == task
 
 
 def test_pairs_have_no_place_in_the_format():
-    task = Task("same", (Example(Text(("a", "b")), "x", "test"),))
+    task = Task("same", (TaskExample(Text(("a", "b")), "x", "test"),))
     with pytest.raises(AnalysisError, match="same is about pairs"):
         write_senteval(task)
 
@@ -131,7 +131,7 @@ def test_a_column_names_the_parts():
 def test_pairs_and_all_columns_can_be_chosen():
     table = "a\tb\tscore\tset\nx y\tz\t0.5\ttest\n"
     task = read_labelled_task("x.tsv.gz", gzip.compress(table.encode()), TaskColumns(("b", "a"), "score", "set"))
-    assert task.examples == (Example(Text(("z", "x y")), "0.5", "test"),)
+    assert task.examples == (TaskExample(Text(("z", "x y")), "0.5", "test"),)
 
 
 def labelled(rows, name="x.csv", **options):

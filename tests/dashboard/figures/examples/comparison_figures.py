@@ -3,7 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.checkpoints.saved_runs import HeldOut, Progress, Validation
+from attention_sieve.core.checkpoints.saved_runs import Progress, Validation, ValidationResult
 from attention_sieve.core.comparison.differences import LayerShift, PairedTests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.comparison.changes import roles_gained_and_lost
@@ -69,12 +69,16 @@ def some_progress(**changes: object) -> Progress:
     usual = {
         **{"state": "running", "step": 30, "steps": 90, "seconds_left": 60.0, "saved": (10, 20), "message": ""},
         "losses": ((10, 0.7), (20, float("nan")), (30, 0.4)),
-        "held_out": (HeldOut(10, 0.69, 0.5, None), HeldOut(20, 0.6, 0.75, None), HeldOut(30, 0.61, 0.7, None)),
+        "held_out": (
+            ValidationResult(10, 0.69, 0.5, None),
+            ValidationResult(20, 0.6, 0.75, None),
+            ValidationResult(30, 0.61, 0.7, None),
+        ),
     }
     return Progress(**{**usual, **changes})
 
 
-REGRESSION = (HeldOut(10, 2.0, None, -0.25), HeldOut(20, float("inf"), None, None))
+REGRESSION = (ValidationResult(10, 2.0, None, -0.25), ValidationResult(20, float("inf"), None, None))
 FULL = Drawn(
     {
         "changes": lambda: roles_gained_and_lost(GAINED, LOST, COARSE_ROLES, HEADS),

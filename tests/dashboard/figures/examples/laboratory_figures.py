@@ -3,7 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.checkpoints.saved_runs import HeldOut
+from attention_sieve.core.checkpoints.saved_runs import ValidationResult
 from attention_sieve.dashboard.figures.laboratory.formation import Strongest, formation
 
 ROLES = ("previous", "induction", "duplicate")
@@ -16,7 +16,7 @@ def some_strongest(steps=STEPS) -> Strongest:
     return Strongest(roles=ROLES, steps=steps, shares=shares, heads=heads)
 
 
-MEASURED = [HeldOut(step, 4.85 - step / 10, step / 40, None) for step in STEPS]
+MEASURED = [ValidationResult(step, 4.85 - step / 10, step / 40, None) for step in STEPS]
 FIGURES = Drawn(
     {
         "formation": lambda: formation(MEASURED, some_strongest(), 15, 60, 128),

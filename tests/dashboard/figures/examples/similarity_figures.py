@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist, squareform
 from attention_sieve.core.similarity.layout import HeadPlane, head_plane, head_tree
 from attention_sieve.dashboard.figures.similarity.dendrogram import dendrogram
 from attention_sieve.dashboard.figures.similarity.head_kinds import BEHAVIOUR_LOOKS, HeadKinds
-from attention_sieve.dashboard.figures.similarity.matrix import Side, distance_matrix
+from attention_sieve.dashboard.figures.similarity.matrix import MatrixSide, distance_matrix
 from attention_sieve.dashboard.figures.similarity.plane import heads_by_kind, heads_by_layer
 
 N_LAYERS, N_HEADS = 3, 4
@@ -30,7 +30,7 @@ NAMES = [f"L{layer}" for layer in range(N_LAYERS)]
 
 
 def matrix(values, names=NAMES):
-    rows, columns = Side("layer", tuple(names)), Side("other layer", tuple(names))
+    rows, columns = MatrixSide("layer", tuple(names)), MatrixSide("other layer", tuple(names))
     return distance_matrix(values, rows, columns, title="Distance", unit="nats")
 
 

@@ -4,14 +4,14 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.tree_probes.attachment import AttachmentScore
-from attention_sieve.core.tree_probes.probe import Epoch, Probe, Training
+from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeTraining
 from attention_sieve.dashboard.figures.tree_probes.curve import probe_curve
 from attention_sieve.dashboard.figures.tree_probes.scores import NamedScore, probe_scores
 
 PROBE = Probe(
     constant=np.zeros((2, 2, 3)), by_word=np.zeros((2, 2, 2, 3, 0)), root_vector=np.zeros(0), root_parts=np.ones(2)
 )
-TRAINING = Training(
+TRAINING = ProbeTraining(
     probe=PROBE,
     best=1,
     epochs=(Epoch(0, None, 3.0, 0.1), Epoch(1, 2.5, 2.0, 0.4), Epoch(2, 2.0, 2.25, 0.5)),

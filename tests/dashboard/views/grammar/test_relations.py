@@ -15,7 +15,7 @@ from attention_sieve.cache.trees import PARSED_PER_REPORT
 from attention_sieve.core.answering import find
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
-from attention_sieve.core.relations.accuracy import ALL, Baseline
+from attention_sieve.core.relations.accuracy import ALL, OffsetBaseline
 from attention_sieve.core.relations.analysis import RELATION_ANALYSIS
 from attention_sieve.core.relations.settings import DIRECTIONS, RelationSettings
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
@@ -139,11 +139,13 @@ def dependencies_of(text):
 
 
 def test_the_headline_names_the_heads_whose_accuracy_it_gives():
-    assert wording.best_head("det", ["**L0 H1** (dep → head)"], 0.5, Baseline(offset=2, share=0.25, shares={})) == (
+    assert wording.best_head(
+        "det", ["**L0 H1** (dep → head)"], 0.5, OffsetBaseline(offset=2, share=0.25, shares={})
+    ) == (
         "Best find: **L0 H1** (dep → head) on **det** (an article and its noun), right in 50.0% of unseen cases. "
         "Always guessing 2 words after gets 25.0%."
     )
-    assert wording.none_above("acl", ["A", "B"], 0.2, Baseline(offset=-1, share=0.25, shares={})) == (
+    assert wording.none_above("acl", ["A", "B"], 0.2, OffsetBaseline(offset=-1, share=0.25, shares={})) == (
         "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: A or B "
         "(one chosen on each half of the texts) on **acl**, right in 20.0% of unseen cases. Always guessing 1 word "
         "before gets 25.0%."
