@@ -91,7 +91,7 @@ class Position:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Piece:
+class ParsedPiece:
     """Trees of a piece, without references to spaCy objects."""
 
     position: Position
@@ -109,7 +109,7 @@ class Piece:
     @classmethod
     def of(
         cls, position: Position, document: Any, names: Mapping[str, str], matched: Sequence[Sequence[bool]]
-    ) -> "Piece":
+    ) -> "ParsedPiece":
         """The trees of a parsed document, whose relations get these names, and by pattern which of its words, spaces
         included, are matched."""
         words = [word for word in document if not word.is_space]
@@ -134,7 +134,9 @@ def _head(word: Any) -> Any:
     return head
 
 
-def parsed(package: str, texts: Sequence[Text], left_out: frozenset[str], patterns: Sequence[str]) -> Iterator[Piece]:
+def parsed(
+    package: str, texts: Sequence[Text], left_out: frozenset[str], patterns: Sequence[str]
+) -> Iterator[ParsedPiece]:
     """The pieces of every segment, parsed in batches of a few words, or of one piece, which limits the parser's memory.
 
     Args:
@@ -179,7 +181,7 @@ def _n_strings_at_first(package: str) -> int:
 
 def _parsed_batch(
     package: str, batch: list[tuple[Any, Position]], left_out: frozenset[str], patterns: Sequence[str]
-) -> list[Piece]:
+) -> list[ParsedPiece]:
     """No spaCy object may outlive its batch, because its strings may be freed with the batch; parses are kept as
     strings."""
     from spacy.tokens import Doc
@@ -200,7 +202,7 @@ def _parsed_batch(
     by_pattern = [matched_words(pattern, documents) for pattern in patterns]
     matched = zip(*by_pattern) if by_pattern else repeat(())
     positions = [position for _, position in batch]
-    return [Piece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
+    return [ParsedPiece.of(*each, names, of_text) for each, of_text in zip(zip(positions, documents), matched)]
 
 
 def _kept(key: Hashable) -> Mapping[str, list[Any]] | None:
