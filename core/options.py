@@ -271,26 +271,6 @@ def add_parser_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_alpha_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the level of tests and intervals."""
-    parser.add_argument(
-        "--alpha",
-        type=float,
-        default=0.05,
-        help="significance level of tests; confidence intervals cover 1 - alpha; default: %(default)s",
-    )
-
-
-def add_correction_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the correction of p-values."""
-    parser.add_argument(
-        "--correction",
-        default="bh",
-        choices=("bh", "holm", "none"),
-        help="correction for multiple testing: Benjamini-Hochberg, Holm or none; default: %(default)s",
-    )
-
-
 def heads(written: str) -> tuple[tuple[int, int], ...]:
     """Heads as `3-7,2-5`: layer and head, both 0-based."""
     matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", name, re.ASCII) for name in written.split(",")]

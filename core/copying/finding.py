@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,8 +20,6 @@ from attention_sieve.core.statistics.means import Correction, check_alpha, momen
 from attention_sieve.core.texts.text import Text
 
 CopyRole = Literal["induction", "duplicate", "previous", "retrieval"]
-COLUMNS_OF: Final = ("looks", "writes", "matters")
-"""The three columns, as sets of heads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +138,7 @@ class CopyFinding:
 
     @cached_property
     def columns(self) -> Mapping[str, Bool[np.ndarray, "layer head"]]:
-        """Heads of each of COLUMNS_OF that is known."""
+        """Heads that look, write and matter, as far as each is known: "looks", "writes", "matters"."""
         holds = {"looks": self.looks >= self.settings.least}
         if self.times is not None:
             holds["writes"] = self.times >= self.settings.times

@@ -22,7 +22,7 @@ PATIENCE: Final = 5.0
 def run_local(
     begin: Callable[[], Do[Piece, Done]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
 ) -> Iterator[TaskOutcome[Done]]:
-    """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
+    """Run tasks as specified by `attention_sieve.core.engines.work.Executor`.
 
     Args:
         begin: see there.

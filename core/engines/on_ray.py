@@ -28,7 +28,7 @@ def run_on_ray(
     n_threads: int = 1,
     n_gpus_each: int = 0,
 ) -> Iterator[TaskOutcome[Done]]:
-    """Run tasks as specified by `attention_sieve.core.engines.work.Engine`.
+    """Run tasks as specified by `attention_sieve.core.engines.work.Executor`.
 
     All machines of a cluster must have the same files under the same paths, and this program's packages.
 

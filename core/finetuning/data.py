@@ -26,7 +26,6 @@ FEWEST_TEXTS: Final = 4
 MAX_LABEL_CHARACTERS: Final = 100
 SHOWN_LINES: Final = 5
 """Lines without a label that a message names."""
-SHOWN_CLASSES: Final = 5
 NAME_OF_A_TABLE: Final = re.compile(r"(\.csv|\.tsv)(\.gz)?$", re.IGNORECASE)
 NUMBER: Final = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 

@@ -12,7 +12,6 @@ from attention_sieve.core.texts.tokens import SPECIAL, TokenizedText
 
 Metric = Literal["output", "lm", "labels"]
 """Change of the text vector (1 - cosine), loss of the language model, or score of a classifier on labelled texts."""
-METRICS: Final[tuple[Metric, ...]] = ("output", "lm", "labels")
 MASKED_SHARE: Final = 0.15
 """Share of the non-special tokens that are masked; at least one token."""
 

@@ -1,6 +1,6 @@
 """The roles that a head can have: one record each, from which everything about them follows, and who holds which.
 
-A new role is one record here, one `Look` in `attention_sieve.dashboard.figures.appearance`, and a test: its scores,
+A new role is one record here, one `RoleLook` in `attention_sieve.dashboard.figures.appearance`, and a test: its scores,
 references, columns in files, picture over the arcs and sentences on pages derive from these.
 """
 

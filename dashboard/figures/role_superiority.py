@@ -15,8 +15,6 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_
 ROW: Final = 48
 """Height of one role in pixels."""
 LEAST_HEIGHT: Final = 2 * ROW
-ALL: Final = "all heads"
-IN_LAYERS: Final = "heads of one layer"
 NOTHING: Final = "Every role is held by all heads or by none."
 AHEAD: Final = "pairs in which the head with the role leads"
 

@@ -31,8 +31,8 @@ class Answer:
     heads: tuple[Head, ...]
     """The answer, then the guess if it is another head."""
     pin: str
-    """Pinned token, as in `attention_sieve.dashboard.components.arcs.look.Look`: the antecedent, or for a guess that
-    does not look at it, the pronoun."""
+    """Pinned token, as in `attention_sieve.dashboard.components.arcs.look.ArcSettings`: the antecedent, or for a guess
+    that does not look at it, the pronoun."""
 
 
 def answer(here: PronounLink, text_attention: TextAttention, head: Head, guess: Head) -> Answer:
