@@ -13,7 +13,7 @@ from scipy.special import stdtr
 
 from attention_sieve.core.comparison.transitions import check_heads
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Family, corrected
+from attention_sieve.core.roles.hypotheses import CONSTANT_SPREAD, Criterion, corrected
 from attention_sieve.core.statistics.means import (
     Correction,
     half_interval,
@@ -26,6 +26,7 @@ from attention_sieve.core.statistics.means import (
 ROUNDING: Final = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}
 """By number format: scores that differ by at most this share of 1 + their absolute value count as equal. The same text
 in another batch can give scores that far apart, and a test over many texts would detect even that difference."""
+USUAL_CRITERION: Final = Criterion()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,10 +86,8 @@ def paired_tests(
     a: Float[np.ndarray, "text role layer head"],
     b: Float[np.ndarray, "text_b role_b layer_b head_b"],
     roles: tuple[str, ...],
+    criterion: Criterion = USUAL_CRITERION,
     *,
-    alpha: float = 0.05,
-    correction: Correction = "bh",
-    family: Family = "role",
     rounding: float = ROUNDING["float32"],
 ) -> PairedTests:
     """Paired t-test and Wilcoxon's signed-rank test of "the scores differ" for every role and head.
@@ -97,33 +96,30 @@ def paired_tests(
         a: sieve bias scores under the reference; NaN where a role is not applicable to a text.
         b: scores of the same texts, in the same order, under the compared checkpoint.
         roles: names along the role axis.
-        alpha: level of the tests; the intervals cover 1 - alpha.
-        correction: correction of the t-tests; Wilcoxon's p-values are uncorrected.
-        family: tests that are corrected together: those of the heads for one role, or of all roles.
+        criterion: the level of the tests, their correction, and the tests that are corrected together; the intervals
+            cover 1 - alpha, and Wilcoxon's p-values are uncorrected.
         rounding: value of ROUNDING for the less precise number format of the two passes.
 
     Returns: the tests. Constant differences, including 0 for every text, have no p-value and are left out of the
         correction; `differs` is True unless they are 0.
     Raises:
-        AnalysisError: for different numbers of texts, layers or heads; an infinite score; an invalid alpha or
-            correction.
+        AnalysisError: for different numbers of texts, layers or heads, or an infinite score.
         ValueError: if the number of role names differs from the role axis.
     Source: Student's t of paired differences; Wilcoxon 1945; Benjamini and Hochberg 1995.
     """
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
-    criterion = Criterion(alpha=alpha, correction=correction, family=family)  # raises for invalid values
     has_both = ~(np.isnan(a) | np.isnan(b))
     differences = _differences(a, b, rounding)
     (_, mean_a, _), (_, mean_b, _) = (moments(np.where(has_both, scores, np.nan)) for scores in (a, b))
-    student = _student(differences, alpha)
+    student = _student(differences, criterion.alpha)
     p_adjusted = corrected(student.p, criterion)
     # One role at a time, to save memory.
     wilcoxon_p = [signed_rank_p(role_differences) for role_differences in np.moveaxis(differences, 1, 0)]
     return PairedTests(
         roles=roles,
-        alpha=alpha,
-        correction=correction,
+        alpha=criterion.alpha,
+        correction=criterion.correction,
         texts=student.texts,
         mean_a=mean_a,
         mean_b=mean_b,
@@ -135,7 +131,7 @@ def paired_tests(
         p_adjusted=p_adjusted,
         wilcoxon_p=np.where(np.isnan(student.t), np.nan, np.stack(wilcoxon_p)),
         effect=student.effect,
-        differs=np.where(student.constant, student.mean != 0, p_adjusted < alpha),
+        differs=np.where(student.constant, student.mean != 0, p_adjusted < criterion.alpha),
     )
 
 
@@ -151,8 +147,10 @@ def layer_shift(
     """Change of one role's score in each layer and overall.
 
     Args:
-        a, b, roles, alpha, rounding: as for `paired_tests`.
+        a, b, roles: as for `paired_tests`.
         role: one of `roles`.
+        alpha: the intervals cover 1 - alpha.
+        rounding: as for `paired_tests`.
 
     Raises: AnalysisError for different numbers of texts, layers or heads, or an infinite score; ValueError for an
         unknown role.

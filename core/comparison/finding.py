@@ -77,14 +77,11 @@ def compared(sides: Iterable[RoleFinding], dtypes: Iterable[str]) -> RoleCompari
     Raises: AnalysisError as `paired_tests`.
     """
     a, b = sides
-    criterion = a.tests.settings
     tests = paired_tests(
         a.scored.scores,
         b.scored.scores,
         a.scored.roles,
-        alpha=criterion.alpha,
-        correction=criterion.correction,
-        family=criterion.family,
+        a.tests.settings,
         rounding=max(ROUNDING.get(dtype, ROUNDING["float32"]) for dtype in dtypes),
     )
     return RoleComparison(sides=(a, b), tests=tests)

@@ -720,7 +720,7 @@ def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(checkpoints,
     assert of_both == [*({str(checkpoint)} for checkpoint in checkpoints), {"dependent-to-head"}, {1.1}]
     assert len(table) == len(ROLES) * 2 * 3
     a, b = (array(pd.read_parquet(path)) for path in two_files)
-    tests = paired_tests(a, b, ROLES, alpha=0.2, correction="none")
+    tests = paired_tests(a, b, ROLES, Criterion(alpha=0.2, correction="none"))
     for name in COMPARED_COLUMNS[3:12]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel(), rtol=1e-12)
     criterion = Criterion(tau=1.1, alpha=0.2, correction="none")

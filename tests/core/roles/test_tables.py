@@ -20,7 +20,7 @@ COLUMNS = """
 def test_a_comparison_has_one_row_a_role_layer_and_head():
     generator = np.random.default_rng(0)
     a, b = (generator.gamma(4, 1, SHAPE) for _ in "ab")
-    tests = paired_tests(a, b, NAMES, alpha=0.1)
+    tests = paired_tests(a, b, NAMES, Criterion(alpha=0.1))
     criterion = Criterion(tau=3.9, alpha=0.1, method="mean")
     found = compared([role_finding(scored(side), criterion) for side in (a, b)], ["float32"])
     assert list(found.table.columns) == list(COMPARISON_COLUMNS) == COLUMNS
