@@ -17,10 +17,10 @@ import pandas as pd
 from attention_sieve.core.checkpoints.checkpoint import CheckpointFiles
 from attention_sieve.core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
 from attention_sieve.core.commands import INTERRUPTED, TABLES, check_output, write_table
-from attention_sieve.core.corpus import plan as planning
 from attention_sieve.core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.parsing import parse_corpus
+from attention_sieve.core.corpus.plan import SHARD_SIZE, plan_of, write_plan
 from attention_sieve.core.corpus.recent import remember_results
 from attention_sieve.core.corpus.results import CorpusPart, open_results
 from attention_sieve.core.corpus.run import ShardsDone, alone, check, merge, named, run
@@ -144,7 +144,7 @@ def _add_texts_options(parser: argparse.ArgumentParser, *, required: bool) -> No
         help="column of a table, or key of a JSON object, that holds the texts; or the two of a pair, as first,second",
     )
     parser.add_argument(
-        "--shard-size", type=int, default=planning.SHARD_SIZE, help="number of texts per shard; default: %(default)s"
+        "--shard-size", type=int, default=SHARD_SIZE, help="number of texts per shard; default: %(default)s"
     )
 
 
@@ -398,15 +398,10 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
     with _progress(READING_STOPPED) as shown:
-        return planning.plan(
-            arguments.output,
-            files,
-            _settings(arguments, files),
-            arguments.texts,
-            _columns(arguments),
-            arguments.shard_size,
-            shown.read,
+        planned = plan_of(
+            files, _settings(arguments, files), arguments.texts, _columns(arguments), arguments.shard_size
         )
+        return write_plan(arguments.output, planned, shown.read)
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:

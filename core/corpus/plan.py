@@ -32,33 +32,28 @@ WEIGHTS_AND_SETTINGS: Final = (".safetensors", "config.json", ".index.json")
 """Suffixes of files that do not belong to the tokenizer."""
 
 
-def plan(
-    folder: Path,
+def plan_of(
     files: CheckpointFiles,
     settings: CorpusSettings,
     texts: str,
     text_columns: tuple[str, ...] | None = None,
     shard_size: int = SHARD_SIZE,
-    report: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
-    """Read all texts once and write them shard by shard, then the manifest; a folder with the same plan is unchanged.
+    """The plan of a corpus, as a manifest without shards.
 
     Args:
-        folder: folder of the results, created if it does not exist.
         files: files of the checkpoint.
         settings: settings of the corpus.
         texts: as for `attention_sieve.core.corpus.texts.inputs.read_inputs`, or a folder written by
             `attention_sieve.core.corpus.parsing.parse_corpus`.
         text_columns: likewise.
         shard_size: texts per shard.
-        report: called with the number of texts written.
 
-    Raises: AnalysisError for texts that cannot be read, and a folder that holds another corpus or cannot be written.
+    Raises: AnalysisError for files that cannot be read.
     """
     if not 1 <= shard_size <= LARGEST_SHARD:
         raise AnalysisError(f"A shard has {shard_size:,} texts. Choose 1 to {LARGEST_SHARD:,}.")
-    inputs = checked_inputs(texts)
-    planned = Manifest(
+    return Manifest(
         checkpoint=files.name if files.seed is None else files.name.partition(" (random weights")[0],
         fingerprint=files.fingerprint,
         tokenizer=tokenizer_sha256(files),
@@ -67,16 +62,29 @@ def plan(
         texts=texts,
         text_columns=text_columns,
         shard_size=shard_size,
-        inputs=inputs,
+        inputs=checked_inputs(texts),
         shards=(),
         versions=versions(),
     )
+
+
+def write_plan(folder: Path, planned: Manifest, report: Callable[[int], None] = lambda _: None) -> Manifest:
+    """Read all texts once and write them shard by shard, then the manifest; a folder with the same plan is unchanged.
+
+    Args:
+        folder: folder of the results, created if it does not exist.
+        planned: without shards, from `plan_of`.
+        report: called with the number of texts written.
+
+    Returns: the manifest with its shards.
+    Raises: AnalysisError for texts that cannot be read, and a folder that holds another corpus or cannot be written.
+    """
     if (folder / MANIFEST).exists():
         return _existing_plan(folder, planned)
     for name in FOLDERS:
         make_folder(folder / name)
     try:
-        shards = tuple(_written_shards(folder, texts, text_columns, shard_size, report))
+        shards = tuple(_written_shards(folder, planned, report))
         manifest = replace(planned, shards=shards)
         write_manifest(folder, manifest)
     except OSError as error:
@@ -124,11 +132,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _written_shards(
-    folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int, report: Callable[[int], None]
-) -> Iterator[Shard]:
-    source, n_written = counted_names(corpus_texts(texts, columns)), 0
-    for number, shard_texts in enumerate(shards_of(source, shard_size)):
+def _written_shards(folder: Path, planned: Manifest, report: Callable[[int], None]) -> Iterator[Shard]:
+    source, n_written = counted_names(corpus_texts(planned.texts, planned.text_columns)), 0
+    for number, shard_texts in enumerate(shards_of(source, planned.shard_size)):
         shard = Shard(f"{number:06}", len(shard_texts), "")
         path = text_path(folder, shard)
         write_whole(path, partial(write_texts, texts=shard_texts))
@@ -136,7 +142,7 @@ def _written_shards(
         report(n_written)
         yield Shard(shard.name, shard.n_texts, sha256_of(path))
     if not n_written:
-        raise AnalysisError(f"{texts} holds no text. Choose another folder.")
+        raise AnalysisError(f"{planned.texts} holds no text. Choose another folder.")
 
 
 def counted_names(texts: Iterator[CorpusText]) -> Iterator[CorpusText]:
