@@ -1,10 +1,11 @@
 """Two checkpoints of one shape, head by head: grids of roles and of changes, and maps of differences."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from attention_sieve.core.comparison.differences import PairedTests
 from attention_sieve.dashboard import wording as shared_wording
@@ -27,10 +28,17 @@ def which_heads(focus: CheckpointFocus, role: str) -> None:
     """Roles gained, kept and lost next to a map of the score differences for one role."""
     left, right = halves()
     with left:
-        tests_a, (reference, compared) = focus.pair.tests[0], focus.names
-        title = f"Roles gained, kept and lost by {compared} against {reference}"
-        p_values = focus.compared.tests.p_adjusted
-        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=tests_a.holds)
+        reference, compared = focus.names
+        changes = replace(
+            _roles(focus, 1),
+            label=f"Roles gained, kept and lost by {compared} against {reference}",
+            title="Roles gained, kept and lost",
+            held_before=focus.pair.tests[0].holds,
+            before=wording.against(reference),
+            p_values=focus.compared.tests.p_adjusted,
+            p_name="p of b − a",
+        )
+        _show(focus, changes, "changes", file="changes")
     with right:
         _difference(focus, role)
 
@@ -39,52 +47,39 @@ def grids(focus: CheckpointFocus) -> None:
     """Roles under each checkpoint."""
     for column, side, letter in zip(halves(), (0, 1), "ab"):
         with column:
-            name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
+            name, title = focus.names[side], f"({letter}) Roles of the heads"
             st.markdown(f"**({letter})** {plain(name)}")
-            p_name = f"p ({focus.choice.correction})"
-            _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
+            grid = replace(_roles(focus, side), label=f"{title} of {name}", title=title)
+            _show(focus, grid, letter, file=f"grid {letter}")
 
 
 def _shown_roles(focus: CheckpointFocus) -> tuple[str, ...]:
     return focus.fine if st.session_state.get(FINER) else focus.coarse
 
 
-def _roles(
-    focus: CheckpointFocus,
-    name: str,
-    side: int,
-    p_values: Float[np.ndarray, "role layer head"],
-    p_name: str,
-    title: str,
-    held_before: Bool[np.ndarray, "role layer head"] | None = None,
-) -> None:
-    """A grid of the roles of one side with its files; with `held_before`, of those gained, kept and lost."""
-    tests = focus.pair.tests[side]
+def _roles(focus: CheckpointFocus, side: int) -> RoleGrid:
+    """A grid of the roles under one checkpoint."""
+    tests, criterion, scale = focus.pair.tests[side], focus.choice.criterion, focus.choice.scale
     uniform, greatest = focus.pair.scored.sides[side].mean_references()
-    grid = RoleGrid(
-        label=title,
-        title=f"({name}) Roles of the heads" if held_before is None else "Roles gained, kept and lost",
+    return RoleGrid(
+        label="",
         roles=tests.roles,
         scores=tests.mean,
         holds=tests.holds,
-        tau=focus.choice.criterion.tau,
+        tau=criterion.tau,
         shown=_shown_roles(focus),
-        held_before=held_before,
-        before=wording.against(focus.names[0]),
-        filled=shared_wording.filled_by_test(focus.choice.criterion.tau, focus.choice.scale),
-        scale=focus.choice.scale,
+        filled=shared_wording.filled_by_test(criterion.tau, scale),
+        scale=scale,
         uniform=uniform,
         greatest=greatest,
-        p_values=p_values,
-        p_name=p_name,
+        p_values=tests.p_adjusted,
+        p_name=f"p ({focus.choice.correction})",
         sentences=focus.sentences[side],
     )
-    show_role_grid(
-        grid,
-        head_selection(f"compare {name}", focus.heads, focus.reset),
-        file=name if held_before is not None else f"grid {name}",
-        facts=focus.facts,
-    )
+
+
+def _show(focus: CheckpointFocus, grid: RoleGrid, name: str, file: str) -> None:
+    show_role_grid(grid, head_selection(f"compare {name}", focus.heads, focus.reset), file=file, facts=focus.facts)
 
 
 def divergence(focus: CheckpointFocus) -> None:
