@@ -23,7 +23,7 @@ from attention_sieve.__main__ import GARBAGE_AFTER
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.corpus.manifest import STATISTICS, Manifest, score_path
 from attention_sieve.core.corpus.parsing import parse_corpus
-from attention_sieve.core.corpus.plan import plan_of, write_plan
+from attention_sieve.core.corpus.plan import corpus_plan, write_plan
 from attention_sieve.core.corpus.run import ShardsDone, run
 from attention_sieve.core.corpus.score_files import highest, read_role_scores, write_scores
 from attention_sieve.core.corpus.settings import CorpusSettings
@@ -86,14 +86,16 @@ def planned(folder: Path, n_texts: int, shard_size: int, *, parses: bool = True)
     (folder / "texts.txt").write_text("\n".join(sentences(n_texts)) + "\n")
     settings = CorpusSettings(parses=parses)
     files = material.bundled("cpu").files
-    return write_plan(folder / "results", plan_of(files, settings, str(folder / "texts.txt"), shard_size=shard_size))
+    return write_plan(
+        folder / "results", corpus_plan(files, settings, str(folder / "texts.txt"), shard_size=shard_size)
+    )
 
 
 def planned_on_trees(folder: Path, texts: Path, n_texts: int) -> Manifest:
     """A corpus of texts that are parsed beforehand, under the bundled checkpoint."""
     parse_corpus(folder / "parsed", str(texts), None, partial(run_local, n_workers=1), n_texts)
     files = material.bundled("cpu").files
-    plan = plan_of(files, CorpusSettings(), str(folder / "parsed"), shard_size=n_texts)
+    plan = corpus_plan(files, CorpusSettings(), str(folder / "parsed"), shard_size=n_texts)
     return write_plan(folder / "results", plan)
 
 

@@ -20,7 +20,7 @@ from attention_sieve.core.commands import INTERRUPTED, TABLES, check_output, wri
 from attention_sieve.core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from attention_sieve.core.corpus.paired import read_differences, write_differences
 from attention_sieve.core.corpus.parsing import parse_corpus
-from attention_sieve.core.corpus.plan import SHARD_SIZE, plan_of, write_plan
+from attention_sieve.core.corpus.plan import SHARD_SIZE, corpus_plan, write_plan
 from attention_sieve.core.corpus.recent import remember_results
 from attention_sieve.core.corpus.results import CorpusPart, open_results
 from attention_sieve.core.corpus.run import ShardsDone, alone, check, merge, named, run
@@ -398,7 +398,7 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
     with _progress(READING_STOPPED) as shown:
-        planned = plan_of(
+        planned = corpus_plan(
             files, _settings(arguments, files), arguments.texts, _columns(arguments), arguments.shard_size
         )
         return write_plan(arguments.output, planned, shown.read)

@@ -32,7 +32,7 @@ WEIGHTS_AND_SETTINGS: Final = (".safetensors", "config.json", ".index.json")
 """Suffixes of files that do not belong to the tokenizer."""
 
 
-def plan_of(
+def corpus_plan(
     files: CheckpointFiles,
     settings: CorpusSettings,
     texts: str,
@@ -73,7 +73,7 @@ def write_plan(folder: Path, planned: Manifest, report: Callable[[int], None] = 
 
     Args:
         folder: folder of the results, created if it does not exist.
-        planned: without shards, from `plan_of`.
+        planned: without shards, from `corpus_plan`.
         report: called with the number of texts written.
 
     Returns: the manifest with its shards.
