@@ -15,7 +15,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.mentions import TYPES, MentionText
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.question import REMOVED
-from attention_sieve.core.statistics.cases import Joined, Judgement, judge
+from attention_sieve.core.statistics.cases import HeadCases, Joined, Judgement, judge
 from attention_sieve.core.statistics.means import ratio
 
 Candidates = Literal["mentions", "words"]
@@ -192,18 +192,11 @@ def coreference_scores(
         )
     right = right_choices(texts, choices, candidates, cases)
     absent = np.any([(choice.of(candidates) == REMOVED).any(axis=-1) for choice in choices], axis=0)
+    joined = joined_of(choices, cases)
+    head_cases = HeadCases(right, cases.baselines, cases.document, by_document=True, absent=absent, joined=joined)
     return CoreferenceScores(
         candidates=candidates,
-        judgement=judge(
-            right,
-            cases.baselines,
-            cases.document,
-            alpha,
-            cases.groups,
-            by_document=True,
-            absent=absent,
-            joined=joined_of(choices, cases),
-        ),
+        judgement=judge(head_cases, alpha, cases.groups),
         chance=ratio(cases.groups @ cases.chance, cases.groups.sum(axis=1)),
         n_unread=cases.n_unread,
         n_documents=np.array([len(np.unique(cases.document[own])) for own in cases.groups]),

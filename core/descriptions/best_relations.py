@@ -13,7 +13,7 @@ from attention_sieve.core.descriptions.facts import KeyControl, RelationFact
 from attention_sieve.core.relations.accuracy import best_offset, is_at_offset
 from attention_sieve.core.relations.cases import NO_RELATION, RelationCases, TextPredictions, cases_of
 from attention_sieve.core.relations.settings import DIRECTIONS
-from attention_sieve.core.statistics.cases import N_HALVES, judge, key_matched
+from attention_sieve.core.statistics.cases import N_HALVES, HeadCases, judge, key_matched
 
 Halves = tuple[Int[np.ndarray, " _"], Int[np.ndarray, " _"]]
 """Indices of the cases on which a relation is selected, and of those on which it is evaluated."""
@@ -95,7 +95,8 @@ def _facts(
     at_offset = is_at_offset(distances[second_half], rooms[:, second_half], on_first.offset)
     right = np.stack([cases.right[direction, layer, head] for layer, head in heads])
     joined = cases.joined.of(second_half)
-    judgement = judge(right[:, second_half], at_offset[None], joined.unit, alpha, by_document=cases.by_document)
+    head_cases = HeadCases(right[:, second_half], at_offset[None], joined.unit, by_document=cases.by_document)
+    judgement = judge(head_cases, alpha)
     n_heads = int((~cases.absent[direction]).sum())
     control = key_matched(joined, alpha, n_heads)
     correction = n_heads / len(heads)  # the p-values are already corrected for these heads

@@ -12,7 +12,7 @@ from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.coreference.accuracy import MentionChoices, cases_of, joined_of, right_choices
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.descriptions.facts import KeyControl, MentionFact
-from attention_sieve.core.statistics.cases import N_HALVES, judge
+from attention_sieve.core.statistics.cases import N_HALVES, HeadCases, judge
 
 LEAST_MENTIONS: Final = 20
 """Minimum number of mentions that refer back in each half of the documents for heads to be evaluated on them."""
@@ -47,14 +47,14 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
     if min(len(first_half), len(second_half)) < LEAST_MENTIONS:
         return {}
     right = right_choices(mentions.texts, mentions.choices, "mentions", cases)
-    judgement = judge(
+    head_cases = HeadCases(
         right[..., second_half],
         cases.baselines[:, second_half],
         cases.document[second_half],
-        alpha,
         by_document=True,
         joined=joined_of(mentions.choices, cases).of(second_half),
     )
+    judgement = judge(head_cases, alpha)
     is_better = right[..., first_half].mean(axis=-1) > cases.baselines[:, first_half].mean(axis=-1).max()
     nearest, same_word = judgement.baselines[:, 0].tolist()
     return {

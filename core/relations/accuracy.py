@@ -20,7 +20,7 @@ from attention_sieve.core.relations.settings import (
     Margin,
     RelationSettings,
 )
-from attention_sieve.core.statistics.cases import KeyMatched, judge
+from attention_sieve.core.statistics.cases import HeadCases, KeyMatched, judge
 from attention_sieve.core.texts.relations import ROOT
 
 NAN: Final = float("nan")
@@ -151,15 +151,15 @@ def _accuracy(
     baseline_right = is_at_offset(distances, rooms, baseline.offset)
     nearest, random_choice = among_right_words(known, cases.heads, cases.text)
     joined = cases.joined.of(known)
-    judgement = judge(
+    head_cases = HeadCases(
         cases.right[..., known],
         baseline_right[None],
         joined.unit,
-        settings.alpha,
         by_document=cases.by_document,
         absent=cases.absent,
         joined=joined,
     )
+    judgement = judge(head_cases, settings.alpha)
     held_out = judgement.held_out
     return RelationAccuracy(
         relation=relation,

@@ -12,7 +12,7 @@ to it than from other words. The other words are compared over the same cases, s
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -50,6 +50,25 @@ class Joined:
         return Joined(
             to_right=self.to_right[..., cases], from_others=self.from_others[..., cases], unit=self.unit[cases]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class HeadCases:
+    """Cases that each head gets right or wrong, and baselines on the same cases."""
+
+    right: Bool[np.ndarray, "*head case"]
+    baselines: Bool[np.ndarray, "baseline case"]
+    text: Int[np.ndarray, " case"]
+    """Number of the text of each case, or of its document if documents are split into texts; even numbers are one half,
+    odd numbers the other."""
+    by_document: bool = False
+    """Whether `text` numbers documents, and these are the units of intervals and tests; otherwise cases count as
+    independent."""
+    absent: Bool[np.ndarray, "*head"] | None = None
+    """Heads that are not there, which have no accuracy (NaN) and do not count in the correction; None for none. They
+    are right in no case."""
+    joined: Joined | None = None
+    """Attention to the right word of each case; None if it is not known, and there is no such control."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -199,72 +218,47 @@ class Judgement:
         return self.key_matched[0].at(self.best) if self.held_out is None else self.held_out.key_matched[0]
 
 
-def judge(
-    right: Bool[np.ndarray, "*head case"],
-    baselines: Bool[np.ndarray, "baseline case"],
-    text: Int[np.ndarray, " case"],
-    alpha: float,
-    groups: Bool[np.ndarray, "group case"] | None = None,
-    *,
-    by_document: bool = False,
-    absent: Bool[np.ndarray, "*head"] | None = None,
-    joined: Joined | None = None,
-) -> Judgement:
+def judge(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"] | None = None) -> Judgement:
     """Evaluate all heads on the same cases, by group.
 
     Args:
-        right: whether each head is right in each case.
-        baselines: whether each baseline is right in each case.
-        text: number of the text of each case, or of its document if documents are split into texts; even numbers are
-            one half, odd numbers the other.
+        cases: with what each head and each baseline gets right.
         alpha: the intervals cover 1 - alpha.
         groups: which cases belong to each group; None for a single group. The best heads are selected on all cases.
-        by_document: whether `text` numbers documents, and these are the units of intervals and tests; otherwise cases
-            count as independent.
-        absent: heads that are not there, which have no accuracy (NaN) and do not count in the correction; None for
-            none. They are right in no case.
-        joined: attention to the right word of each case; None if it is not known, and there is no such control.
     """
+    right, text, joined = cases.right, cases.text, cases.joined
     if groups is None:
         groups = np.ones((1, len(text)), bool)
-    if absent is None:
-        absent = np.zeros(right.shape[:-1], bool)
+    absent = np.zeros(right.shape[:-1], bool) if cases.absent is None else cases.absent
     n_cases, n_heads = groups.sum(axis=1), int((~absent).sum())
 
-    def candidates(cases: Bool[np.ndarray, " case"]) -> Bool[np.ndarray, "*head"]:
-        beats = absent if joined is None else key_matched(joined.of(cases), alpha, n_heads).beats
+    def candidates(some: Bool[np.ndarray, " case"]) -> Bool[np.ndarray, "*head"]:
+        beats = absent if joined is None else key_matched(joined.of(some), alpha, n_heads).beats
         return np.asarray(beats if beats.any() else ~absent)
 
     on_halves = best_on_halves(right, text, candidates, joined)
-    judged = _groups(right, baselines, text, alpha, groups, by_document)
+    judged = _groups(cases, alpha, groups)
     return Judgement(
         n_cases=n_cases,
         accuracy=np.where(absent, np.nan, np.stack([group_result.accuracy for group_result in judged])),
         low=np.where(absent, np.nan, np.stack([group_result.low for group_result in judged])),
         high=np.where(absent, np.nan, np.stack([group_result.high for group_result in judged])),
-        baselines=ratio(baselines @ groups.T.astype(float), np.tile(n_cases, (len(baselines), 1))),
+        baselines=ratio(cases.baselines @ groups.T.astype(float), np.tile(n_cases, (len(cases.baselines), 1))),
         p_values=np.where(
             absent,
             np.nan,
             np.minimum(1, n_heads * np.stack([group_result.p_values for group_result in judged], axis=1)),
         ),
-        n_documents=np.array([len(np.unique(text[group])) for group in groups]) if by_document else None,
+        n_documents=np.array([len(np.unique(text[group])) for group in groups]) if cases.by_document else None,
         design_effect=np.where(absent, np.nan, np.stack([group_result.design_effect for group_result in judged])),
         key_matched=_key_matched(joined, groups, alpha, n_heads),
         best=best_head(right, candidates(np.ones(len(text), bool))),
-        held_out=None if on_halves is None else _held_out(on_halves, baselines, text, alpha, groups, by_document),
+        held_out=None if on_halves is None else _held_out(on_halves, cases, alpha, groups),
     )
 
 
-def _held_out(
-    on_halves: "OnHalves",
-    baselines: Bool[np.ndarray, "baseline case"],
-    text: Int[np.ndarray, " case"],
-    alpha: float,
-    groups: Bool[np.ndarray, "group case"],
-    by_document: bool,
-) -> HeldOut:
-    judged = _groups(on_halves.right, baselines, text, alpha, groups, by_document)
+def _held_out(on_halves: "OnHalves", cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> HeldOut:
+    judged = _groups(replace(cases, right=on_halves.right, absent=None, joined=on_halves.joined), alpha, groups)
     return HeldOut(
         heads=on_halves.heads,
         accuracy=np.array([group_result.accuracy for group_result in judged]),
@@ -294,17 +288,11 @@ class _Group:
     design_effect: Float[np.ndarray, "*head"]
 
 
-def _groups(
-    right: Bool[np.ndarray, "*head case"],
-    baselines: Bool[np.ndarray, "baseline case"],
-    text: Int[np.ndarray, " case"],
-    alpha: float,
-    groups: Bool[np.ndarray, "group case"],
-    by_document: bool,
-) -> list[_Group]:
-    if by_document:
-        return [_with_documents(right[..., group], baselines[:, group], text[group], alpha) for group in groups]
-    return [_independent(right[..., group], baselines[:, group], alpha) for group in groups]
+def _groups(cases: HeadCases, alpha: float, groups: Bool[np.ndarray, "group case"]) -> list[_Group]:
+    parts = ((cases.right[..., group], cases.baselines[:, group], cases.text[group]) for group in groups)
+    if cases.by_document:
+        return [_with_documents(*part, alpha) for part in parts]
+    return [_independent(right, baselines, alpha) for right, baselines, _ in parts]
 
 
 def _independent(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from attention_sieve.core.statistics.cases import Joined, beats_by_chance, best_head, best_on_halves, judge
+from attention_sieve.core.statistics.cases import HeadCases, Joined, beats_by_chance, best_head, best_on_halves, judge
 from attention_sieve.core.statistics.means import wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)
@@ -45,7 +45,7 @@ def test_each_half_is_judged_by_the_best_of_the_other():
 def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
     groups = np.array([[True] * 5, [True, False, True, True, False]])
     baselines, text = np.stack([BASELINE, ~BASELINE]), np.array([4, 1, 0, 7, 2])
-    judged = judge(RIGHT, baselines, text, 0.1, groups)
+    judged = judge(HeadCases(RIGHT, baselines, text), 0.1, groups)
     assert judged.n_cases.tolist() == [5, 3]
     for group, chosen in enumerate(groups):
         np.testing.assert_allclose(judged.accuracy[group], RIGHT[..., chosen].mean(axis=-1))
@@ -60,12 +60,12 @@ def test_a_judgement_of_two_groups_is_that_of_each_group_alone():
 
 def test_a_held_out_judgement_chooses_on_one_half_and_counts_on_the_other():
     text = np.array([4, 1, 0, 7, 2])
-    held_out = judge(RIGHT, BASELINE[None], text, 0.1).held_out
+    held_out = judge(HeadCases(RIGHT, BASELINE[None], text), 0.1).held_out
     on_halves = best_on_halves(RIGHT, text)
     assert held_out.heads == on_halves.heads
     np.testing.assert_allclose(held_out.accuracy, [on_halves.right.mean()])
     np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(on_halves.right, BASELINE))])
-    assert judge(RIGHT, BASELINE[None], np.zeros(5, int), 0.1).held_out is None
+    assert judge(HeadCases(RIGHT, BASELINE[None], np.zeros(5, int)), 0.1).held_out is None
 
 
 def test_with_documents_each_group_is_judged_by_its_own_documents():
@@ -74,16 +74,16 @@ def test_with_documents_each_group_is_judged_by_its_own_documents():
     right, baselines = rng.random((2, 3, 24)) < 0.6, rng.random((2, 24)) < 0.4
     document = rng.permutation(np.repeat(np.arange(8), 3))
     groups = np.stack([np.ones(24, bool), document > 2])
-    judged = judge(right, baselines, document, 0.1, groups, by_document=True)
+    judged = judge(HeadCases(right, baselines, document, by_document=True), 0.1, groups)
     assert judged.n_documents.tolist() == [8, 5]
     for place, group in enumerate(groups):
-        alone = judge(right[..., group], baselines[:, group], document[group], 0.1, by_document=True)
+        alone = judge(HeadCases(right[..., group], baselines[:, group], document[group], by_document=True), 0.1)
         np.testing.assert_allclose(judged.accuracy[place], right[..., group].mean(axis=-1))
         for name in ("low", "high", "design_effect"):
             np.testing.assert_allclose(getattr(judged, name)[place], getattr(alone, name)[0])
         np.testing.assert_allclose(judged.p_values[:, place], alone.p_values[:, 0])
     on_halves = best_on_halves(right, document)
-    held_out = judge(on_halves.right, baselines, document, 0.1, groups, by_document=True)
+    held_out = judge(HeadCases(on_halves.right, baselines, document, by_document=True), 0.1, groups)
     assert judged.held_out.heads == on_halves.heads
     for name in ("accuracy", "low", "high", "p_values", "design_effect"):
         np.testing.assert_allclose(getattr(judged.held_out, name), getattr(held_out, name))
@@ -102,8 +102,8 @@ def from_everywhere_and_from_its_place():
 def test_the_best_head_is_chosen_among_those_that_beat_the_key_matched_control():
     right, joined = from_everywhere_and_from_its_place()
     baseline = np.zeros((1, 40), bool)
-    without = judge(right, baseline, joined.unit, 0.05, by_document=True)
-    judged = judge(right, baseline, joined.unit, 0.05, by_document=True, joined=joined)
+    without = judge(HeadCases(right, baseline, joined.unit, by_document=True), 0.05)
+    judged = judge(HeadCases(right, baseline, joined.unit, by_document=True, joined=joined), 0.05)
     assert (without.best, without.held_out.heads) == ((0,), ((0,), (0,)))
     assert (judged.best, judged.held_out.heads) == ((1,), ((1,), (1,)))
     assert judged.held_out.accuracy == pytest.approx([right[1].mean()])
@@ -119,14 +119,14 @@ def test_the_best_head_is_chosen_among_those_that_beat_the_key_matched_control()
 def test_where_no_head_beats_the_control_the_best_of_all_is_named():
     right, joined = from_everywhere_and_from_its_place()
     weak = Joined(to_right=joined.from_others, from_others=joined.from_others, unit=joined.unit)
-    judged = judge(right, np.zeros((1, 40), bool), joined.unit, 0.05, by_document=True, joined=weak)
+    judged = judge(HeadCases(right, np.zeros((1, 40), bool), joined.unit, by_document=True, joined=weak), 0.05)
     assert judged.best == (0,)
     assert judged.key_matched[0].from_everywhere.all()
     assert judged.held_out.key_matched[0].from_everywhere
 
 
 def test_without_documents_there_is_no_design_effect():
-    judged = judge(RIGHT, BASELINE[None], np.array([4, 1, 0, 7, 2]), 0.1)
+    judged = judge(HeadCases(RIGHT, BASELINE[None], np.array([4, 1, 0, 7, 2])), 0.1)
     assert judged.n_documents is None
     assert np.isnan(judged.design_effect).all()
     assert np.isnan(judged.held_out.design_effect).all()

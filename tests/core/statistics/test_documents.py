@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from statsmodels.api import OLS
 
-from attention_sieve.core.statistics.cases import judge
+from attention_sieve.core.statistics.cases import HeadCases, judge
 from attention_sieve.core.statistics.documents import (
     above_zero,
     design_effect,
@@ -42,7 +42,7 @@ def by_statsmodels(values, document):
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_intervals_p_values_and_variances_are_those_of_statsmodels(n_documents, alpha):
     right, baseline, document = simulated(n_documents, n_documents)
-    judged = judge(right, baseline[None], document, alpha, by_document=True)
+    judged = judge(HeadCases(right, baseline[None], document, by_document=True), alpha)
     assert judged.n_documents.tolist() == [n_documents]
     for head in range(2):
         share = by_statsmodels(right[head], document)
@@ -89,7 +89,7 @@ def test_documents_that_all_have_the_same_share_count_as_one_case_each():
 @pytest.mark.parametrize("document", [[], [0] * 5])
 def test_less_than_two_documents_give_no_interval_and_no_test(document):
     right = np.tile(np.arange(len(document)) % 2 == 0, (2, 3, 1))
-    judged = judge(right, ~right[0, :1], np.array(document, int), 0.05, by_document=True)
+    judged = judge(HeadCases(right, ~right[0, :1], np.array(document, int), by_document=True), 0.05)
     assert np.isnan([judged.low, judged.high, judged.design_effect, judged.p_values[0]]).all()
     assert judged.n_documents.tolist() == [min(len(document), 1)]
     assert judged.held_out is None
@@ -98,9 +98,9 @@ def test_less_than_two_documents_give_no_interval_and_no_test(document):
 @given(st.integers(0, 99), st.integers(2, 4))
 def test_copies_of_cases_in_their_documents_change_nothing(seed, n_copies):
     right, baseline, document = simulated(seed, 6)
-    once = judge(right, baseline[None], document, 0.05, by_document=True)
+    once = judge(HeadCases(right, baseline[None], document, by_document=True), 0.05)
     copies = [np.repeat(each, n_copies, axis=-1) for each in (right, baseline[None], document)]
-    again = judge(*copies, 0.05, by_document=True)
+    again = judge(HeadCases(*copies, by_document=True), 0.05)
     for name in ("accuracy", "low", "high", "p_values"):
         np.testing.assert_allclose(getattr(once, name), getattr(again, name))
     np.testing.assert_allclose(once.design_effect * n_copies, again.design_effect)
@@ -110,11 +110,11 @@ def test_two_copies_of_each_case_are_no_more_significant_where_documents_are_kno
     rng = np.random.default_rng(1)
     right, baseline, case = rng.random((2, 100)) < 0.55, rng.random(100) < 0.45, np.arange(100)
     copied = [np.repeat(each, 2, axis=-1) for each in (right, baseline[None], case)]
-    one, two = (judge(*of, 0.05, by_document=True) for of in ((right, baseline[None], case), copied))
+    one, two = (judge(HeadCases(*of, by_document=True), 0.05) for of in ((right, baseline[None], case), copied))
     assert (two.p_values >= one.p_values * (1 - 1e-9)).all()
     assert (two.held_out.p_values >= one.held_out.p_values * (1 - 1e-9)).all()
     np.testing.assert_allclose(two.design_effect, 2 * one.design_effect)
-    one, two = (judge(*of, 0.05) for of in ((right, baseline[None], case), copied))
+    one, two = (judge(HeadCases(*of), 0.05) for of in ((right, baseline[None], case), copied))
     assert (two.held_out.p_values < one.held_out.p_values).all()
     assert (two.p_values <= one.p_values).all()
     assert (two.high - two.low < one.high - one.low).all()
