@@ -1,7 +1,7 @@
 """Heads as dots, one number against another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -33,13 +33,14 @@ class ScatterTexts:
     x: str
     y: str
     reading: tuple[str, ...]
+    description: str
+    """For screen readers."""
 
 
 def head_scatter(
     x: Float[np.ndarray, "layer head"],
     y: Float[np.ndarray, "layer head"],
     words: ScatterTexts,
-    description: str,
     chosen: Sequence[Head] = (),
     star: tuple[float, float, str] | None = None,
     *,
@@ -58,8 +59,10 @@ def head_scatter(
     data = pd.concat([dots, rings, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
     places = pd.concat([dots, stars])
     last_layer = len(x) - 1 if by_layer else None
-    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY, star is not None, last_layer)
-    return Figure(spec, data, description)
+    ends = _ends(places.get("x")), _ends(places.get("y"))
+    # One spec serves all values of the same axes, which the description names.
+    spec = _spec(replace(words, description=""), *ends, len(dots) > MANY, star is not None, last_layer)
+    return Figure(spec, data, words.description)
 
 
 def _ends(values: "pd.Series | None") -> Ends:

@@ -129,8 +129,7 @@ def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
         if finding.spearman is not None:
             claimed = np.full(finding.means.shape, np.nan)
             claimed[tuple(np.transpose(finding.claim.heads))] = finding.claim.scores
-            description = wording.ranking(finding, facts["checkpoint"])
-            figure = head_scatter(claimed, finding.means, wording.RANKING, description, heads)
+            figure = head_scatter(claimed, finding.means, wording.ranking(finding, facts["checkpoint"]), heads)
             chart("claimed and measured scores", figure, facts, selects=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         frame.link_to_inspect(heads)

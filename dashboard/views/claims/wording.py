@@ -63,12 +63,6 @@ ELSEWHERE_SEE: Final = (
 )
 OTHERS: Final = "Other checkpoints"
 OTHERS_HELP: Final = "Heads of the same numbers are tested there, on the texts chosen above."
-RANKING: Final = ScatterTexts(
-    title="Claimed and measured scores",
-    x="claimed score",
-    y="mean score over the texts",
-    reading=("A dot is a head of the claim.", "If both rankings agreed, dots would rise from left to right."),
-)
 NONE_CHOSEN: Final = "none"
 NOT_YET: Final = "Not tested yet:"
 IN_TABLE: Final = {
@@ -106,8 +100,14 @@ def tested_on(finding: ClaimFinding, texts: str) -> str:
     )
 
 
-def ranking(finding: ClaimFinding, name: str) -> str:
-    return f"Claimed against measured scores of {counted(len(finding.claim.heads), 'head')} of {name}."
+def ranking(finding: ClaimFinding, name: str) -> ScatterTexts:
+    return ScatterTexts(
+        title="Claimed and measured scores",
+        x="claimed score",
+        y="mean score over the texts",
+        reading=("A dot is a head of the claim.", "If both rankings agreed, dots would rise from left to right."),
+        description=f"Claimed against measured scores of {counted(len(finding.claim.heads), 'head')} of {name}.",
+    )
 
 
 def columns(role: str) -> dict[str, str]:

@@ -48,15 +48,17 @@ def _groups(probing: Probing) -> None:
     if x is None or y is None:
         st.info(wording.NO_GROUPS)
         return
-    words = ScatterTexts(
-        title="Syntactic and semantic tasks", x=wording.SCATTER_X, y=wording.SCATTER_Y, reading=wording.SCATTER_READING
-    )
     is_known = ~np.isnan(x) & ~np.isnan(y)
     r = np.corrcoef(x[is_known], y[is_known])[0, 1] if is_known.sum() > 1 else np.nan
-    description = (
-        f"Each head by its mean on syntactic and on semantic tasks, above the majority class. Correlation {r:.2f}."
+    words = ScatterTexts(
+        title="Syntactic and semantic tasks",
+        x=wording.SCATTER_X,
+        y=wording.SCATTER_Y,
+        reading=wording.SCATTER_READING,
+        description="Each head by its mean on syntactic and on semantic tasks, above the majority class. "
+        f"Correlation {r:.2f}.",
     )
-    figure = head_scatter(x, y, words, description, probing.heads, by_layer=True)
+    figure = head_scatter(x, y, words, probing.heads, by_layer=True)
     chart("syntactic and semantic", figure, probing.facts, wording.JO_SCATTER, selects=True)
 
 

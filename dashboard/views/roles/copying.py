@@ -14,7 +14,7 @@ from attention_sieve.core.copying.published import DIFFERENCES, least
 from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.components.venn import role_venn
 from attention_sieve.dashboard.figures.appearance import COLUMN_LOOKS
-from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
+from attention_sieve.dashboard.figures.head_scatter import head_scatter
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.venn_svg import venn_svg
 from attention_sieve.dashboard.files import provenance
@@ -69,9 +69,8 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
     if len(finding.columns) > 1:
         _venn(finding, facts)
     if finding.writes is not None:
-        words = ScatterTexts(title=wording.SCATTER, x=wording.X, y=wording.Y, reading=wording.READING)
-        description = wording.description(visit.engine.files.name)
-        figure = head_scatter(finding.looks, finding.writes, words, description, heads)
+        words = wording.scatter(visit.engine.files.name)
+        figure = head_scatter(finding.looks, finding.writes, words, heads)
         chart("looks and writes", figure, facts, selects=True)
     with st.expander(wording.TABLE):
         table("copying", copy_table(finding), facts, COLUMNS)

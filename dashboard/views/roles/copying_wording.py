@@ -8,6 +8,7 @@ from attention_sieve.core.copying.finding import CopyFinding
 from attention_sieve.core.copying.published import Detector
 from attention_sieve.core.copying.writes import Way
 from attention_sieve.dashboard.figures.figure import counted
+from attention_sieve.dashboard.figures.head_scatter import ScatterTexts
 
 TITLE: Final = "Looks, writes, matters"
 SEE: Final = (
@@ -38,10 +39,6 @@ ABLATE_HELP: Final = (
 MEASURING: Final = "Testing where heads look and what they write"
 NONE: Final = "none"
 OVERLAPS: Final = "Heads that look, write and matter"
-X: Final = "looks (mean score)"
-Y: Final = "writes (copying score)"
-SCATTER: Final = "What heads look at and write"
-READING: Final = ("A dot is a head. Right: it looks at what is to be copied. Up: it raises what it looks at.",)
 TABLE: Final = "Every head"
 NO_SECOND_COPY: Final = (
     "No text completes a pair of tokens for the second time, so no head can matter for that. Choose probe texts."
@@ -52,8 +49,14 @@ NOTE: Final = (
 )
 
 
-def description(name: str) -> str:
-    return f"Scores of looking against scores of writing, for each head of {name}."
+def scatter(name: str) -> ScatterTexts:
+    return ScatterTexts(
+        title="What heads look at and write",
+        x="looks (mean score)",
+        y="writes (copying score)",
+        reading=("A dot is a head. Right: it looks at what is to be copied. Up: it raises what it looks at.",),
+        description=f"Scores of looking against scores of writing, for each head of {name}.",
+    )
 
 
 def summary(finding: CopyFinding) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from drawn import rows
-from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SAID, SHAPE, WORDS
+from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SHAPE, WORDS
 
 from attention_sieve.core.statistics.by_role import compare_by_role
 from attention_sieve.dashboard.figures.head_map import HeadMap
@@ -23,7 +23,7 @@ def test_measures_stand_in_the_order_of_their_correlation():
 
 
 def test_a_scatter_has_a_dot_for_each_head_with_both_numbers_and_rings_the_chosen():
-    figure = head_scatter(HOLED, OTHERS, WORDS, SAID, [(2, 3)], (9.0, 0.1, "all heads on"))
+    figure = head_scatter(HOLED, OTHERS, WORDS, [(2, 3)], (9.0, 0.1, "all heads on"))
     dots = rows(figure, "head")
     assert len(dots) == HOLED.size - 1
     first = dots[dots["name"] == "L2 H3"].iloc[0]

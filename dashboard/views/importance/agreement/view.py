@@ -96,9 +96,9 @@ def _scatter(
         x=f"{name}{scale}",
         y=f"{ABLATION}: {page_wording.without_head(page_wording.SCORE_NAMES[importance.ablation.score.name])}{scale}",
         reading=("dot: a head; right and up: more important",),
+        description=f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}.",
     )
-    description = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
-    chart(f"{name} and {ABLATION}", head_scatter(x, y, words, description, importance.heads), facts, selects=True)
+    chart(f"{name} and {ABLATION}", head_scatter(x, y, words, importance.heads), facts, selects=True)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

@@ -80,16 +80,16 @@ def _draw(
     sign, name = importance.ablation.score.sign, page_wording.SCORE_NAMES[importance.ablation.score.name]
     x, y = (score + sign * change for score, change in zip(full, comparison.changes))
     second_name = drawable(sets.second_name, NAME_LENGTH)
+    pearson = comparison.pearson.value
+    correlation = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
     words = ScatterTexts(
         title=f"{name[:1].upper()}{name[1:]} without each head",
         x=f"{wording.FIRST_SET} ({counted(n_texts[0], 'text')})",
         y=f"{second_name} ({counted(n_texts[1], 'text')})",
         reading=("dot: a head switched off; star: all heads on",),
+        description=f"Heads by {name} without them, on the texts of this page and on {second_name}.{correlation}",
     )
-    pearson = comparison.pearson.value
-    correlation = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
-    description = f"Heads by {name} without them, on the texts of this page and on {second_name}.{correlation}"
-    figure = head_scatter(x, y, words, description, importance.heads, (*full, wording.ALL_ON))
+    figure = head_scatter(x, y, words, importance.heads, (*full, wording.ALL_ON))
     facts = {**importance.facts, "second set": sets.second_name, "second set texts": str(n_texts[1])}
     facts["corpus texts"] = str(n_texts[0])
     if sets.first.table is None:  # labels of either set are a part of a table, or of another one

@@ -16,8 +16,9 @@ HOLED = np.where(np.arange(12).reshape(SHAPE) == 5, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 ROLES = ("local", "syntactic", "delimiter", "block")
 LABELS = {role: role for role in ROLES}
-WORDS = ScatterTexts(title="A title", x="first number", y="second number", reading=("dot: a head",))
-SAID = "Heads by two numbers."
+WORDS = ScatterTexts(
+    title="A title", x="first number", y="second number", reading=("dot: a head",), description="By two numbers."
+)
 
 
 def agreement(measure, value, half=0.1):
@@ -43,10 +44,10 @@ FIGURES = Drawn(
         "agreement of nothing": lambda: agreement_dots([]),
         "agreement by layer": lambda: layer_agreement(AGREEMENTS[0]),
         "agreement by layer without intervals": lambda: layer_agreement(AGREEMENTS[2]),
-        "scatter": lambda: head_scatter(HOLED, OTHERS, WORDS, SAID, [(1, 1), (0, 2)], (0.0, 0.1, "all heads on")),
-        "scatter of equal numbers": lambda: head_scatter(np.zeros(SHAPE), np.zeros(SHAPE), WORDS, SAID),
-        "scatter of nothing": lambda: head_scatter(NOTHING, OTHERS, WORDS, SAID),
-        "scatter of many": lambda: head_scatter(*MANY, WORDS, SAID),
+        "scatter": lambda: head_scatter(HOLED, OTHERS, WORDS, [(1, 1), (0, 2)], (0.0, 0.1, "all heads on")),
+        "scatter of equal numbers": lambda: head_scatter(np.zeros(SHAPE), np.zeros(SHAPE), WORDS),
+        "scatter of nothing": lambda: head_scatter(NOTHING, OTHERS, WORDS),
+        "scatter of many": lambda: head_scatter(*MANY, WORDS),
         "roles": lambda: by_role(HOLED),
         "roles of no head": lambda: by_role(HEADS, (0, 0, 0, 12)),
     }

@@ -22,7 +22,7 @@ HOLED = np.where(np.arange(15).reshape(SHAPE) == 7, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 TASKS = ("length", "tense", "tree_depth", "a task with a name that is much too long <b>")
 SIMILARITY = np.array([[1, 0.2, -0.4, 0.1], [0.2, 1, 0.3, 0.7], [-0.4, 0.3, 1, 0.0], [0.1, 0.7, 0.0, 1]])
-WORDS = ScatterTexts(title="Tasks", x="syntactic", y="semantic", reading=("dot: a head",))
+WORDS = ScatterTexts(title="Tasks", x="syntactic", y="semantic", reading=("dot: a head",), description="By tasks.")
 SCORES = [Scores(label="bundled", heads=HOLED), Scores(label="random weights", heads=HEADS - 0.1)]
 
 
@@ -81,7 +81,7 @@ FIGURES = Drawn(
         "sorted, equal": lambda: sorted_heads(np.zeros(SHAPE), "above the majority class"),
         "similarity": lambda: similarity_of_tasks(SIMILARITY, TASKS),
         "similarity of two": lambda: similarity_of_tasks(SIMILARITY[:2, :2], TASKS[:2]),
-        "scatter by layer": lambda: head_scatter(HOLED, HEADS, WORDS, "Heads by tasks.", [(0, 0)], by_layer=True),
+        "scatter by layer": lambda: head_scatter(HOLED, HEADS, WORDS, [(0, 0)], by_layer=True),
         "gains": lambda: gain_dots([gained(task, value) for task, value in zip(TASKS, (0.7, 0.55, 0.6, 0.65))]),
         "number of heads": lambda: effect_of_number(FOUND, 0.68, ACCURACY),
         "number of heads, regression": lambda: effect_of_number(together([0.1], [0.1], True), -0.1, CORRELATION),
