@@ -147,12 +147,12 @@ def collected(ask: Ask, texts: tuple[ClaimText, ...], settings: ClaimSettings) -
     )
 
 
-def probed(texts: Sequence[ClaimText], found: ProbeAnswers, settings: ClaimSettings) -> ProbedRole:
+def probed(texts: Sequence[ClaimText], answers: ProbeAnswers, settings: ClaimSettings) -> ProbedRole:
     """The scores for the role, with those of the controls.
 
     Raises: AnalysisError for a role that does not apply.
     """
-    every = role_scores(found.scored, settings.scores)
+    every = role_scores(answers.scored, settings.scores)
     row, is_fixed = [every.roles.index(settings.claim.role)], np.array([each.is_fixed for each in texts])
     of_role = replace(
         every,
@@ -169,7 +169,7 @@ def probed(texts: Sequence[ClaimText], found: ProbeAnswers, settings: ClaimSetti
     return ProbedRole(
         settings=settings,
         scored=own,
-        permuted=role_scores(found.permuted, settings.with_permuted_keys),
+        permuted=role_scores(answers.permuted, settings.with_permuted_keys),
         fixed=of_role.of_texts(np.flatnonzero(is_fixed)) if is_fixed.any() else None,
-        matched=found.matched,
+        matched=answers.matched,
     )

@@ -45,9 +45,9 @@ def compare(arguments: argparse.Namespace) -> None:
     print(_summary(found, criterion.tau), file=sys.stderr)
 
 
-def _summary(found: RoleComparison, tau: float) -> str:
+def _summary(comparison: RoleComparison, tau: float) -> str:
     """How many heads changed, where, and how many scores differ."""
-    tests, changed = found.tests, found.changed
+    tests, changed = comparison.tests, comparison.changed
     parts = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
     if layers := busiest_layers(changed):
         first, last, n_changed = layers

@@ -72,12 +72,12 @@ def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.nd
     return Drawn(texts=np.rint(texts).astype(np.int32), mean=mean + centre, squares=around)
 
 
-def stability(tests: HeadTests, drawn: Resamples) -> Float[np.ndarray, "role layer head"]:
+def stability(tests: HeadTests, resamples: Resamples) -> Float[np.ndarray, "role layer head"]:
     """Share of resamples of the texts in which a head holds a role, or does not, as it does over the texts.
 
     Args:
         tests: over the texts, with their criterion.
-        drawn: resamples of the same texts.
+        resamples: of the same texts.
 
     Returns: 0 to 1; 1 without texts, as nothing can change.
     Source: Efron 1979.
@@ -85,9 +85,9 @@ def stability(tests: HeadTests, drawn: Resamples) -> Float[np.ndarray, "role lay
     settings = tests.settings
     # A lower p-value is significant under any correction, a higher one under none.
     within = settings.alpha / max(1, int(np.prod(tests.holds.shape[-FAMILY_AXES[settings.family] :]))), settings.alpha
-    parts = [(drawn.scores, settings.tau)]
+    parts = [(resamples.scores, settings.tau)]
     if settings.rule == "role":
-        parts.append((drawn.above_uniform, 0.0))
+        parts.append((resamples.above_uniform, 0.0))
     resampled = [
         one_sided(draws.texts, draws.mean, draws.squares, threshold, settings.ddof, within)
         for draws, threshold in parts
