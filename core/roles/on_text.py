@@ -18,7 +18,7 @@ from attention_sieve.core.texts.text import Text
 class PassedText:
     """Attention and scores of a text, with some heads off or none."""
 
-    looked: TextAttention
+    text_attention: TextAttention
     scored: RoleScores
     """Of this one text."""
 
@@ -49,4 +49,4 @@ def pass_text(
     roles = RoleSet(settings.roles)
     (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
     batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
-    return PassedText(looked=batch.maps[0], scored=role_scores(batch.of_texts(), settings))
+    return PassedText(text_attention=batch.maps[0], scored=role_scores(batch.of_texts(), settings))

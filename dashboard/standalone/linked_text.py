@@ -82,25 +82,29 @@ def _without_heads(maps: AttentionMaps, overlay: Overlay | None = None) -> dict[
     return {name: value for name, value in arcs.items() if name not in ("heads", "attention", "sieve", "inside")}
 
 
-def text_data(looked: TextAttention, sieves: Sieves, model: str) -> dict[str, Any]:
+def text_data(text_attention: TextAttention, sieves: Sieves, model: str) -> dict[str, Any]:
     """What `LinkedText` draws of a text: the arcs but for their heads, all heads' attention, and the sieves.
 
     Args:
-        looked: the text with its attention, of which every weight is in the data, a byte each.
+        text_attention: the text with its attention, of which every weight is in the data, a byte each.
         sieves: those that apply in it.
         model: name of the checkpoint, for screen readers.
     """
-    queries, keys = sides(looked)
-    attention = np.nan_to_num(looked.attention, nan=0)
+    queries, keys = sides(text_attention)
+    attention = np.nan_to_num(text_attention.attention, nan=0)
     maps = AttentionMaps(
         queries=queries,
         keys=keys,
         attention=attention[0, :1],
         heads=[(0, 0)],
-        causal=looked.causal,
+        causal=text_attention.causal,
         label=f"in {model}",
     )
-    weights = pack_patterns(looked.attention, is_part=looked.overview is not None, most_weights=looked.attention.size)
+    weights = pack_patterns(
+        text_attention.attention,
+        is_part=text_attention.overview is not None,
+        most_weights=text_attention.attention.size,
+    )
     return {
         "arcs": _without_heads(maps, Overlay(roles=tuple(sieves.cells))),
         "inside": row_sums(attention.reshape(-1, *attention.shape[2:])) if keys.is_part else None,

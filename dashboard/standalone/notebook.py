@@ -69,13 +69,13 @@ class HeadsWidget(anywidget.AnyWidget):
 
         Raises: AnalysisError for more than MOST_WEIGHTS weights.
         """
-        n_weights = sum(each.looked.attention.size for _, each in passed)
+        n_weights = sum(each.text_attention.attention.size for _, each in passed)
         if n_weights > MOST_WEIGHTS:
             raise AnalysisError(
                 f"The attention in {counted(len(passed), 'text')} has {n_weights:,} weights, and a cell shows at most "
                 f"{MOST_WEIGHTS:,}. Show fewer or shorter texts."
             )
-        first = passed[0][1].looked
+        first = passed[0][1].text_attention
         self._name, self._n_texts, self._shape = files.name, len(passed), first.attention.shape[:2]
         shown = [_shown(files, settings, off, text, each) for text, each in passed]
         super().__init__(heads=[telling_head(first)], _data=json.dumps(shown))
@@ -109,12 +109,12 @@ def _shown(
     files: CheckpointFiles, settings: RoleSettings, off: Sequence[Head], text: Text, passed: PassedText
 ) -> dict[str, Any]:
     """What notebook.js draws of a text."""
-    sieves = sieves_in(passed.looked, text, passed.scored.roles, settings.scores.direction)
+    sieves = sieves_in(passed.text_attention, text, passed.scored.roles, settings.scores.direction)
     of_text = grid_of_text(passed, settings.criterion, f"Heads of {files.name}: roles on this text", files.n_shared)
     coarse, fine = shown_roles(passed.scores, passed.scored.roles)
     return {
         "name": shortened(" ||| ".join(text.segments)),
         "grid": grid.grid_data(replace(of_text, shown=coarse, off=off), GridOnText(sieves=sieves)),
         "fine": [of_text.roles.index(role) for role in fine],
-        "data": text_data(passed.looked, sieves, files.name),
+        "data": text_data(passed.text_attention, sieves, files.name),
     }

@@ -59,7 +59,7 @@ def switch_buttons(choice: Choice, heads: list[Head]) -> None:
 def what_changes(visit: Visit, screen: OnScreen) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
-        if not screen.now.looked.causal:
+        if not screen.now.text_attention.causal:
             link.put([GUESS], {})
         return
     st.subheader(wording.what_changes(len(visit.choice.off)))
@@ -80,7 +80,7 @@ def _output(visit: Visit, screen: OnScreen) -> None:
         st.markdown(wording.EMBEDS_ONLY)
         return
     if change.head.token is not None:
-        if screen.now.looked.causal:  # the section on the next token has it
+        if screen.now.text_attention.causal:  # the section on the next token has it
             return
         ask_which_token(screen, change.head.token)
     moves = wording.output_moves(change.head.unit, change.head.distance)
@@ -107,14 +107,14 @@ def token_to_predict(screen: OnScreen) -> int | None:
 
 def _own_tokens(screen: OnScreen) -> list[int]:
     """Positions of the tokens that the tokenizer did not add; of all of them where ids were given."""
-    queries = screen.now.looked.text.queries
+    queries = screen.now.text_attention.text.queries
     return [int(position) for position in np.flatnonzero((queries.segments != SPECIAL) | (queries.given is not None))]
 
 
 def ask_which_token(screen: OnScreen, guessed: int) -> None:
     """Let the reader pick another token for the language model to predict; the link has its position."""
     st.session_state[GUESS] = guessed
-    tokens, is_causal = screen.now.looked.text.queries.tokens, screen.now.looked.causal
+    tokens, is_causal = screen.now.text_attention.text.queries.tokens, screen.now.text_attention.causal
     picked = st.selectbox(
         wording.NEXT_TOKEN if is_causal else wording.MASKED_WORD,
         _own_tokens(screen),

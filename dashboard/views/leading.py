@@ -35,7 +35,7 @@ def lesson_panel(
     container: DeltaGenerator,
     visit: Visit,
     *,
-    looked: "TextAttention | None" = None,
+    text_attention: "TextAttention | None" = None,
     tested: "Corpus | None" = None,
     others: "tuple[Engine, ...]" = (),
     typed: str = "",
@@ -43,7 +43,7 @@ def lesson_panel(
     """Draw the panel of the current step.
 
     Args:
-        looked: see `attention_sieve.dashboard.views.lessons.computation.StepInputs`.
+        text_attention: see `attention_sieve.dashboard.views.lessons.computation.StepInputs`.
         tested: see there.
         others: see there.
         typed: see there.
@@ -53,4 +53,6 @@ def lesson_panel(
     from attention_sieve.dashboard.views.lessons.computation import StepInputs
     from attention_sieve.dashboard.views.lessons.panel import panel
 
-    return panel(container, StepInputs(visit=visit, looked=looked, tested=tested, others=others, typed=typed))
+    return panel(
+        container, StepInputs(visit=visit, text_attention=text_attention, tested=tested, others=others, typed=typed)
+    )

@@ -58,13 +58,13 @@ def where_heads_look(
         heads = [asked.head]
     if not heads:
         st.info(wording.arcs_hint(MOST_HEADS))
-        return screen.now.looked
+        return screen.now.text_attention
     choice, engine = visit.choice, visit.engine
     last_heads = heads[-MOST_HEADS:]
     names = head_names(last_heads)
     with st.container():
         # Always one element above the arcs: they would lose pins and switches if their position changed.
-        _title(last_heads, len(heads), engine.files.removed_of(screen.now.looked.text.kind))
+        _title(last_heads, len(heads), engine.files.removed_of(screen.now.text_attention.text.kind))
         text_attention = _before_or_after(screen)
         if text_attention.overview is not None:
             move_window(engine, screen.text, text_attention, text_attention.overview, last_heads)
@@ -170,8 +170,8 @@ def _take_guess(take: Callable[[int], None], _side: str, token: int) -> None:
 def _before_or_after(screen: OnScreen) -> TextAttention:
     """The attention to draw: with all heads on or, as the reader selects, without those that are off."""
     if screen.all_on is None:
-        return screen.now.looked
-    options = {wording.WITHOUT: screen.now.looked, wording.ALL_HEADS_ON: screen.all_on.looked}
+        return screen.now.text_attention
+    options = {wording.WITHOUT: screen.now.text_attention, wording.ALL_HEADS_ON: screen.all_on.text_attention}
     return one_of(wording.ARCS_OF, options, key="arcs of")
 
 

@@ -148,7 +148,7 @@ def _fetching(
     added: Float[np.ndarray, "layer head"] | None,
 ) -> None:
     """A ranking of heads: what each says for the token, and where it looked from the token before."""
-    looked, position = screen.now.looked.text, tokens.position
+    looked, position = screen.now.text_attention.text, tokens.position
     with waiting() as report:
         row = visit.inference.on_screen(visit.engine, looked_from, screen.text, visit.settings, position, report=report)
     found = fetching(row, looked.queries.ids[: position + 1], token)

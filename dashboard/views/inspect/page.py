@@ -103,7 +103,8 @@ def _inspect() -> None:
             _written(visit, screen, text, continuation)
     beside = None
     if lesson is not None:
-        beside = lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
+        text_attention = None if screen is None else screen.now.text_attention
+        beside = lesson_panel(lesson, visit, text_attention=text_attention, typed=typed)
     if screen is None:
         return
     state.remember_off(choice)
@@ -145,7 +146,7 @@ def _draw(visit: Visit, screen: OnScreen, beside: "Beside | None") -> bool | Non
         text_attention = arcs()
     if not first_screen_is_drawn():
         return None
-    if screen.now.looked.causal:
+    if screen.now.text_attention.causal:
         with right:
             _next_token(visit, screen, heads)
     _about(visit, screen, text_attention, tested, heads, below)
@@ -169,7 +170,7 @@ def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
 
     Returns: whether the answer waits for what heads usually do.
     """
-    text_attention = screen.now.looked
+    text_attention = screen.now.text_attention
     if stories.tell(typed, text_attention, visit.engine.files.fingerprint, partial(pin_word, text_attention)):
         surprising_link.take_as_answer(screen.text)
         return False
@@ -178,7 +179,7 @@ def _answer(visit: Visit, screen: OnScreen, typed: str) -> bool:
 
 def _notes_on_text(screen: OnScreen) -> None:
     """Name the parts of the text that the tokenizer does not know, and say which words look at which others."""
-    pass_text = screen.now.looked.text
+    pass_text = screen.now.text_attention.text
     if pass_text.kind == "cross":
         st.info(shared_wording.ACROSS)
     elif pass_text.kind != "decoder" and (parts := unknown_parts(screen.text, pass_text.queries)):
@@ -255,7 +256,7 @@ def _about(
     present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
-            save_heads(visit, tested, heads, (screen.text, screen.now.looked))
+            save_heads(visit, tested, heads, (screen.text, screen.now.text_attention))
             ask_about_long_texts(tested.found.too_long)
         words_first()
         frame.tabs(
@@ -293,7 +294,7 @@ def _in_text(screen: OnScreen, head: Head) -> str:
     """What a head does in the text on screen; empty where it links no two words."""
     from attention_sieve.dashboard.views.inspect.strongest_link import strongest_link
 
-    linked = strongest_link(screen.now.looked, head)
+    linked = strongest_link(screen.now.text_attention, head)
     if linked is None:
         return ""
     query, key, share = linked
@@ -343,11 +344,11 @@ def _grid(
 
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     on_text = GridOnText(
-        sieves=sieves_on(_with_template(visit, screen.text).choice, screen.now.looked, screen.text),
-        frame=frame_of(screen.now.looked),
-        patterns=patterns_of(screen.now.looked) if grid_shows.patterns else None,
+        sieves=sieves_on(_with_template(visit, screen.text).choice, screen.now.text_attention, screen.text),
+        frame=frame_of(screen.now.text_attention),
+        patterns=patterns_of(screen.now.text_attention) if grid_shows.patterns else None,
     )
-    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True)
+    heads = state.chosen_heads(n_layers, n_heads, _first_head(screen.now.text_attention), follow=True)
     reset = (engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed())
     heads = show_role_grid(
         grid, head_selection(GRID, heads, reset), file="grid", facts=facts, on_text=on_text, files=below

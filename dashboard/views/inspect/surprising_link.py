@@ -56,7 +56,7 @@ def answer(visit: Visit, screen: OnScreen) -> bool:
 
     Returns: whether the answer waits for `measure_habits`.
     """
-    text, text_attention = screen.text, screen.now.looked
+    text, text_attention = screen.text, screen.now.text_attention
     last: _Answer | None = st.session_state.get(ANSWERED)
     is_new = last is None or last.text != text
     is_chosen = is_new and st.session_state.get(state.CHOSEN_OVER) == st.session_state.get("text")

@@ -96,7 +96,7 @@ def _laboratory() -> None:
 def _lesson(run: SavedRun, top: DeltaGenerator) -> None:
     """The panel of a lesson, which is about the trained model, whichever step is shown; before what stands below it."""
     visit = visit_at(run, run.progress.saved[-1], "repeats")
-    lesson_panel(top, visit, looked=_attention(visit))
+    lesson_panel(top, visit, text_attention=_attention(visit))
 
 
 def _attention(visit: Visit) -> TextAttention:

@@ -335,22 +335,22 @@ def _moved(by_layer: Float[np.ndarray, " layer"], layer: int) -> Phrase | None:
 
 def untrained(inputs: StepInputs) -> StepResult:
     """Numbers of heads and layers of the laboratory's model; section "none" where none has been trained."""
-    return StepResult(values={}, section="none") if inputs.looked is None else size(inputs)
+    return StepResult(values={}, section="none") if inputs.text_attention is None else size(inputs)
 
 
 def copies(inputs: StepInputs) -> StepResult:
     """The head of the laboratory's model that attends most to the tokens after earlier copies of the one that looks."""
-    if inputs.looked is None:
+    if inputs.text_attention is None:
         return StepResult(values={}, section="none")
-    return _best(inputs.looked, _cells("induction", inputs.looked))
+    return _best(inputs.text_attention, _cells("induction", inputs.text_attention))
 
 
 def copies_without(inputs: StepInputs) -> StepResult:
     """How much of its attention that head keeps there without the head that attends most to the previous token."""
     result = copies(inputs)
-    if inputs.looked is None or result.section:
+    if inputs.text_attention is None or result.section:
         return result
-    back = stories.strongest(inputs.looked.attention, _cells("previous", inputs.looked), causal=True)
+    back = stories.strongest(inputs.text_attention.attention, _cells("previous", inputs.text_attention), causal=True)
     without = PassSettings(inputs.visit.settings.kind, (back.head,))
     text_attention, _ = inputs.visit.inference.look(
         inputs.visit.engine, inputs.visit.texts[0], without, too_long="truncate"

@@ -20,7 +20,7 @@ class StepInputs:
     """Inputs of the computation of a step."""
 
     visit: Visit
-    looked: TextAttention | None = None
+    text_attention: TextAttention | None = None
     """Attention of the text on screen, on pages with a text."""
     tested: Corpus | None = None
     """The corpus and its tests, on the page Roles."""
@@ -32,8 +32,8 @@ class StepInputs:
     @property
     def attention(self) -> TextAttention:
         """Attention of the text on screen."""
-        assert self.looked is not None, "only steps on pages with a text ask for its attention"
-        return self.looked
+        assert self.text_attention is not None, "only steps on pages with a text ask for its attention"
+        return self.text_attention
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def _panel(inputs: StepInputs) -> Beside:
     if step.name == CHECK:
         _check(lesson)
         return Beside()
-    if step.page == "inspect" and inputs.looked is None:
+    if step.page == "inspect" and inputs.text_attention is None:
         return Beside()  # the page says why the text cannot be shown
     if step.sentence and inputs.typed != step.sentence:
         st.markdown(say(language(), "other_text"))
@@ -85,7 +85,7 @@ def _panel(inputs: StepInputs) -> Beside:
     if step.takes_sentences:
         _sentences_to_add()
     if step.reveals and tally.code_now():
-        shape = None if inputs.looked is None else inputs.looked.attention.shape[:2]
+        shape = None if inputs.text_attention is None else inputs.text_attention.attention.shape[:2]
         class_answers((lesson, index - 1), steps[index - 1].asks, result, shape)
     if step.asks and not result.section:
         _ask(step, result, inputs)
@@ -199,10 +199,12 @@ def _verdict(result: StepResult, guess: Guess) -> str:
 
 def _valid_guess(question_step: Step, guess: Guess, inputs: StepInputs) -> Guess:
     """The prediction, if the current checkpoint and text have such a head or token; it may be of others."""
-    if inputs.looked is None or guess is None or question_step.asks == "number":
+    if inputs.text_attention is None or guess is None or question_step.asks == "number":
         return guess
     sizes = (
-        inputs.looked.attention.shape[:2] if question_step.asks == "head" else (len(inputs.looked.text.keys.tokens),)
+        inputs.text_attention.attention.shape[:2]
+        if question_step.asks == "head"
+        else (len(inputs.text_attention.text.keys.tokens),)
     )
     numbers = guess if isinstance(guess, tuple) else (guess,)
     return guess if len(numbers) == len(sizes) and all(map(lt, numbers, sizes)) else None

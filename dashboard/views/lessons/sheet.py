@@ -75,7 +75,7 @@ def material_of(visit: Visit, lesson: int) -> dict[str, SheetMaterial]:
             continue
         (text,) = read_typed(sentence)
         text_attention, _ = visit.inference.look(visit.engine, text, settings)
-        result = step.finds(StepInputs(visit=visit, looked=text_attention, typed=sentence))
+        result = step.finds(StepInputs(visit=visit, text_attention=text_attention, typed=sentence))
         material[step.name] = SheetMaterial(sentence=sentence, text_attention=text_attention, result=result)
     return material
 

@@ -92,7 +92,7 @@ def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
                 further = inference.ask(engine, question, [text], settings, too_long=too_long, report=report)
                 measures += further.results
             scored = role_scores([joined(measures)], visit.choice.score_settings)
-            return PassedText(looked=text_attention, scored=scored)
+            return PassedText(text_attention=text_attention, scored=scored)
 
         return OnScreen(
             text=text,

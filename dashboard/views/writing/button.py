@@ -197,7 +197,7 @@ def _turn(writer: "Writer", n_prompt: int, checkpoint: Checkpoint) -> tuple[tupl
 def show_step(screen: OnScreen) -> None:
     """Pin the token of the step that the reader has gone to. Call it before the arcs are drawn."""
     position = st.session_state.get(STEP)
-    text_attention = screen.now.looked
+    text_attention = screen.now.text_attention
     if position is None or position >= len(text_attention.text.queries.ids):
         return
     first, last = text_attention.window.queries

@@ -125,7 +125,7 @@ def _as_turn(written: str) -> None:
 def _sentences(visit: Visit, screen: OnScreen, continuation: "Continuation", now: Written) -> list[str]:
     sentences = []
     if continuation.end == "full":
-        sentences.append(wording.full(len(screen.now.looked.text.queries.ids)))
+        sentences.append(wording.full(len(screen.now.text_attention.text.queries.ids)))
     elif continuation.end == "ended":
         sentences.append(wording.ENDED)
     if continuation.ends_inside_a_character:

@@ -22,9 +22,9 @@ def test_a_text_as_it_is_shown_has_the_scores_of_the_question_and_the_attention_
     ((_, measures),) = next(iter(answer(checkpoint, SCORES, [text], {0: prepared}, SELF)))
     expected = role_scores([measures], ScoreSettings())
     np.testing.assert_allclose(passed.scores, expected.scores[0], rtol=1e-5)
-    assert passed.looked.text.pairs, "grammatical relations are known"
+    assert passed.text_attention.text.pairs, "grammatical relations are known"
     eager = naive.eager_attention(BertModel, folders("bert"), prepared.source.ids, prepared.source.type_ids)
-    np.testing.assert_allclose(passed.looked.attention, np.asarray(eager), atol=1e-5)
+    np.testing.assert_allclose(passed.text_attention.attention, np.asarray(eager), atol=1e-5)
 
 
 @pytest.mark.parametrize("parses", [True, False])
@@ -32,4 +32,4 @@ def test_a_text_is_parsed_only_where_that_is_asked_for(parses, loaded):
     checkpoint = loaded("bert")
     text = text_of(["The black cat chased two birds."], "a text")
     passed = pass_text(checkpoint, text, prepare(checkpoint, text, SELF), SELF, ScoreSettings(parses=parses))
-    assert bool(passed.looked.text.pairs) is parses
+    assert bool(passed.text_attention.text.pairs) is parses

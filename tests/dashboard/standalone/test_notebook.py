@@ -82,7 +82,7 @@ def test_every_weight_is_that_of_the_eager_path(guessing, in_memory):
 
 def test_of_a_window_each_head_says_what_leaves_it(guessing):
     (shown,) = passed_texts(guessing, [PAIR])
-    looked = shown[1].looked
+    looked = shown[1].text_attention
     part = looked.attention[:, :, 2:6, 1:4]
     window = replace(looked, window=Window((2, 6), (1, 4)), attention=part, block=1, overview=looked.attention)
     inside = bytes_of(text_data(window, Sieves(tokens=(), cells={}), "a model")["inside"], "<u2") / 65535
@@ -141,6 +141,6 @@ def test_bad_input_gets_a_sentence(guessing, in_memory, monkeypatch):
 
 def test_more_weights_than_a_notebook_should_hold_are_refused(guessing):
     shown = passed_texts(guessing, [PAIR])
-    n_times = 1 + MOST_WEIGHTS // shown[0][1].looked.attention.size
+    n_times = 1 + MOST_WEIGHTS // shown[0][1].text_attention.attention.size
     with pytest.raises(AnalysisError, match=r"and a cell shows at most 50,000,000\. Show fewer or shorter texts"):
         HeadsWidget(sieve.load(guessing).files, RoleSettings(), (), shown * n_times)

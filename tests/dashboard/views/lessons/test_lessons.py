@@ -223,7 +223,7 @@ def by_hand():
         block=0,
         overview=None,
     )
-    return StepInputs(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
+    return StepInputs(visit=None, text_attention=looked, typed=SENTENCE), n, closed, shop
 
 
 def test_answers_by_hand(by_hand):
@@ -242,7 +242,7 @@ def test_answers_by_hand(by_hand):
 
 def test_a_checkpoint_without_such_a_head_is_told_so(by_hand):
     seen, n, *_ = by_hand
-    even = replace(seen, looked=replace(seen.looked, attention=np.full((1, 2, n, n), 1 / n)))
+    even = replace(seen, text_attention=replace(seen.text_attention, attention=np.full((1, 2, n, n), 1 / n)))
     assert answers.previous_word(even).section == "none"
     assert not answers.previous_word(even).is_right((0, 0))
 
@@ -263,7 +263,7 @@ def test_feedback_says_what_the_guessed_head_does(by_hand, head, said):
     attention[0, 1] = np.eye(n, k=1) + np.eye(n) * (np.arange(n) == n - 1)
     attention[0, 2] = np.eye(n)
     attention[0, 3] = np.eye(n)[-1]
-    result = answers.previous_word(replace(seen, looked=replace(seen.looked, attention=attention)))
+    result = answers.previous_word(replace(seen, text_attention=replace(seen.text_attention, attention=attention)))
     phrase = result.doing(head)
     assert phrase.name == said
     values = dict(phrase.values)
