@@ -47,9 +47,10 @@ class Parses(Protocol):
 
 
 class LastParses:
-    """The parses of the last KEPT_WORDS words."""
+    """The parses of the last words."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_words: int = KEPT_WORDS) -> None:
+        self._most_words = most_words
         self._by_key = OrderedDict[Hashable, Mapping[str, list[Any]]]()
         self._n_words = 0
 
@@ -63,7 +64,7 @@ class LastParses:
         """As of `Parses`."""
         self._n_words += len(value["words"]) if key not in self._by_key else 0
         self._by_key[key] = value
-        while self._n_words > KEPT_WORDS:
+        while self._n_words > self._most_words:
             self._n_words -= len(self._by_key.popitem(last=False)[1]["words"])
 
 

@@ -223,12 +223,14 @@ def _stop(process: "subprocess.Popen[bytes]", path: Path) -> None:
 
 
 @atexit.register
-def _end() -> None:
-    """Ask the run to save its step and end; terminate it if it does not."""
-    if _last is None or _process is None or not _last.is_on:
+def end() -> None:
+    """Ask the run to save its step and end, terminate it if it does not, and forget it."""
+    global _last
+    run, process, _last = _last, _process, None
+    if run is None or process is None or not run.is_on:
         return
-    _last.stop()
-    _last.wait(ENDS_WITHIN)
-    if _process.poll() is None:
-        _process.terminate()
-        _last.wait(ENDS_WITHIN)
+    run.stop()
+    run.wait(ENDS_WITHIN)
+    if process.poll() is None:
+        process.terminate()
+        run.wait(ENDS_WITHIN)

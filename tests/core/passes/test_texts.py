@@ -1,8 +1,9 @@
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
-from passing import SELF, look_at, measure, measures_of, whole_map
+from passing import SELF, look_at, measure, measures_of, of_source, whole_map
 
 from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
@@ -32,17 +33,14 @@ def checkpoint(loaded):
 
 
 @pytest.fixture
-def passes(monkeypatch):
-    """Counts the observed passes that scores or maps are made with."""
+def passes(checkpoint):
+    """Number of texts in each pass."""
     counted = []
-    observe = scores.observe
-
-    def counting(*arguments, **named):
-        counted.append(len(arguments[1]["input_ids"]))
-        return observe(*arguments, **named)
-
-    monkeypatch.setattr(scores, "observe", counting)
-    return counted
+    hook = checkpoint.model.register_forward_pre_hook(
+        lambda _, __, named: counted.append(len(named["input_ids"])), with_kwargs=True
+    )
+    yield counted
+    hook.remove()
 
 
 def in_order(measured):
@@ -147,12 +145,13 @@ def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
     assert (of_part.n_tokens, of_part.n_cut) == (measured.n_tokens, measured.n_cut)
 
 
-@pytest.mark.parametrize(("entries", "size"), [(2 * 3 * 16 * 16, 16), (2 * 3 * 16 * 16 - 1, 8), (2 * 3 * 5, 2)])
-def test_a_window_holds_no_more_entries_than_allowed(entries, size, checkpoint, monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.passes.texts.WINDOW_TOKENS", 16)
-    monkeypatch.setattr("attention_sieve.core.passes.texts.WINDOW_ENTRIES", entries)
-    prepared = prepare(checkpoint, LONG, SELF, truncate=True)
-    assert window_at(checkpoint, prepared, (3, 99)) == Window((3, 3 + size), (40 - size, 40))
+@pytest.mark.parametrize(("n_heads", "size"), [(3, 256), (256, 256), (257, 128), (1 << 14, 32)])
+def test_a_window_holds_no_more_entries_than_allowed(n_heads, size, checkpoint):
+    """At most 2 ** 25 in both layers together."""
+    attentions = {"self": replace(checkpoint.attentions["self"], n_heads=n_heads)}
+    prepared = of_source(tokenize(Text(("the cat " * 200,)), checkpoint.tokenizer, 300, truncate=True))
+    window = window_at(replace(checkpoint, attentions=attentions), prepared, (3, 999))
+    assert window == Window((3, 3 + size), (300 - size, 300))
 
 
 def test_a_short_text_is_kept_whole_wherever_the_window_shall_begin(checkpoint):

@@ -12,13 +12,12 @@ from scipy.stats import entropy
 from small_checkpoints import N_DECODER_HEADS, N_DECODER_LAYERS, N_HEADS, N_LAYERS, save
 from transformers import AutoModel
 
-import attention_sieve.core.similarity.distances
 import attention_sieve.core.similarity.observer
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.batches import model_inputs
-from attention_sieve.core.similarity.distances import MOST, DistanceSettings, sampled_queries
+from attention_sieve.core.similarity.distances import MAP_ENTRIES, MOST, DistanceSettings, sampled_queries
 from attention_sieve.core.similarity.observer import divergences, text_distances
 from attention_sieve.core.texts.text import Text
 
@@ -144,11 +143,10 @@ def test_a_long_text_is_looked_at_in_a_sample_of_its_rows(loaded):
     assert one.n_queries == len(text.queries.ids)
 
 
-def test_the_rows_of_a_text_fit_into_the_memory_that_is_named(monkeypatch):
+def test_the_rows_of_a_text_fit_into_the_memory_that_is_named():
     np.testing.assert_array_equal(sampled_queries(5, 7, 6), range(5))
-    monkeypatch.setattr(attention_sieve.core.similarity.distances, "MAP_ENTRIES", 100)
-    assert len(sampled_queries(5, 7, 6)) == 2
-    assert len(sampled_queries(5, 700, 6)) == 1
+    assert len(sampled_queries(5, 7, MAP_ENTRIES // 14)) == 2
+    assert len(sampled_queries(5, 700, MAP_ENTRIES)) == 1
     np.testing.assert_array_equal(sampled_queries(500, 7, 6), sampled_queries(500, 7, 6))
 
 

@@ -1,3 +1,4 @@
+import sys
 import threading
 
 import numpy as np
@@ -261,9 +262,8 @@ def test_a_parse_is_kept_and_serves_what_it_was_parsed_for(monkeypatch):
     assert n_parsed[4:] == [3]
 
 
-def test_without_a_memory_the_parses_of_the_last_words_are_kept(monkeypatch):
-    monkeypatch.setattr(parsing, "KEPT_WORDS", 5)
-    last, two = parsing.LastParses(), {"words": ["She", "ran"]}
+def test_without_a_memory_the_parses_of_the_last_words_are_kept():
+    last, two = parsing.LastParses(5), {"words": ["She", "ran"]}
     for key in ("a", "a", "b"):
         last.put("parse", key, two)
     assert last.get("parse", "a") is two, "the same text twice is two words"
@@ -288,7 +288,8 @@ def test_relations_are_those_of_the_trees():
 
 
 def test_without_a_parser_the_reader_is_told_how_to_install_one_and_a_tree_that_was_brought_needs_none(monkeypatch):
-    monkeypatch.setattr(parsers, "PIPELINES", ("no_such_pipeline",))
+    for package in parsers.PIPELINES:
+        monkeypatch.setitem(sys.modules, package, None)  # what Python takes for a package that is not there
     assert len(list(dependencies([BROUGHT]))) == 1
     message = r"^No English parser is installed, so syntactic roles cannot be scored\. Install one with: pip install"
     with pytest.raises(AnalysisError, match=message):

@@ -30,11 +30,11 @@ LONG = replace(QUICK, epochs=900.0)
 
 
 @pytest.fixture(autouse=True)
-def _no_run_before(store, monkeypatch):
+def _no_run_before(store):
     """As in a program that has begun no run; what a test began is ended."""
-    monkeypatch.setattr(training_runs, "_last", None)
+    training_runs.end()
     yield
-    training_runs._end()
+    training_runs.end()
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
 
 def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
     run = training_runs.start(asked("early", LONG))
-    training_runs._end()
+    training_runs.end()
     assert not run.is_on
     assert training_runs.progress(run).state == "stopped"
     assert not training_runs.folder(run).exists()

@@ -44,11 +44,11 @@ def here(learnt, store):
 
 
 @pytest.fixture
-def alone(store, monkeypatch):
+def alone(store):
     """As in a program that has begun no run; what a test began is ended."""
-    monkeypatch.setattr(training_runs, "_last", None)
+    training_runs.end()
     yield
-    training_runs._end()
+    training_runs.end()
     shutil.rmtree(checkpoints_folder(), ignore_errors=True)
 
 
