@@ -116,6 +116,12 @@ def small_tiles(monkeypatch):
     return sized
 
 
+@pytest.fixture
+def few_random_orders(monkeypatch):
+    """Two: ten are half of the time of the curves of pruning."""
+    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", 2)
+
+
 @pytest.fixture(scope="session")
 def loaded(folders):
     """loaded(family, dtype) -> that checkpoint, loaded once; a test must not change it."""

@@ -48,15 +48,16 @@ def load(folder):
         return checkpoint
 
 
-def test_a_sound_checkpoint_is_tried_once_from_any_folder_and_again_when_it_changes(folder, tmp_path, monkeypatch):
+def test_a_sound_checkpoint_is_tried_once_from_any_folder_and_again_when_it_changes(
+    folder, tmp_path, monkeypatch, request
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "attention_sieve").mkdir()  # is not taken for this project's
     checkpoint = load(folder)
     assert [layers.n_heads for layers in checkpoint.attentions.values()] == [3]
     (passed,) = noted(folder)
     assert passed.name == checkpoint.files.fingerprint
-    again = []
-    monkeypatch.setattr(models, "try_to_load", lambda files: again.append(files.name))
+    again = request.getfixturevalue("tried")
     load(folder)
     models.check_by_trial(randomly_initialised(checkpoint.files))
     assert noted(folder) == [passed]
@@ -87,19 +88,15 @@ def test_what_is_vouched_for_is_not_tried(folder, tried, monkeypatch):
 
 def test_large_weights_are_not_loaded_on_trial(folder, monkeypatch):
     """What can be wrong with them is found as well by the load itself, in its number format and on its device."""
-    monkeypatch.setattr(trial_load, "MOST_TRIED", 100)
-    files = find_checkpoint(str(folder))
-    assert len(trial_load._tokenizer(files)("the cat")["input_ids"]) == 4
     with (folder / "model.safetensors").open("r+b") as file:
         file.seek(-8, 2)
         file.write(b"\xff" * 8)  # not a number
     files = find_checkpoint(str(folder))
-    trial_load._tokenizer(files)
-    monkeypatch.setattr(trial_load, "MOST_TRIED", 10**9)
     with pytest.raises(CheckpointError, match="are not finite"):
         trial_load._tokenizer(files)
-    edit_json(folder / "config.json", vocab_size=10**8)
     monkeypatch.setattr(trial_load, "MOST_TRIED", 100)
+    assert len(trial_load._tokenizer(files)("the cat")["input_ids"]) == 4
+    edit_json(folder / "config.json", vocab_size=10**8)
     with pytest.raises(CheckpointError, match="describes a model of 1,200,002,932 numbers"):
         trial_load._tokenizer(find_checkpoint(str(folder)))
 

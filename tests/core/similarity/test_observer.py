@@ -150,11 +150,10 @@ def test_the_rows_of_a_text_fit_into_the_memory_that_is_named():
     np.testing.assert_array_equal(sampled_queries(500, 7, 6), sampled_queries(500, 7, 6))
 
 
-def test_batches_hold_no_more_maps_than_named(loaded, monkeypatch):
-    monkeypatch.setattr(attention_sieve.core.similarity.observer, "MAP_ENTRIES", 20 * 6 * 8)
-    batches = list(text_distances(loaded("bert"), prepared(loaded("bert"), TEXTS * 2), SELF, DistanceSettings(rows=8)))
+def test_batches_hold_no_more_maps_than_named(loaded):
+    of_20_tokens = DistanceSettings(rows=MAP_ENTRIES // (20 * N_LAYERS * N_HEADS))
+    batches = list(text_distances(loaded("bert"), prepared(loaded("bert"), TEXTS * 2), SELF, of_20_tokens))
     assert len(batches) > 2
-    monkeypatch.undo()
     assert len(list(text_distances(loaded("bert"), prepared(loaded("bert"), TEXTS * 2), SELF))) == 1
 
 

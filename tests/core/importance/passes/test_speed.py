@@ -1,11 +1,13 @@
-from attention_sieve.core.importance.passes import speed as measuring
+from itertools import accumulate, chain
+
 from attention_sieve.core.importance.passes.speed import FEWEST_ROUNDS, speeds
 
 
 def test_ratios_are_taken_within_a_round_and_speeds_are_texts_a_second(loaded, monkeypatch):
     checkpoint = loaded("bert", "float64")
-    times = iter([2.0, 1.0] * (FEWEST_ROUNDS - 1) + [8.0, 2.0])  # the last round was slower, and its ratio another
-    monkeypatch.setattr(measuring, "_seconds", lambda run, ids: (run(ids), next(times))[1])
+    times = [2.0, 1.0] * (FEWEST_ROUNDS - 1) + [8.0, 2.0]  # the last round was slower, and its ratio another
+    clock = accumulate(chain([0.0], *((0.0, seconds) for seconds in times), [0.0]))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
     (measured,) = speeds(checkpoint, checkpoint, batch_sizes=[4], seconds=0.0)
     assert (measured.batch_size, measured.n_rounds) == (4, FEWEST_ROUNDS)
     assert (measured.before, measured.after) == (2, 4)

@@ -14,6 +14,7 @@ import pytest
 import torch
 from probing_files import write_task
 from small_checkpoints import N_HEADS, N_LAYERS
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from attention_sieve.__main__ import _entry, main
 from attention_sieve.core.checkpoints.saved_runs import STOP
@@ -91,10 +92,13 @@ def test_a_row_is_a_table_that_any_program_reads(trial, trials, rows):
     assert len(row["place_accuracy"]) == N_LAYERS * N_HEADS + N_LAYERS
 
 
-def test_the_same_trial_is_not_computed_again(trial, trials, rows, monkeypatch):
+def test_the_same_trial_is_not_computed_again(trial, trials, rows):
     trials.run(trial)
-    monkeypatch.setattr(running, "load_checkpoint", None)
-    result, was_kept = Trials(rows).run(trial)
+    hook = register_module_forward_pre_hook(lambda module, _: pytest.fail(f"{type(module)} is computed"))
+    try:
+        result, was_kept = Trials(rows).run(trial)
+    finally:
+        hook.remove()
     assert was_kept
     assert result.stages == STAGES
 

@@ -20,16 +20,11 @@ from attention_sieve.dashboard.views.importance.curves import view, wording
 from attention_sieve.dashboard.views.importance.curves.removal import NAME
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
-N_RANDOM = 2
 N_ORDERS = 2 + 7 + 1
 """Ablation and its reverse; three gradients, wanda-sp, flap, confidence, relevance; random ones, which are one name."""
 TAB = {"importance details": wording.TAB}
 
-
-@pytest.fixture(autouse=True)
-def few_random_orders(monkeypatch):
-    """Ten are half of the time of the curves."""
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+pytestmark = pytest.mark.usefixtures("few_random_orders")
 
 
 @pytest.fixture
@@ -114,9 +109,9 @@ def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_
     begin(opened())
     whole = controls.inference().n_passed
     restarted("stopped")
-    monkeypatch.setattr(view, "collected", stopped)
-    begin(opened())
-    monkeypatch.setattr(view, "collected", collected)
+    with monkeypatch.context() as patch:
+        patch.setattr(view, "collected", stopped)
+        begin(opened())
     part = controls.inference().n_passed
     assert 0 < part < whole
     restarted("stopped")

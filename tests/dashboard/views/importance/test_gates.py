@@ -180,8 +180,8 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw_and_their_comman
     assert not sweep.folder.exists()
 
 
+@pytest.mark.usefixtures("few_random_orders")
 def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, sweep_of, monkeypatch):
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", 2)
     sweep = sweep_of(replace(QUICK, seed=11), (5.0,))
     train(sweep)
     assert wording.NO_CURVES in shown(upload(app("importance", checkpoint=classifier, **TAB)))

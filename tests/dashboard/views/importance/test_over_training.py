@@ -20,13 +20,8 @@ TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(12))
 TAB = {"importance details": wording.TAB, "over training": "true"}
 RUN = "animals"
-N_RANDOM = 2
 
-
-@pytest.fixture(autouse=True)
-def few_random_orders(monkeypatch):
-    """Ten are half of the time of the curves."""
-    monkeypatch.setattr("attention_sieve.core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+pytestmark = pytest.mark.usefixtures("few_random_orders")
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +158,9 @@ def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(
     begin(opened())
     whole = controls.inference().n_passed
     restarted("stopped")
-    monkeypatch.setattr(over_training, "collected", stopped)
-    begin(opened())
-    monkeypatch.setattr(over_training, "collected", collected)
+    with monkeypatch.context() as patch:
+        patch.setattr(over_training, "collected", stopped)
+        begin(opened())
     part = controls.inference().n_passed
     assert 0 < part < whole
     restarted("stopped")
