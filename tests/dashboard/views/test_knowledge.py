@@ -199,9 +199,26 @@ def test_chosen_heads_are_those_of_every_page(opened):
     assert sent(at, "above the majority class")["chosen"] == [[1, 2]]
 
 
-def test_what_is_not_probed_yet_is_offered_and_begun(opened, monkeypatch):
-    begun = []
-    monkeypatch.setattr(runs.programs, "begin", lambda command: begun.append(command) or FakeProgram())
+class FakeProgram:
+    """A program that has ended well."""
+
+    class process:
+        poll = staticmethod(lambda: 0)
+
+    class errors:
+        close = staticmethod(lambda: None)
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Commands of the programs that are begun, each of which ends at once."""
+    commands = []
+    monkeypatch.setattr(runs.programs, "begin", lambda command: commands.append(command) or FakeProgram())
+    yield commands
+    runs._programs.clear()
+
+
+def test_what_is_not_probed_yet_is_offered_and_begun(opened, begun):
     at = opened(**{"vectors at": "mean"})
     assert wording.not_probed("tense", is_on=False) in written(at)
     button(at, "Probe: 3 tasks in 2 checkpoints").click().run()
@@ -212,17 +229,6 @@ def test_what_is_not_probed_yet_is_offered_and_begun(opened, monkeypatch):
     assert {line["pooling"] for line in lines} == {"mean"}
     assert [line.get("random_weights") for line in lines] == [None] * 3 + [0] * 3
     assert "--stages=heads" in command
-    runs._programs.clear()
-
-
-class FakeProgram:
-    """A program that has ended well."""
-
-    class process:
-        poll = staticmethod(lambda: 0)
-
-    class errors:
-        close = staticmethod(lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -234,8 +240,9 @@ class FakeProgram:
         (TrialsProgress(state="finished", failed=(Failed(trial="odd, *x*", why="too few"),)), "odd, *x*: too few"),
     ],
 )
-def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(progress, expected, opened, monkeypatch):
-    monkeypatch.setattr(runs.programs, "begin", lambda command: FakeProgram())
+def test_how_a_run_ended_is_said_as_it_is_where_it_was_about_what_is_on_screen(
+    progress, expected, opened, begun, monkeypatch
+):
     button(opened(**{"vectors at": "mean"}), "Probe: 3 tasks in 2 checkpoints").click().run()
     runs._programs.clear()
     monkeypatch.setattr(runs, "look", lambda: progress)
@@ -279,22 +286,20 @@ def test_files_of_readers_say_what_is_wrong_with_them(app, given, bert, monkeypa
     assert len(own_tasks()) == 3
 
 
-def test_the_sample_is_made_on_request(app, bert, monkeypatch):
-    monkeypatch.setattr(task_files, "sample_tasks_folder", lambda: task_files.own_folder() / "nothing")
-    begun = []
-    monkeypatch.setattr(runs, "make_sample", lambda: begun.append(True))
+def test_the_sample_is_made_on_request(app, bert, begun, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     at = app("knowledge", checkpoint=bert)
     assert wording.NO_SAMPLE in written(at)
     button(at, wording.MAKE_SAMPLE).click().run()
-    assert begun == [True]
+    assert begun == [("sample-tasks",)]
 
 
-def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
-    begun = []
-    monkeypatch.setattr(runs, "erase", begun.append)
+def test_an_erasure_is_offered_and_its_table_is_told(opened, begun):
     at = opened(wording.USED, **{HEADS: "1-2,0-1"})
     button(at, "Erase it from L0 H1, L1 H2").click().run()
-    options = dict(option.removeprefix("--").split("=", 1) for option in begun[0])
+    ((command, *given),) = begun
+    assert command == "erase"
+    options = dict(option.removeprefix("--").split("=", 1) for option in given)
     assert options["heads"] == "0-1,1-2"
     assert options["pooling"] == "cls"
     assert options["tests"] == "6"  # two heads times the three tasks of the page
