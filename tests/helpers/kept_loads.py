@@ -1,4 +1,9 @@
-"""The bundled checkpoint, which tests load again and again: a quarter of a second each time."""
+"""The bundled checkpoint, which tests load again and again: 0.4 seconds of a processor each time.
+
+Pages and commands load it themselves, as they do for a reader, so that no fixture can hand them one; a cache of the
+product's own would give two callers one model, which either may change. In six files of tests of pages and of the
+command line, 267 tests ask for it 29 times: 11 seconds, beside 74 for all else.
+"""
 
 import sys
 from functools import lru_cache
