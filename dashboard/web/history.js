@@ -4,23 +4,37 @@
   const replace = history.replaceState.bind(history);
   const pathOf = (address) => new URL(address, location.href).pathname;
   let atClick = location.href;
-  let steppedBack = false;
-  addEventListener("popstate", () => (steppedBack = true), { capture: true });
-  addEventListener(
-    "click",
-    () => {
-      atClick = location.href;
-      steppedBack = false;
-    },
-    { capture: true },
-  );
+  // After a step back the address is as it was left. Until the next run has ended, or the reader does something, it
+  // stays so: of two quick steps, Streamlit would write what the page of the first says into the address of the second.
+  let runs = null;
+  const release = () => {
+    runs?.disconnect();
+    runs = null;
+  };
+  const hold = () => {
+    release();
+    const app = document.querySelector('[data-testid="stApp"]');
+    if (app === null) return;
+    let hasRun = app.dataset.testScriptState === "running";
+    runs = new MutationObserver((changes) => {
+      const now = app.dataset.testScriptState;
+      hasRun ||= now === "running" || changes.some((change) => change.oldValue === "running");
+      if (hasRun && now === "notRunning") release();
+    });
+    runs.observe(app, { attributeFilter: ["data-test-script-state"], attributeOldValue: true });
+  };
+  addEventListener("popstate", hold, { capture: true });
+  for (const act of ["pointerdown", "keydown", "click"]) addEventListener(act, release, { capture: true });
+  addEventListener("click", () => (atClick = location.href), { capture: true });
+  history.replaceState = (state, title, address) => {
+    if (!runs) replace(state, title, address);
+  };
   history.pushState = (state, title, address) => {
+    if (runs) return;
     if (pathOf(address) === location.pathname) {
       replace(state, title, address);
       return;
     }
-    // Of two steps back, the page of the first may be announced after the second.
-    if (steppedBack) return;
     // Streamlit has removed from the address the parameters unknown to the next page; Back needs it unchanged.
     if (pathOf(atClick) === location.pathname) replace(history.state, "", atClick);
     push(state, title, address);
