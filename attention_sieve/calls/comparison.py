@@ -43,17 +43,17 @@ def compare(model: Any, other: Any, texts: Any, *, tokenizer: Any = None, **sett
     check_keywords("compare", settings, {*SHARED, *OF_ROLES, *kinds_of(ROLE_ANALYSIS.settings)})
     read, too_long = parsed(texts, settings), too_long_in(settings)
     with all_opened((model, other), tokenizer, settings) as checkpoints:
-        asked = settings_of_call("roles", settings, checkpoints[0].files)
+        role_settings = settings_of_call("roles", settings, checkpoints[0].files)
         readings = []
         for checkpoint in checkpoints:
             of_pass = of_pass_of(checkpoint, settings)
-            ROLE_ANALYSIS.question(asked).check(of_pass.kind)
+            ROLE_ANALYSIS.question(role_settings).check(of_pass.kind)
             prepared = prepared_texts(checkpoint, read, of_pass, too_long)
             readings.append(Reading(checkpoint=checkpoint, of_pass=of_pass, inputs=read, prepared=prepared))
         readings = on_common_inputs(readings)
-        found = compare_in(readings, asked, watched)
+        found = compare_in(readings, role_settings, watched)
         a, b = (
-            finding_facts(ROLE_ANALYSIS, reading, side, asked, facts_of_texts(read))
+            finding_facts(ROLE_ANALYSIS, reading, side, role_settings, facts_of_texts(read))
             for reading, side in zip(readings, found.sides, strict=True)
         )
     table, facts = found.table, facts_of_both(a, b)

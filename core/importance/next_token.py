@@ -73,8 +73,8 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--token",
         default="",
-        help="token that heads speak for, as it is written; default: the one that "
-        "follows in the text, after its end the likeliest one",
+        help="token that heads speak for, as it is written; default: the one that follows in the text, after its end "
+        "the likeliest one",
     )
     parser.add_argument(
         "--token-id", type=int, metavar="ID", help="id of the token that heads speak for, in place of the default"
@@ -146,5 +146,5 @@ def _added(
     try:
         return logit_attribution(checkpoint, text, settings, position, token)
     except AnalysisError as error:
-        print(f"Without adds: {error}", file=sys.stderr)
+        print(f"What heads add is not known. {error}", file=sys.stderr)
         return None

@@ -42,6 +42,7 @@ def head_map_svg(
     """The map on white: rows layers, columns heads.
 
     Args:
+        title: above the map; by default its label.
         chosen: heads to frame, in the colours of their order.
 
     Returns: an SVG document.

@@ -49,6 +49,7 @@ def from_list(
     Args:
         key: of the choice in the session and in the link, which hold its name.
         start: name of the first choice; if it changes, a choice that the reader has not changed follows.
+        width: of the list, in pixels.
     """
     names = list(options)
     state.follow(key, names[0] if start is None else start)

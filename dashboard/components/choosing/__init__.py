@@ -26,7 +26,7 @@ def heads_source(name: str, folder: Path, *scripts: str) -> Source:
 
 
 def heads_data(shape: tuple[int, int], label: str) -> dict[str, Any]:
-    """What all views of heads are sent."""
+    """What all views of heads are sent; `shape` is the number of layers, and of heads in each."""
     layers, heads = shape
     return {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS), "sharing": SHARED}
 

@@ -53,6 +53,7 @@ def grid_svg(
     """The grid on white: rows are layers, columns heads, with one corner per shown role, and a legend.
 
     Args:
+        title: Above the grid; by default its label.
         chosen: Heads to frame, in the colours of their order.
 
     Returns: an SVG document.
