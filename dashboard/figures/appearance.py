@@ -20,23 +20,19 @@ class RoleLook:
     letter: str
     """One letter, different for every role."""
     color: str
-    """Fill, as #RRGGBB."""
     ink: str
     """Text on that fill, black or white, at least 4.5:1."""
     label: str
-    """Name of the role, for display."""
     shape: str = ""
     """Mark, to distinguish roles without colours: a Vega symbol, or its outline as an SVG path. Empty where none is
     drawn."""
 
     @property
     def lettered(self) -> str:
-        """The label with its letter in brackets."""
         return f"{self.label} ({self.letter})"
 
     @property
     def lines(self) -> list[str]:
-        """The label over its letter in brackets."""
         return [self.label, f"({self.letter})"]
 
 

@@ -25,23 +25,17 @@ LEGEND_SYMBOL: Final = 30
 LEGEND_SIGN: Final = 7
 """Pixels of a letter in a legend, at most on average."""
 Ends = tuple[float, float]
-"""Lower and upper end of an axis."""
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 STEP_AXIS: Final = "training step (0: before training)"
 
 
 @dataclass(frozen=True)
 class ValueAxis:
-    """Title, number format and upper end of a value axis."""
-
     title: str
     format: str
-    """Number format of d3."""
     most: float
-    """End of the axis."""
 
     def written(self, value: float) -> str:
-        """A value as text for a sentence."""
         return f"{100 * value:.3g}%" if self.format.endswith("%") else f"{value:.3g}"
 
 
@@ -52,12 +46,7 @@ def values_axis(axis: ValueAxis) -> "alt.Y":
 
 
 def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXIS) -> "alt.X":
-    """Layers, or other numbered places, from left to right, with room between them.
-
-    Args:
-        field: position of the marks, from 0 for the first place.
-        margin: room left of the first place and right of the last one, in places.
-    """
+    """Layers, or other numbered places, from left to right, with a margin of so many places at both ends."""
     return alt.X(
         field,
         type="quantitative",
@@ -68,11 +57,7 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
 
 
 def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float[np.ndarray, " line"]:
-    """Heights for the names of lines: near their values without overlap, within the ends if there is room.
-
-    Args:
-        least: minimum distance of two names.
-    """
+    """Heights for the names of lines: near their values, at least so far apart, within the ends if there is room."""
     heights, order = values.copy(), np.argsort(values, kind="stable")
     heights[order[0]] = max(heights[order[0]], ends[0])
     for lower, line in pairwise(order):
@@ -145,24 +130,16 @@ def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
 
 
 def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" = None) -> Any:
-    """The colour of each role.
-
-    Args:
-        channel: `alt.Color`, `alt.Fill` or `alt.Stroke`.
-        legend: names the roles; None for no legend.
-    """
     scale = alt.Scale(domain=list(roles), range=[LOOKS[role].color for role in roles])
     return channel("role", type="nominal", scale=scale, legend=legend)
 
 
 def role_shapes(roles: Sequence[str], legend: "alt.Legend | None" = None) -> "alt.Shape":
-    """The mark of each role, to distinguish roles without colours."""
     scale = alt.Scale(domain=list(roles), range=[LOOKS[role].shape for role in roles])
     return alt.Shape("role", type="nominal", scale=scale, legend=legend)
 
 
 def role_legend(labels: Mapping[str, str], title: str | None = None) -> "alt.Legend":
-    """A legend below the chart with a label for each role."""
     return alt.Legend(
         orient="bottom", columns=2, title=title, symbolOpacity=1, labelExpr=f"{json.dumps(labels)}[datum.label]"
     )
@@ -174,14 +151,7 @@ def lettered_legend(roles: Sequence[str]) -> "alt.Legend | None":
 
 
 def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object], field: str = "series") -> Any:
-    """Channel that distinguishes series, with a legend if there are several.
-
-    Args:
-        channel: `alt.Color`, `alt.Shape` or `alt.StrokeDash`.
-        labels: of the series, in the order of their numbers.
-        looks: colours, marks or dashes, one or more; repeated if there are more series.
-        field: the number of a series, from 0.
-    """
+    """Channel that distinguishes series, with a legend if there are several; looks repeat if there are more series."""
     numbers = list(range(len(labels)))
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
     legend = alt.Legend(
@@ -208,12 +178,7 @@ def lane_scale(n_lanes: int) -> "alt.Scale":
 
 
 def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
-    """Names of the lanes on the left.
-
-    Args:
-        names: lines of each lane's name, from the bottom lane to the top one.
-        middle: height of a name in its lane, 0 to 1.
-    """
+    """Names of the lanes on the left, each as lines of text, from the bottom lane to the top one."""
     return alt.Axis(
         values=[lane + middle for lane in range(len(names))],
         labelExpr=f"{json.dumps(names)}[floor(datum.value)]",
@@ -226,12 +191,7 @@ def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
 
 
 def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
-    """Axis of every lane on the right: 0 at the bottom, and the value of its full height.
-
-    Args:
-        full: height of a full bar in its lane, 0 to 1.
-        most: label at that height.
-    """
+    """Axis of every lane on the right: 0 at the bottom, and the value of a bar of full height."""
     return alt.Axis(
         values=[value for lane in range(n_lanes) for value in (lane, lane + full)],
         labelExpr=f"datum.value == floor(datum.value) ? '0' : '{most}'",

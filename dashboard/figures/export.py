@@ -29,11 +29,6 @@ PROVENANCE: Final = "provenance"
 
 
 def figure_svg(figure: Figure, *, title: str, caption: Sequence[str], size: Size = SHEET) -> str:
-    """The figure as a standalone SVG file, as wide as a printed page or a column, with a title and a caption.
-
-    Args:
-        title: replaces the title of the figure on its page.
-    """
     import vl_convert
 
     spec = _chart(figure)
@@ -122,7 +117,6 @@ def table_parquet(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes
 
 
 def _chart(figure: Figure) -> dict[str, Any]:
-    """The chart with its data and without its title, for a sheet."""
     # A file has no surrounding text whose colour it could use.
     spec = json.loads(json.dumps({**figure.spec, "title": ""}).replace(f'"{INK}"', f'"{DARK}"'))
     return {

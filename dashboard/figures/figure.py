@@ -109,7 +109,6 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with a noun in the singular or plural."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
@@ -119,20 +118,11 @@ def interval(low: float, high: float, number: str, missing: str = "") -> str:
 
 
 def percent(share: float, decimals: int | None = None) -> str:
-    """A share as text, such as "79%".
-
-    Args:
-        share: 0 to 1.
-        decimals: number of decimals; None for as many as the number has, for example for thresholds.
-    """
+    """A share as text, such as "79%"; with as many decimals as it has where none are given."""
     return f"{100 * share:g}%" if decimals is None else f"{share:.{decimals}%}"
 
 
 def drawable(name: str, most: int | None = None) -> str:
-    """Replace characters that cannot be drawn.
-
-    Args:
-        most: maximum number of characters; longer names are cut at the start. None for no limit.
-    """
+    """Replace characters that cannot be drawn; longer names are cut at the start."""
     clean = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)
     return clean if most is None or len(clean) <= most else "…" + clean[1 - most :]

@@ -37,14 +37,12 @@ class HeadMap:
     signed: bool = False
     """Whether the scale runs from -bound over 0 to bound, or from 0 to bound."""
     low_label: str = ""
-    """What the low end of the scale means."""
     high_label: str = ""
     outlined: Bool[np.ndarray, "layer head"] | None = None
-    """Heads with a heavy outline."""
     outline: str = ""
     """What the outline means, such as "differs significantly"."""
     cells: Sequence[Sequence[str]] | None = None
-    """Text of each cell, at most four characters; None for its number."""
+    """Text of each cell; None for its number."""
     details: Sequence[Detail] = ()
     """Lines of the tooltip."""
     n_shared: int = 1
@@ -74,7 +72,6 @@ class HeadMap:
                 )
 
     def written_in(self, layer: int, head: int) -> str:
-        """Text of a cell."""
         return self.written(float(self.values[layer, head])) if self.cells is None else self.cells[layer][head]
 
     @property
@@ -85,7 +82,6 @@ class HeadMap:
         return ("≤ " if (self.values < -self.bound).any() else "") + MINUS + bound if self.signed else "0", high
 
     def written(self, value: float) -> str:
-        """A number of the map, short enough for a cell."""
         return short_number(value, self.bound, self.signed)
 
 
@@ -118,15 +114,7 @@ def percents(shares: Float[np.ndarray, "layer head"], missing: str = NOT_APPLICA
 
 
 def short_number(value: float, bound: float, signed: bool) -> str:
-    """A number short enough for a cell: at most three characters and, for differences, a sign.
-
-    Args:
-        value: the number; NaN gives an empty text.
-        bound: end of the scale, which determines the number of decimals.
-        signed: whether the number is a difference.
-
-    Returns: for example `+0.8`, `−.04` or `12`; a difference that rounds to 0 keeps its sign.
-    """
+    """At most three characters and, for differences, a sign that stays at 0: `+0.8`, `−.04` or `12`."""
     if isnan(value):
         return ""
     if value == 0:

@@ -28,7 +28,6 @@ FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
 _HATCHED: Final = {"fill": "url(#hatch)"}
 _STEPS: Final = 24
-"""Number of steps of the ramp in the legend."""
 
 
 def head_map_svg(
@@ -39,14 +38,7 @@ def head_map_svg(
     chosen: Collection[tuple[int, int]] = (),
     size: Size = SHEET,
 ) -> str:
-    """The map on white: rows layers, columns heads.
-
-    Args:
-        title: above the map; by default its label.
-        chosen: heads to frame, in the colours of their order.
-
-    Returns: an SVG document.
-    """
+    """The map on white, below its label if there is no title, with the chosen heads framed."""
     layers, heads = head_map.values.shape
     matrix = HeadMatrix(layers, heads, head_map.n_shared, head_map.layers_across)
     group, letters = matrix.axes(size), size.legible(LETTERS, matrix.width)
@@ -71,7 +63,6 @@ def _hatching(svg: ET.Element) -> None:
 
 
 def _ramp(head_map: HeadMap) -> Block:
-    """The scale as a bar between the labels of its ends."""
     group, (low, high) = ET.Element("g"), head_map.ends
     low, high = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
     left, right = (text_width(end, 12) + 8 for end in (low, high))
@@ -87,7 +78,6 @@ def _ramp(head_map: HeadMap) -> Block:
 
 
 def _sign(mark: str) -> ET.Element:
-    """A sign in a cell, for the legend."""
     sign, box = ET.Element("g"), Box(0, 0, SIGN, SIGN, 5)
     if mark != "outline":
         box.draw(sign, _HATCHED)

@@ -27,8 +27,6 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class ScatterTexts:
-    """Texts of a scatter plot."""
-
     title: str
     x: str
     y: str
@@ -46,13 +44,7 @@ def head_scatter(
     *,
     by_layer: bool = False,
 ) -> Figure:
-    """Every head by two numbers; a click on a dot chooses its head.
-
-    Args:
-        x, y: of each head; NaN in either leaves it out.
-        star: coordinates and name of an additional mark.
-        by_layer: whether the colour of a dot shows its layer.
-    """
+    """Every head that has both numbers as a dot; a click chooses it. `star` is one more mark, with its name."""
     dots = head_rows(*x.shape).assign(kind="head", x=x.ravel(), y=y.ravel()).dropna(ignore_index=True)
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     stars = pd.DataFrame([] if star is None else [{"kind": "star", "x": star[0], "y": star[1], "name": star[2]}])
@@ -66,7 +58,6 @@ def head_scatter(
 
 
 def _ends(values: "pd.Series | None") -> Ends:
-    """Ends of an axis with all values and a margin."""
     if values is None or values.empty:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
@@ -82,7 +73,6 @@ def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt
 
 
 def _of_layer(last: int) -> "alt.Color":
-    """The colour of a layer, with a legend."""
     scale = alt.Scale(domain=[0, max(1, last)], range=[LESS, MORE], interpolate="rgb")
     legend = alt.Legend(orient="bottom", title="layer", format="d", tickCount=min(last + 1, 6), gradientLength=160)
     return alt.Color("layer:Q", scale=scale, legend=legend)

@@ -44,7 +44,7 @@ def heading(title: str, reading: Sequence[str]) -> dict[str, Any]:
 
 
 def escaped(text: str) -> str:
-    """Escape text, because Plotly interprets tags."""
+    """Plotly interprets tags."""
     return html.escape(text, quote=False)
 
 

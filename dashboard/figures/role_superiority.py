@@ -20,11 +20,7 @@ AHEAD: Final = "pairs in which the head with the role leads"
 
 
 def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:
-    """Each role's share of pairs in which the head with the role leads, over all heads and within layers.
-
-    Args:
-        compared: comparison by role; roles without pairs are left out.
-    """
+    """Pairs in which the head with the role leads, of all heads and within layers; none for roles without pairs."""
     rows = pd.DataFrame(
         {
             "role": [labels[role] for role in compared.roles],

@@ -22,12 +22,10 @@ class ScaleWords:
 
     @property
     def noun(self) -> str:
-        """Full name, singular."""
         return self.short + self.rest
 
     @property
     def nouns(self) -> str:
-        """Full name, plural."""
         return f"{self.short}s{self.rest}"
 
     def title(self, before: str = "", after: str = "") -> str:

@@ -34,8 +34,6 @@ _SWATCH: Final = 24
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A part of a sheet, with coordinates relative to its upper left corner."""
-
     drawn: ET.Element
     width: float
     height: float
@@ -52,7 +50,6 @@ class Size:
 
     @property
     def room(self) -> float:
-        """Maximum width of a picture."""
         return self.width - 2 * self.margin
 
     def legible(self, letters: float, drawn: float) -> float:
@@ -66,10 +63,8 @@ ONE_COLUMN, TWO_COLUMNS = (Size(width, margin=2, has_words=False) for width in (
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How a line of text is set."""
-
     size: float
-    """Of its letters, in pixels."""
+    """In pixels."""
     anchor: Literal["start", "middle", "end"] = "start"
     """Which part of the line stands at its place."""
     weight: Literal["400", "600", "700"] = "400"
@@ -98,11 +93,9 @@ class Box:
         ET.SubElement(parent, "rect", {name: f"{number:.{digits}g}" for name, number in numbers.items()} | look)
 
     def fill(self, parent: ET.Element, color: str, opacity: float = 1.0) -> None:
-        """Draw it without a line around it."""
         self.draw(parent, {"fill-opacity": f"{opacity:.4g}", "fill": color}, digits=4)
 
     def frame(self, parent: ET.Element, color: str, stroke: float) -> None:
-        """Draw the line around it."""
         self.draw(parent, {"stroke-width": f"{stroke:g}", "fill": "none", "stroke": color})
 
     def write(self, parent: ET.Element, text: str, size: float, color: str) -> None:
@@ -131,15 +124,7 @@ def sheet(
     caption: Sequence[str] = (),
     size: Size = SHEET,
 ) -> str:
-    """A white page with a picture.
-
-    Args:
-        blocks: parts of the picture, from top to bottom; parts that are too wide for it are scaled down.
-        reading: lines below the title that explain the marks.
-        size: of the page; one without words has the title and the caption as metadata.
-
-    Returns: an SVG document, `COLUMN` or `PAGE` wide.
-    """
+    """A white page with a picture, whose parts are scaled down where they are too wide; `reading` explains marks."""
     width = sheet_width(max(block.width for block in blocks), size)
     room = width - 2 * size.margin
     svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img"})
@@ -164,22 +149,15 @@ def sheet(
 
 
 def sheet_width(drawn: float, size: Size = SHEET) -> float:
-    """Width of a sheet for a picture of this width."""
     return COLUMN if drawn <= COLUMN - 2 * size.margin else size.width
 
 
 def room_for(drawn: float, size: Size = SHEET) -> float:
-    """Maximum width of the legend of a picture of this width."""
     return sheet_width(drawn, size) - 2 * size.margin
 
 
 def legend(entries: Sequence[tuple[ET.Element | None, str]], room: float) -> Block:
-    """Signs with their explanations, from left to right in as many rows as needed.
-
-    Args:
-        entries: a sign of 18 by 18 pixels, or none, and its text.
-        room: available width in pixels.
-    """
+    """Signs of 18 by 18 pixels with their explanations, from left to right in as many rows as needed."""
     drawn, x, y, row_height = ET.Element("g"), 0.0, 0.0, 0.0
     for sign, text in entries:
         sign_width = 0 if sign is None else _SWATCH
@@ -196,7 +174,6 @@ def legend(entries: Sequence[tuple[ET.Element | None, str]], room: float) -> Blo
 
 
 def nested(svg: str) -> Block:
-    """A whole SVG document as part of a sheet."""
     drawn = ET.fromstring(svg)
     for element in drawn.iter():
         # Remove the namespace, which the sheet already declares.
@@ -206,15 +183,7 @@ def nested(svg: str) -> Block:
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:
-    """Wrap a text to a width.
-
-    Args:
-        text: any text; words that are longer than a line are split.
-        width: in pixels.
-        size: of the letters, in pixels.
-
-    Returns: at least one line.
-    """
+    """The lines of a text in letters of a size, at least one; words that are longer than a line are split."""
     lines = [""]
     for word in re.findall(r"\S+", printable(text)):
         joined = f"{lines[-1]} {word}".lstrip()

@@ -24,9 +24,8 @@ class Overlaps:
     """Which roles are held by the same heads."""
 
     roles: Sequence[str]
-    """The roles that are counted."""
     combinations: Mapping[frozenset[str], int]
-    """Number of heads by the exact set of their roles; the empty set counts heads without a role."""
+    """The empty set counts heads without a role."""
     untested: Collection[str] = ()
     """Roles that could not be tested, which have no count."""
     none: str = NO_ROLE
@@ -62,12 +61,11 @@ class Overlaps:
 
 
 def code(roles: Sequence[str], held: Iterable[str]) -> int:
-    """The roles as a bit mask: bit k is set if role k is held."""
+    """A bit mask: bit k is set if role k is held."""
     return sum(1 << roles.index(role) for role in held)
 
 
 def exact_name(held: Sequence[str], looks: Mapping[str, RoleLook] = LOOKS) -> str:
-    """A combination as text, such as "local and delimiter only"."""
     labels = [looks[role].label for role in held]
     if not labels:
         return NO_ROLE
@@ -76,5 +74,4 @@ def exact_name(held: Sequence[str], looks: Mapping[str, RoleLook] = LOOKS) -> st
 
 
 def heads_phrase(heads: int) -> str:
-    """A number of heads as text, such as "1 head"."""
     return "1 head" if heads == 1 else f"{heads} heads"

@@ -75,30 +75,25 @@ class Violins:
 
     role: str
     layer: int | None = None
-    """Whose heads have a shape each; None for one per layer, of all its heads."""
+    """Whose heads have a shape each; None for one per layer."""
     scale: Scale = "score"
 
     @property
     def axis(self) -> str:
-        """Title of the axis of the places."""
         return LAYER_AXIS if self.layer is None else "head"
 
     @property
     def title(self) -> str:
-        """Of the figure."""
         places = "layer" if self.layer is None else f"head of layer {self.layer}"
         return f"{WORDS[self.scale].nouns.capitalize()} by {places}: {LOOKS[self.role].label}"
 
     @property
     def subject(self) -> str:
-        """Whose scores they are."""
         return f"{'all heads' if self.layer is None else f'layer {self.layer}'}, {self.role}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadScores:
-    """The scores of one head for every role."""
-
     scores: Float[np.ndarray, "text role"]
     """Sieve bias scores; NaN where a text takes no part."""
     tests: HeadTests
@@ -114,11 +109,7 @@ class HeadScores:
 def score_violins(
     scores: Float[np.ndarray, "text layer head"], violins: Violins, tau: float, uniform: Float[np.ndarray, " layer"]
 ) -> Figure:
-    """The scores on all texts with a score.
-
-    Args:
-        scores: sieve bias scores of the role; NaN where a text takes no part.
-        uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
+    """The scores on all texts with a score; uniform attention is a line, over layers with windows at its mean.
 
     Source: Pande et al. 2021, violin plots of the scores per layer.
     """
@@ -136,14 +127,7 @@ def score_violins(
 
 
 def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
-    """One head: its scores for every role, their mean with its interval, and the score of the text on screen.
-
-    Args:
-        every_text: whether to draw a dot for each text even if there are more than MOST_MARKS.
-
-    Returns: the figure; without `every_text`, it has dots only for up to MOST_MARKS scores. The shapes include all
-        scores.
-    """
+    """Scores of a head for every role; a dot for each text only up to MOST_MARKS scores, or where all are wanted."""
     scores, tests, scale = of_head.scores, of_head.tests, of_head.scale
     many = not every_text and bool(np.count_nonzero(~np.isnan(scores)) > MOST_MARKS)
     lanes = _lanes(tests.roles, scores.tobytes(), scores.dtype.str, not many, scale)
@@ -158,7 +142,6 @@ def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:
 
 
 def head_reading(scale: Scale) -> tuple[str, str]:
-    """Explanation of the marks of one head."""
     return (
         f"shape: how often a {WORDS[scale].short} occurs; small dots: texts; dotted: uniform attention",
         "large dot: mean; bar: its interval, where a test decides; diamond: this text",
@@ -166,7 +149,6 @@ def head_reading(scale: Scale) -> tuple[str, str]:
 
 
 def head_title(scale: Scale) -> str:
-    """Title of the figure of one head."""
     return f"{WORDS[scale].nouns.capitalize()} of this head, by role"
 
 
@@ -188,13 +170,7 @@ def _middle(place: int, values: Float[np.ndarray, "score"]) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool, scale: Scale) -> pd.DataFrame:
-    """The lanes of one head; cached, because they do not depend on the text on screen or on tau.
-
-    Args:
-        roles: top lane first.
-        scores: bytes of an array [text role].
-        with_dots: whether each text is a dot.
-    """
+    """Cached, because they do not depend on the text on screen or on tau; `scores` are the bytes of [text role]."""
     by_role = np.frombuffer(scores, dtype).reshape(-1, len(roles)).T
     return pd.concat(
         _lane(values[~np.isnan(values)], len(roles) - 1 - place, with_dots, scale).assign(role=role)
@@ -224,7 +200,6 @@ def _means(of_head: HeadScores) -> pd.DataFrame:
 
 
 def line(kind: str, value: float) -> pd.DataFrame:
-    """Row of a line across the figure; no rows for NaN."""
     return pd.DataFrame({"kind": [kind], "value": [value]}).dropna()
 
 
@@ -246,7 +221,6 @@ def _lane_lines(roles: Sequence[str], uniform: Float[np.ndarray, " role"]) -> pd
 
 
 def _rules() -> "tuple[alt.Chart, alt.Chart]":
-    """Lines at tau and at uniform attention, without positions."""
     tau, uniform = ([6, 3], [1, 3])
     return (
         of_kind("tau").mark_rule(color=INK, strokeDash=tau),
@@ -280,7 +254,6 @@ def places_spec(violins: Violins, n_places: int, score_axis: str, ends: Ends) ->
 
 
 def _middles(violins: Violins, n_places: int, score_axis: str, ends: Ends) -> "tuple[alt.Chart, alt.Chart]":
-    """The middle half of a place's scores, and their median."""
     low, median = (score_position(alt.Y, name, violins.scale, score_axis, ends) for name in ("low", "median"))
     x = places_axis("place", n_places, MARGIN, violins.axis)
     tooltip = [
@@ -339,7 +312,6 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
 
 
 def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
-    """Legend of the marks."""
     marks = {name.format(WORDS[scale].short): shape for kind, (name, shape) in LEGEND.items() if kind in drawn}
     legend = alt.Legend(
         orient="top",
@@ -358,7 +330,6 @@ def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
 
 
 def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
-    """Stacked roles, the first on top."""
     labels = [LOOKS[role].lettered.split(" ", 1) for role in reversed(roles)]
     return alt.Y(
         field,

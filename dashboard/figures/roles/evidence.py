@@ -30,12 +30,7 @@ AXIS_LABELS: Final = (
 def evidence_by_texts(
     path: Float[np.ndarray, "text role"], roles: Sequence[str], needed: tuple[float, float], alpha: float, name: str
 ) -> Figure:
-    """A line for each role of a head: its evidence after no text, one text, and so on.
-
-    Args:
-        path: natural logarithms, in the order of the texts; roles without a score are left out.
-        needed: logarithms of the minimum evidence for a role, and of evidence that is always sufficient.
-    """
+    """From natural logarithms of evidence by text; `needed` are the least for a role, and what always suffices."""
     role_indices = [
         role_index for role_index, role in enumerate(roles) if len(path) and not np.isnan(path[0, role_index])
     ]
@@ -68,7 +63,6 @@ def evidence_by_texts(
 
 
 def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
-    """Labels of the lines; one label if they coincide."""
     least = f"{odds(needed[0])} (1 / alpha, {alpha:g})"
     return [least] if needed[0] == needed[1] else [least, f"{odds(needed[1])} (always enough)"]
 

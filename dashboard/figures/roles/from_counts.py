@@ -30,12 +30,7 @@ def density_violins(
     tau: float,
     uniform: Float[np.ndarray, " layer"],
 ) -> Figure:
-    """The scores on all texts with a score.
-
-    Args:
-        counts: scores of the role in each bin.
-        uniform: mean score of uniform attention; drawn as a line, over layers with windows at their mean.
-    """
+    """As `score_violins`, from the number of scores in each bin."""
     layer, scale = violins.layer, violins.scale
     by_place = counts.sum(axis=1) if layer is None else counts[layer]
     level = float(uniform.mean() if layer is None else uniform[layer])

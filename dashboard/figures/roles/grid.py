@@ -14,9 +14,7 @@ from attention_sieve.core.roles.uncertainty.stability import CERTAIN
 from attention_sieve.dashboard.figures.figure import percent
 
 STABLE: Final = "share of bootstrap resamples of the texts in which the head has the same label: the role, or no role"
-"""What stability is."""
 FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of bootstrap resamples"
-"""Legend entry of faint labels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,15 +26,13 @@ class RoleGrid:
     scores: Float[np.ndarray, "role layer head"]
     """Mean scores; NaN where a role is not applicable, and for heads that were removed from the checkpoint."""
     holds: Bool[np.ndarray, "role layer head"]
-    """Which heads hold which role."""
     tau: float
     """Threshold on the mean score; the tint of a corner is its score relative to it."""
     scale: Scale = "score"
-    """Scale of the scores."""
     roles: Sequence[str] = ROLES
     """Names of the role axis, in order; none where only patterns are shown, whose cells `sentences` describe."""
     shown: Sequence[str] | None = None
-    """Roles with a corner in each cell; None for all roles."""
+    """Those with a corner in each cell; None for all."""
     title: str = ""
     """Of its files, before the checkpoint and the texts; the number of heads by default."""
     highlight: Collection[Head] | None = None
@@ -56,11 +52,11 @@ class RoleGrid:
     positional: Bool[np.ndarray, "role layer head"] | None = None
     """Held syntactic roles that are not significantly above other words at the same distance; marked in the tooltip."""
     p_values: Float[np.ndarray, "role layer head"] | None = None
-    """p-values for the tooltip; None leaves the column out."""
+    """None leaves the column out."""
     p_name: str = "p"
     """Header of that column, such as "p (Holm)"."""
     odds: bool = False
-    """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
+    """Whether that column holds natural logarithms of evidence in place of p-values."""
     stability: Float[np.ndarray, "role layer head"] | None = None
     """Share of bootstrap resamples in which each label stays; letters under CERTAIN are faint. None leaves it out."""
     sentences: Sequence[Sequence[str]] | None = None
@@ -72,7 +68,6 @@ class RoleGrid:
 
     @property
     def corners(self) -> list[int]:
-        """Indices on the role axis of the roles with a corner."""
         return [self.roles.index(role) for role in (self.roles if self.shown is None else self.shown)]
 
     @property
@@ -83,5 +78,4 @@ class RoleGrid:
 
     @property
     def faint(self) -> Bool[np.ndarray, "role layer head"]:
-        """Labels that could easily change with another corpus."""
         return np.zeros(self.holds.shape, bool) if self.stability is None else self.stability < CERTAIN

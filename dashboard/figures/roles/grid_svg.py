@@ -50,14 +50,7 @@ def grid_svg(
     chosen: Collection[tuple[int, int]] = (),
     size: Size = SHEET,
 ) -> str:
-    """The grid on white: rows are layers, columns heads, with one corner per shown role, and a legend.
-
-    Args:
-        title: Above the grid; by default its label.
-        chosen: Heads to frame, in the colours of their order.
-
-    Returns: an SVG document.
-    """
+    """The grid on white, below its label if there is no title, with the chosen heads framed, and a legend."""
     states = _states(grid)
     _, layers, heads = grid.scores.shape
     matrix = HeadMatrix(layers, heads, grid.n_shared, grid.layers_across)
@@ -96,24 +89,18 @@ class HeadMatrix:
 
     @property
     def width(self) -> float:
-        """Of the cells and the numbers beside them."""
         return LEFT + (self.n_layers if self.layers_across else self.n_heads) * STEP
 
     @property
     def height(self) -> float:
-        """Of the cells and the numbers above them."""
         return ABOVE + (self.n_heads if self.layers_across else self.n_layers) * STEP
 
     def cell(self, layer: int, head: int) -> Box:
-        """The cell of a head."""
         column, row = (layer, head) if self.layers_across else (head, layer)
         return Box(LEFT + column * STEP, ABOVE + row * STEP, CELL, CELL, 5)
 
     def axes(self, on: Size = SHEET) -> ET.Element:
-        """The numbers of layers and heads, and the brackets.
-
-        If the matrix has to be scaled down to fit a file of this size, the numbers are larger, to remain legible.
-        """
+        """The numbers of layers and heads, larger where the matrix has to be scaled down to fit, and the brackets."""
         group = ET.Element("g")
         across, down = ("Layer", "Head") if self.layers_across else ("Head", "Layer")
         size = min(28.0, 12 * max(1.0, self.width / on.room))
@@ -138,14 +125,12 @@ def bracket(parent: ET.Element, path: str) -> None:
 
 
 def bracket_entry() -> tuple[ET.Element, str]:
-    """What a bracket means, for a legend."""
     sign = ET.Element("g")
     bracket(sign, f"M0 {SIGN / 2 + 2:g}v-4h{SIGN}v4")
     return sign, SHARED
 
 
 def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None, str]]:
-    """Legend entries: each role's colour and letter, the tint, and other marks in the grid."""
     looks = [LOOKS[grid.roles[role]] for role in grid.corners]
     entries: list[tuple[ET.Element | None, str]] = []
     for look in looks:
@@ -180,7 +165,6 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
 
 
 def _hole(cell: ET.Element) -> None:
-    """A head that the checkpoint lacks."""
     ET.SubElement(cell, "title").text = "not in this checkpoint"
     _CELL.inner(1, 5).frame(cell, "#8A8A8A", 1)
     cell[-1].set("stroke-dasharray", "4 3")

@@ -16,7 +16,6 @@ from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, al
 
 SEVERAL: Final = "two or more coarse roles"
 LANE: Final = 62
-"""Height of one role's row of bars, in pixels."""
 FULL: Final = 0.76
 """Part of that height for a layer whose heads all hold the role."""
 NARROWEST: Final = 11
@@ -76,7 +75,6 @@ def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
 
 
 def _numbers(roles: tuple[str, ...], n_layers: int) -> "alt.Chart":
-    """The number above each bar, and the names of the lanes."""
     lines = [["two or more", "coarse roles"], *(LOOKS[role].lines for role in reversed(roles))]
     fits = alt.expr(f"width / {n_layers} < {NARROWEST} ? 0 : 1")
     numbers = of_kind("bar").mark_text(color=INK, baseline="bottom", dy=-1, fontSize=10, opacity=fits)

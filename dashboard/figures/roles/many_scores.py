@@ -104,8 +104,6 @@ def _mark(row: pd.DataFrame, field: str, role: str, scale: Scale) -> dict[str, A
 
 
 def _lines(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
-    """Vertical lines: at tau through all lanes, at uniform attention through each lane."""
-
     def line(value: float, dash: str, **ends: Any) -> dict[str, Any]:
         (position,) = places_of(value, scale).tolist()
         style = {"color": THEME_INK, "width": 1, "dash": dash}
@@ -119,7 +117,6 @@ def _lines(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
 
 
 def _names(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
-    """Labels of the lines, and of lanes without scores."""
     small = {"color": THEME_INK, "size": 11}
     # As in the figure for few texts, the label of the higher line is on its right and that of the lower on its left.
     line_notes = [

@@ -54,13 +54,7 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "scor
 
 
 def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
-    """Every test's -log10 p against its mean score: strong evidence is at the top, high scores are on the right.
-
-    Args:
-        tests: tests of all heads; those without a p-value are left out and counted in the description.
-
-    Returns: the figure; a p-value of 1e-16 or less, 0 included, is drawn at 16 and counted in the description.
-    """
+    """As `p_value_scatter`, against the mean score; p-values of 1e-16 or less are drawn at 16 and counted."""
     points = _points(tests, roles)
     points["evidence"] = _evidence(points["p"].to_numpy())
     lines = _lines(tau=tests.settings.tau, alpha=tests.settings.alpha)
@@ -161,7 +155,6 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
 
 
 def _head_position(field: str, n_layers: int, n_heads: int) -> "alt.X":
-    """Heads in order, and right of them the histogram."""
     n_all = n_layers * n_heads
     return alt.X(
         field,
@@ -211,7 +204,6 @@ def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.C
 
 
 def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
-    """The bars of the histogram, and the number beside each."""
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("tests:N", title="tests"),

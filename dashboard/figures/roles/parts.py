@@ -15,16 +15,11 @@ from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, cou
 from attention_sieve.dashboard.figures.scales import WORDS
 
 ROW: Final = 24
-"""Height of one part in pixels."""
 NOTHING: Final = "This role does not apply to any text."
 
 
 def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale: Scale) -> Figure:
-    """A row for each part: mean and interval of one head's score for a role, filled where it holds the role.
-
-    Args:
-        role: one of the roles of the tests.
-    """
+    """A row for each part: mean and interval of one head's score for a role, filled where it holds the role."""
     rows = pd.DataFrame([{"part": part, **_numbers(part_tests, role, head)} for part, part_tests in tests.items()])
     known = rows.dropna(subset="mean")
     tau = next(iter(tests.values())).settings.tau

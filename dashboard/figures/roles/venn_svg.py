@@ -21,12 +21,7 @@ _BAR, _SHORT_BAR = 170, 60
 
 
 def venn_svg(overlaps: Overlaps, *, title: str, caption: Sequence[str] = (), size: Size = SHEET) -> str:
-    """Two to four outlines with the number of heads in each region, above the exact combinations.
-
-    For other numbers of roles, only the exact combinations are drawn.
-
-    Returns: an SVG document on white.
-    """
+    """Outlines of two to four roles with the number of heads in each region; for others the combinations alone."""
     bar = _SHORT_BAR if size is ONE_COLUMN else _BAR
     if str(len(overlaps.roles)) in GEOMETRY:
         blocks = [_venn(overlaps, size), _table(overlaps, 76, bar, names=True)]

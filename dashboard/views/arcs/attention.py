@@ -132,7 +132,7 @@ def _arcs_and_files(
     svg: Callable[..., str] | None,
     facts: Mapping[str, str],
 ) -> None:
-    """The arcs and their files, which draw the same links; changing the settings reruns nothing else of the page."""
+    """In a fragment, so that changing the settings of the arcs reruns nothing else of the page."""
     arcs(overlay=overlay_of(look_now().sieve))
     if svg is None or not first_screen_is_drawn():
         return
@@ -150,7 +150,6 @@ def _ask(text_attention: TextAttention, side: str, token: int) -> None:
 
 
 def _title(last_heads: list[Head], n_chosen: int, removed: Collection[Head]) -> None:
-    """Say which heads are drawn, and which of them are not there."""
     with st.container(key="arcs title"):
         st.subheader(
             f"Where {head_names(last_heads)} looks" if len(last_heads) == 1 else f"Where {head_names(last_heads)} look"
@@ -187,7 +186,6 @@ def move_window(
     overview: Float[np.ndarray, "layer head query_block key_block"],
     heads: list[Head],
 ) -> None:
-    """Draw the overview of the whole text; a click moves the window."""
     text, window = text_attention.text, text_attention.window
     names = ", ".join(head_name(*head) for head in heads)
     maps = Overview(

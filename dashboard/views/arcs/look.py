@@ -18,8 +18,6 @@ _PINNED: Final = "times that the page has pinned a token"
 
 @dataclass(frozen=True)
 class _SavedLook:
-    """Settings, and a hash of the tokens for which they were made."""
-
     tokens: int
     look: ArcSettings
 
@@ -43,7 +41,6 @@ def look_at(queries: Side, keys: Side) -> ArcSettings:
 
 
 def look_now() -> ArcSettings:
-    """The current settings of the arcs."""
     saved: _SavedLook = st.session_state[LOOK]
     return saved.look
 
@@ -55,7 +52,6 @@ def pin_query(queries: Side, keys: Side, token: int) -> None:
 
 
 def n_pinned() -> int:
-    """How often the page has pinned a token itself."""
     return st.session_state.get(_PINNED, 0)
 
 

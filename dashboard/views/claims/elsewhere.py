@@ -33,10 +33,7 @@ ASKED: Final = "claim places"
 
 
 def inputs_of(visit: Visit, settings: ClaimSettings, texts: str) -> tuple[ClaimText, ...]:
-    """The texts of this name on which a claim is tested.
-
-    Raises: TextError.
-    """
+    """The texts of this name; raises TextError."""
     if texts == PROBE_TEXTS:
         return _probe_texts(visit.engine, settings)
     if texts in controls.PROBES:
@@ -59,12 +56,7 @@ def _probe_texts(engine: Engine, settings: ClaimSettings) -> tuple[ClaimText, ..
 
 
 def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callable[..., dict[str, str]]) -> None:
-    """Draw a table of the places where a claim holds, and a button for each that is not computed yet.
-
-    Args:
-        here: where the claim was made.
-        facts: makes the metadata of the file, with further options of its command.
-    """
+    """A table of the places where a claim holds; `facts` makes the metadata of its file with options of its command."""
     st.subheader(wording.ELSEWHERE, anchor=False)
     st.markdown(wording.ELSEWHERE_SEE)
     others = other_checkpoints(
@@ -98,7 +90,6 @@ def elsewhere(visit: Visit, here: Place, settings: ClaimSettings, facts: Callabl
 
 
 def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) -> str:
-    """Another place as the command names it."""
     if place.checkpoint != here.checkpoint:
         return place.checkpoint
     if place.texts == PROBE_TEXTS:
@@ -110,7 +101,6 @@ def _option(visit: Visit, settings: ClaimSettings, place: Place, here: Place) ->
 
 
 def _others(visit: Visit, here: Place, role: str, others: list[str]) -> Iterator[tuple[str, str]]:
-    """Names of the checkpoint and of the texts of each other place."""
     languages, own = parsers_by_language(), (PROBES.get(role), "fixed-repeats")
     typed = visit.choice.corpus in (controls.UPLOAD, controls.TYPED) and controls.corpus_texts(visit.choice)
     offered = (

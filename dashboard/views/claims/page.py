@@ -43,7 +43,6 @@ FILE: Final = "claim file"
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Claims", wording.SEE, _claims, NOTES)
 
 
@@ -110,7 +109,6 @@ def _tested(visit: Visit, made: Claim, texts: str, asked: list[str]) -> None:
 
 
 def _show(finding: ClaimFinding, texts: str, facts: Mapping[str, str]) -> None:
-    """Draw what became of a claim."""
     claim = finding.claim
     st.markdown(wording.summary(finding))
     table(

@@ -13,7 +13,6 @@ from attention_sieve.dashboard.views.evidence import wording
 BEFORE: Final = "corpus before"
 """Key of the corpus before a text was kept."""
 KEPT: Final = "kept text"
-"""Key of the text kept last."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class LastKept:
 
 
 def keep_button() -> None:
-    """Draw the button that keeps the text on screen."""
     st.button(
         wording.KEEP,
         key="keep",

@@ -32,7 +32,6 @@ def decides(choice: Choice) -> bool:
 
 
 def remember(texts: Iterable[Text]) -> None:
-    """Record texts whose scores the reader is about to see."""
     st.session_state[BETS] = tuple(dict.fromkeys((*st.session_state.get(BETS, ()), *texts)))
 
 
@@ -51,5 +50,4 @@ def taken_out(visit: Visit) -> tuple[Text, ...]:
 
 
 def start_over() -> None:
-    """Restart evidence with the current corpus."""
     st.session_state[BETS] = ()

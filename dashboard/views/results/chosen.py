@@ -26,8 +26,6 @@ MAX_CACHED: Final = 16
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Opened:
-    """A part of a corpus, and the reader's settings."""
-
     choice: Choice
     results: Results
     part: CorpusPart
@@ -39,13 +37,11 @@ class Opened:
         return self.results.folder, self.results.fingerprint, state.n_pushed()
 
     def heads(self, otherwise: Head) -> list[Head]:
-        """The chosen heads."""
         n_layers, n_heads = self.shape
         return state.chosen_heads(n_layers, n_heads, otherwise)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of layers and of heads."""
         return next(iter(sums.n.shape[-2:] for sums in self.part.statistics.sums.values() if sums.n.ndim > 3))
 
 
@@ -55,13 +51,7 @@ def is_chosen() -> bool:
 
 
 def opened(question: Literal["roles", "surface"] = "roles") -> Opened | None:
-    """The part of the corpus that the page shows; None while no folder is named.
-
-    Args:
-        question: what the page shows of it.
-
-    Raises: AnalysisError if the folder holds no results.
-    """
+    """None while no folder is named; raises AnalysisError if the folder holds no results."""
     choice, name = state.choice(), st.session_state.get("results")
     if not name:
         st.info(controls.wording.WAIT_RESULTS)
@@ -91,14 +81,12 @@ def commands_of(a: Opened, b: Opened) -> str:
 
 
 def _show(choice: Choice, results: Results, stratum: Stratum, *options: str, output: str = "results.parquet") -> str:
-    """The line that writes what the statistics in a folder give."""
     part = [] if stratum == EVERYTHING else [f"--part={stratum.kind}={stratum.name}"]
     judging = given_options(choice.criterion, Criterion.usual(results.settings.scale))
     return command_line(["corpus", "show", results.folder.name, *options, *part, *judging, "--output", output])
 
 
 def decided(opened: Opened, by_evidence: bool) -> HeadTests:
-    """The roles in the part, decided with the reader's settings."""
     criterion = opened.choice.criterion
     return opened.part.by_evidence(criterion) if by_evidence else opened.part.tests(criterion)
 
@@ -119,7 +107,6 @@ def _cached_part(modified: int, folder: str, stratum: Stratum, _results: Results
 
 
 def _stratum(results: Results) -> Stratum:
-    """The part that the reader picks."""
     names = {stratum.title: stratum for stratum in results.strata}
     if len(names) == 1:
         return EVERYTHING
@@ -127,7 +114,6 @@ def _stratum(results: Results) -> Stratum:
 
 
 def say_what(opened: Opened) -> None:
-    """Describe the corpus: its name, checkpoint, number of texts, and the texts left out."""
     st.markdown(f"{_line(opened)} {wording.FROM_STATISTICS}")
     _say_scale(opened)
 
@@ -156,7 +142,6 @@ def _say_scale(opened: Opened) -> None:
 
 
 def _facts(choice: Choice, results: Results, stratum: Stratum) -> dict[str, str]:
-    """Provenance that is written into downloaded files."""
     criterion, settings = choice.criterion, results.settings
     part = part_of(results, stratum)
     return {

@@ -22,11 +22,7 @@ STOPPING: Final = "stop reading"
 
 
 def highest_texts(opened: Opened, name: str, head: Head) -> None:
-    """Draw a button that reads the texts on which a head scores highest, and show those that were read.
-
-    Args:
-        name: a role, or a surface statistic.
-    """
+    """Draw a button that reads the texts on which a head scores highest for a role or a surface statistic."""
     request = (str(opened.results.folder), name, head)
     st.button(
         f"{wording.READ}: {head_name(*head)}, {name}",
@@ -81,7 +77,6 @@ def _stop() -> None:
 
 
 def _table(results: Results, best: list[tuple[float, str, int]]) -> pd.DataFrame:
-    """Table of the highest scores with their texts, which are read from the files next to the scores."""
     texts: dict[tuple[str, int], str] = {}
     for shard in results.manifest.shards:
         rows = [row for _, name, row in best if name == shard.name]

@@ -23,8 +23,6 @@ Verdict = Literal["right", "also right", "close", "wrong"]
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What is said, and shown, of a guess."""
-
     headline: str
     sentences: tuple[str, ...]
     """About the head that is the answer, and about the guess."""
@@ -36,13 +34,7 @@ class Answer:
 
 
 def answer(here: PronounLink, text_attention: TextAttention, head: Head, guess: Head) -> Answer:
-    """Compare a guess with the head that is the answer.
-
-    Args:
-        here: links of the sentence.
-        head: the answer, which follows the pronoun.
-        guess: of a head that the checkpoint has.
-    """
+    """Compare a guess with the head that is the answer, which follows the pronoun."""
     verdict = verdict_of(here, head, guess)
     name, guess_name = head_name(*head), head_name(*guess)
     headline = {
@@ -62,7 +54,6 @@ def answer(here: PronounLink, text_attention: TextAttention, head: Head, guess: 
 
 
 def verdict_of(here: PronounLink, head: Head, guess: Head) -> Verdict:
-    """How good a guess is."""
     if guess == head:
         return "right"
     if here.follows[guess]:
@@ -71,13 +62,11 @@ def verdict_of(here: PronounLink, head: Head, guess: Head) -> Verdict:
 
 
 def elsewhere(head: Head, links: Sequence[PronounLink]) -> str:
-    """In which of some other sentences a head follows the pronoun."""
     following = [(link.sentence, float(link.attention[head])) for link in links if link.follows[head]]
     return wording.elsewhere(following, len(links))
 
 
 def cell_sentences(here: PronounLink) -> list[list[str]]:
-    """What each square shows of the pronoun, by layer."""
     to_words = np.nan_to_num(here.words.attention[:, :, here.pronoun], nan=0)
     return [
         [

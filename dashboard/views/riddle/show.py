@@ -47,8 +47,6 @@ _STYLE: Final = Path(__file__).with_name("riddle.css")
 
 @dataclass(frozen=True, kw_only=True)
 class Riddle:
-    """How far a visitor has come."""
-
     sentence: PronounSentence | None = None
     """None until one is known that a head of the checkpoint follows."""
     guess: Head | None = None
@@ -56,14 +54,7 @@ class Riddle:
 
 
 def show(promise: str) -> bool:
-    """Draw the riddle.
-
-    Args:
-        promise: purpose of the page, in a sentence beside its title.
-
-    Returns: False, with nothing drawn, for those who come by a link, come again or have left it, and where no head of
-        the checkpoint follows a pronoun.
-    """
+    """Draw the riddle, beside the page's purpose; False, with nothing drawn, for those who should not see it."""
     if RIDDLE not in st.session_state:
         st.session_state[RIDDLE] = Riddle() if _is_new_visitor() else None
     riddle: Riddle | None = st.session_state[RIDDLE]
@@ -146,7 +137,6 @@ def _draw(visit: Visit, text_attention: TextAttention, here: PronounLink, promis
 
 
 def _squares(visit: Visit, text_attention: TextAttention, here: PronounLink, answered: Answer | None) -> None:
-    """The patterns of all heads; a click is the guess."""
     n_layers, n_heads = here.attention.shape
     grid = RoleGrid(
         label=wording.grid(visit.engine.files.name, here.sentence),

@@ -32,14 +32,11 @@ GRID_KEY: Final = "grid of"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controlled:
-    """The corpus under one control."""
-
     control_pass: ControlPass
     tested: Corpus
 
     @property
     def counts(self) -> RoleCounts:
-        """Number of heads that hold each role."""
         return counts_of(self.tested.tests, self.control_pass.control, self.control_pass.seed)
 
 
@@ -75,7 +72,6 @@ def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple
 def counts(
     tested: Corpus, controls: tuple[Controlled, ...], table_roles: tuple[str, ...], facts: Mapping[str, str]
 ) -> None:
-    """Draw each role's count next to its counts under the controls, and say what the controls answer."""
     checkpoint_counts, control_counts = counts_of(tested.tests, "none"), [control.counts for control in controls]
     roles = [role for role in table_roles if tested.tests.texts[tested.tests.roles.index(role)].any()]
     titles = {role: plain(role_title(role)) for role in roles}

@@ -29,7 +29,6 @@ from attention_sieve.dashboard.views.roles import copying_wording as wording
 
 
 def copying(visit: Visit, heads: list[Head]) -> None:
-    """Draw the tab."""
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         detector = from_list(wording.DETECTOR, wording.DETECTORS, key="detector", width=300)
@@ -80,7 +79,6 @@ def _show(visit: Visit, finding: CopyFinding, heads: list[Head]) -> None:
 
 
 def _venn(finding: CopyFinding, facts: dict[str, str]) -> None:
-    """The overlaps; the heads of a selected part are named."""
     overlaps = Overlaps(
         roles=tuple(finding.columns), combinations=finding.combinations, none=wording.NONE, looks=COLUMN_LOOKS
     )

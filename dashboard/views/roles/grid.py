@@ -15,18 +15,13 @@ from attention_sieve.dashboard.views.frame import Visit
 
 
 def number_columns() -> dict[str, ColumnConfig]:
-    """How the numbers of a table of tests are shown."""
     strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
     return number | {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
 
 
 def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:
-    """Grid of the mean scores over a corpus, with their reference values and the resulting roles.
-
-    Args:
-        shown: roles that get a corner of each cell.
-    """
+    """Grid of the mean scores over a corpus; `shown` are the roles that get a corner of each cell."""
     choice, tests, evidence = visit.choice, tested.tests, tested.tests.evidence
     tau, scale = choice.criterion.tau, choice.scale
     by_test, by_evidence = shared_wording.filled_by_test(tau, scale), evidence_wording.filled_by_evidence(tau)
@@ -53,7 +48,6 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
 
 
 def how_decided(visit: Visit, tested: Corpus) -> None:
-    """Say whether a test or evidence decides, and when that is valid."""
     criterion = visit.choice.criterion
     if tested.bets is not None:
         st.markdown(evidence_wording.evidence(criterion.alpha))

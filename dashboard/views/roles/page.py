@@ -60,27 +60,20 @@ from attention_sieve.dashboard.views.roles.notes import NOTES
 from attention_sieve.dashboard.views.saving import save_heads
 
 REGION: Final = "region"
-"""Session-state key and query parameter of the roles selected in the Venn diagram."""
 VENN_ROLES: Final = "venn roles"
-"""Key and query parameter of the roles of the Venn diagram."""
 MOST_VENN: Final = 4
-"""Number of roles that the Venn diagram holds at most."""
 NO_ROLE: Final = "none"
 """Value in the link for heads without a role."""
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Roles", wording.SEE, results.roles if is_chosen() else _roles, NOTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Shown:
-    """What the page shows."""
-
     visit: Visit
     tested: Corpus
-    """The checkpoint over the corpus."""
     all_on: Corpus | None = None
     """The same with all heads on, for comparison where some are off."""
     matched: MatchedTests | None = None
@@ -90,22 +83,18 @@ class _Shown:
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """Provenance of the files of the page."""
         return corpora.facts(self.visit, self.tested)
 
     @property
     def tests(self) -> HeadTests:
-        """Which heads hold which roles."""
         return self.tested.tests
 
     @cached_property
     def coarse_and_fine(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The coarse and the finer roles."""
         return shown_roles(self.tests.mean, self.tests.roles)
 
     @property
     def coarse(self) -> tuple[str, ...]:
-        """The coarse roles."""
         return self.coarse_and_fine[0]
 
     @property
@@ -116,7 +105,6 @@ class _Shown:
 
     @property
     def grid_roles(self) -> tuple[str, ...]:
-        """The roles of the grid."""
         return self.coarse_and_fine[self.finer]
 
 
@@ -173,7 +161,6 @@ def _in_lesson(shown: _Shown) -> None:
 
 
 def _caveats(shown: _Shown) -> None:
-    """Say how roles were decided, and which ones could not be tested."""
     tested, (coarse, fine) = shown.tested, shown.coarse_and_fine
     n_texts, tau = len(tested.scores), shown.tests.settings.tau
     n_short = dict(zip(shown.tests.roles, tested.scored.out_of_reach(tau).tolist()))
@@ -190,7 +177,6 @@ def _caveats(shown: _Shown) -> None:
 
 
 def _sinks(visit: Visit) -> None:
-    """The published share of attention sinks, on request."""
     if not toggle(wording.SINKS, key="sink share", help=wording.SINKS_HELP):
         return
     try:
@@ -212,7 +198,6 @@ def _sinks(visit: Visit) -> None:
 
 
 def _summary(shown: _Shown) -> None:
-    """Say how many heads hold each role."""
     tested, tests, coarse = shown.tested, shown.tests, shown.coarse
     n_texts = len(tested.scores)
     heads_by_roles = combinations(tests.holds, tests.roles, coarse)
@@ -226,7 +211,6 @@ def _summary(shown: _Shown) -> None:
 
 
 def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]) -> dict[frozenset[str], int]:
-    """Number of heads for each exact combination of roles."""
     heads_by_roles = combinations(tests.holds, tests.roles, coarse).items()
     counts = {roles: len(set(heads) - set(removed)) for roles, heads in heads_by_roles}
     return {roles: n_heads for roles, n_heads in counts.items() if n_heads}
@@ -309,7 +293,6 @@ def _grid(shown: _Shown, region: tuple[str, ...] | None) -> None:
 
 
 def _details(shown: _Shown) -> None:
-    """Draw the tabs next to the grid, one view of the roles each."""
     writes = {copying_wording.TITLE: lambda: copying(shown.visit, shown.heads)}
     by_test = {"p-values": lambda: _p_values(shown)}
     by_evidence = {"Evidence": lambda: _evidence(shown)}

@@ -43,7 +43,6 @@ from attention_sieve.dashboard.views.roles.grid import number_columns
 
 
 def roles() -> None:
-    """Draw the body of the page Roles."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="roles switches"):
         opened = choosing.opened()
         if opened is None:

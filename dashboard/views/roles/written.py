@@ -59,7 +59,6 @@ WHERE: Final = {wording.ANYWHERE: "", wording.AT_OFFSET: AT_OFFSET, **{name: nam
 
 
 def written_roles(visit: Visit, heads: list[Head]) -> None:
-    """Draw the tab."""
     st.markdown(wording.WRITTEN_SEE)
     for name in state.written():
         _own(name)
@@ -67,7 +66,6 @@ def written_roles(visit: Visit, heads: list[Head]) -> None:
 
 
 def _own(name: str) -> None:
-    """One role that the reader wrote."""
     role, look = written_role(name), LOOKS[name]
     with st.container(horizontal=True, vertical_alignment="center", border=True, key=f"role {look.letter}"):
         st.markdown(f"**{plain(role.name)}** ({look.letter})", width="stretch")
@@ -113,7 +111,6 @@ def _form(visit: Visit, heads: list[Head]) -> None:
 
 
 def _named() -> dict[str, Any]:
-    """Name, letter and colour of the role."""
     number = len(state.written())
     taken = {look.letter for look in LOOKS.values()} | {LOOKS[name].letter for name in state.written()}
     free = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" if letter not in taken]
@@ -125,7 +122,6 @@ def _named() -> dict[str, Any]:
 
 
 def _sides() -> dict[str, Any]:
-    """The two tables of conditions, from a row of fields each."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         queries = _condition("from", wording.FROM)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -147,7 +143,6 @@ def _sides() -> dict[str, Any]:
 
 
 def _condition(side: str, label: str) -> dict[str, Any]:
-    """A condition on tokens, with its values."""
     name = CONDITIONS[st.selectbox(label, CONDITIONS, key=f"role {side}", persist_state="session")]
     key = f"role {side} {name}"
     match name:
