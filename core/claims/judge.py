@@ -107,7 +107,6 @@ def judge(claim: Claim, probed: ProbedRole) -> ClaimFinding:
 
 
 def _positional(claim: Claim, probed: ProbedRole, holds: Bool[np.ndarray, "1 head 1"]) -> DistanceControl:
-    """The control of distance that the role has, if it has one."""
     if probed.fixed is not None:
         scores, uniform = _of_claim(probed.fixed, claim)
         tests = role_tests(scores, probed.scored.roles, probed.settings.of_role.criterion, uniform)

@@ -96,11 +96,8 @@ def tested(
     """What becomes of a claim in one place.
 
     Args:
-        settings: of the claim.
         given: texts; None for the probe texts of the role.
-        checkpoint: loaded.
         read: makes texts ready for the checkpoint.
-        watch: for bars of progress.
 
     Raises: AnalysisError for heads that are not there, and of any stage.
     """

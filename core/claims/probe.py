@@ -72,7 +72,6 @@ def claim_texts(
     """The texts on which a claim is tested: those that are given, or the probe texts of its role with their control.
 
     Args:
-        settings: of the claim.
         given: None for probe texts.
         tokenizer: of whose tokens probe texts are made.
         longest: tokens of the longest text that the checkpoint reads; None for what the tokenizer says.

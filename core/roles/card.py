@@ -17,7 +17,6 @@ def role_card(table: pd.DataFrame, facts: Mapping[str, str]) -> str:
 
     Args:
         table: of tests, with a row per role, layer and head, from `attention_sieve.core.roles.tables.head_table`.
-        facts: checkpoint, texts and settings, as in files.
     """
     lines = [
         "## Attention heads",

@@ -157,7 +157,6 @@ def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") ->
 
 
 def _roles(names: str) -> tuple[str, ...]:
-    """Type of the option that chooses the roles."""
     try:
         return known_roles(BY_NAME if names == "all" else (name.strip() for name in names.split(",")))
     except AnalysisError as error:
@@ -178,7 +177,6 @@ def written_in(path: str | Path) -> str:
 
 
 def _written(path: str) -> str:
-    """Type of the option that names a file with a written role."""
     try:
         return written_in(path)
     except AnalysisError as error:

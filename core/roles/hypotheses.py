@@ -144,8 +144,6 @@ def role_tests(
 
     Args:
         scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
-        roles: names along the role axis.
-        settings: tau, alpha, rule, correction and its family, standard deviation and method.
         uniform: score of uniform attention on each text, or one number where it is the same on all.
 
     Returns: the tests; intervals always use the sample standard deviation. A constant score has no p-value, is left out
@@ -172,10 +170,7 @@ def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, 
     """The tests of `role_tests` from the moments of the scores, by role, layer and head.
 
     Args:
-        scores: of the scores.
         above_uniform: of the scores less what is clearly above uniform attention.
-        roles: names along the role axis.
-        settings: as of `role_tests`.
     """
     above_tau = one_sided(*scores, settings.tau, settings.ddof)
     beyond_uniform = one_sided(*above_uniform, 0.0, settings.ddof)
@@ -231,9 +226,6 @@ def one_sided(
     """The test from the number of values, their mean, and the sum of their squared deviations from it.
 
     Args:
-        texts, mean, squares: as of `attention_sieve.core.statistics.means.moments`.
-        threshold: of the mean.
-        ddof: of the standard deviation.
         within: range of p-values to compute; lower ones become 0 and higher ones 1, which saves most of the time.
     """
     std = np.sqrt(ratio(squares, texts - ddof))
@@ -271,12 +263,7 @@ def _upper_tail(
 
 
 def decided(parts: Sequence[OneSided], settings: Criterion) -> Bool[np.ndarray, "*cell"]:
-    """Which heads hold which roles by their tests; axes before those of role, layer and head are families of their own.
-
-    Args:
-        parts: tests that all have to hold.
-        settings: level, correction, family and method.
-    """
+    """Which heads hold which roles by tests that all have to hold; axes before the last three are families apart."""
     if settings.method == "mean":
         return np.all([part.mean > part.threshold for part in parts], axis=0)
     p = _largest(parts)

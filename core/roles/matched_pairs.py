@@ -174,9 +174,6 @@ def matched_tokens(
     noted with joins in either direction, of which at most MOST_OTHERS are read.
 
     Args:
-        role: for which `is_matched` holds.
-        texts: of the batch, with what the role reads.
-        causal: whether tokens cannot attend to later ones.
         live: first and one-past-last key that each query of each text can attend to.
     """
     applicable = np.zeros((len(texts), 1), dtype=bool)
@@ -276,8 +273,6 @@ def matched_tests(
     """Whether heads score higher on pairs that a relation joins than on pairs at the same distance.
 
     Args:
-        texts: one or more.
-        direction: which word of a relation attends to which, for syntactic roles.
         criterion: level, correction and its family, standard deviation and method; tau is not used.
         roles: that the texts were compared for.
     """

@@ -25,15 +25,7 @@ class EntryWeights:
         n_queries: int,
         tensor: Callable[[np.ndarray], Tensor],
     ) -> None:
-        """Store entries.
-
-        Args:
-            at: text, query and key, sorted by text and query.
-            target: row of the sums that an entry is added to.
-            weight: of each entry.
-            n_queries: of the longest text.
-            tensor: moves an array to the device.
-        """
+        """Targets are rows of the sums that an entry is added to; `n_queries` is that of the longest text."""
         self._at, self._target, self._weight = tensor(at), tensor(target), tensor(weight)
         self._n_queries = n_queries
         self._row = at[:, 0] * n_queries + at[:, 1]
@@ -67,8 +59,6 @@ class MatchedObserver:
     def __init__(
         self, sieves: Sequence[MatchedSieves], n_queries: int, n_heads: int, device: str, dtype: torch.dtype
     ) -> None:
-        """Store the sieves of each layer; layers with the same window share them."""
-
         def tensor(array: np.ndarray) -> Tensor:
             values = torch.from_numpy(array)
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
@@ -105,13 +95,6 @@ class FirstToken:
     wants_outputs = False
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], n_tokens: int) -> None:
-        """Begin a batch.
-
-        Args:
-            checkpoint: loaded.
-            texts: of the batch; shorter ones than `n_tokens` have no result.
-            n_tokens: number of queries of each text.
-        """
         attention = checkpoint.attentions[texts[0].kind]
         self._n_tokens, self._causal = n_tokens, attention.causal
         self._too_short = np.array([len(text.queries.ids) < n_tokens for text in texts])

@@ -35,15 +35,7 @@ class PassedText:
 def pass_text(
     checkpoint: Checkpoint, text: Text, prepared: PassText, of_pass: PassSettings, settings: ScoreSettings
 ) -> PassedText:
-    """Attention and scores of a text in one pass; of a long text, the attention of its first window.
-
-    Args:
-        checkpoint: loaded.
-        text: parsed for the roles that need it.
-        prepared: its tokens.
-        of_pass: which attention, and which heads are off.
-        settings: the roles, and which of their measures are the scores.
-    """
+    """Attention and scores of a text in one pass; of a long text, the attention of its first window."""
     from attention_sieve.core.roles.scores import score_batch  # imports torch, which pages do without
 
     roles = RoleSet(settings.roles)

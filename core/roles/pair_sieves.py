@@ -42,10 +42,7 @@ def pair_sieves(
     a query is every piece at the other end of its relations, so that a head can put all of its attention inside.
 
     Args:
-        texts: with their relations, if a role needs them.
         live: first and one-past-last key that each query of each text can attend to.
-        causal: whether tokens cannot attend to later tokens.
-        roles: of which those count whose sieves are pairs.
     """
     n_texts, n_measures = len(texts), len(roles.pair_shares)
     shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))
@@ -177,7 +174,6 @@ def _cells_of_pairs(
     of the attended one that it can see.
 
     Args:
-        pairs: of each text.
         live: first and one-past-last key that each query of each text can attend to.
 
     Returns: text, query, key, pair and number of visible keys of each cell; pair 2 i is the i-th in the first of
@@ -208,8 +204,6 @@ def _row_shares(
     Args:
         by_chance: part of the keys in the sieve, more than 0. A query whose sieve holds every key has no choice,
             and does not take part.
-        group: measure and text of each row.
-        n_groups: number of measures and texts.
 
     Returns: weights; by group, the sum of weights times by_chance, NaN where no query takes part.
     """

@@ -35,14 +35,6 @@ class PermutedKeys:
     wants_outputs = False
 
     def __init__(self, scores: Observer, texts: Sequence[PassText], attention: AttentionLayers, seed: int) -> None:
-        """Prepare for one batch.
-
-        Args:
-            scores: observer of the same batch.
-            texts: of the batch.
-            attention: layers of the kind of attention that the pass observes.
-            seed: of the random orders.
-        """
         self._scores = scores
         self.indicators, self.wants_entropy = scores.indicators, scores.wants_entropy
         self._reaches = [attention.reach(layer) for layer in range(attention.n_layers)]

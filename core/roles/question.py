@@ -122,7 +122,6 @@ def scores_question(
     that is added leaves what is stored of the others valid.
 
     Args:
-        names: of the roles.
         seed: as a control, of a random order of the keys of every row of attention, among those that the query can
             attend to. The orders of a text depend on its tokens and the seed alone. None for the attention as it is.
         parses: whether texts without trees are parsed, where a role needs it; otherwise the role does not apply.
@@ -187,7 +186,6 @@ SievesOfBatch = Callable[[Sequence[PassText], bool, Sequence[Int[np.ndarray, "_ 
 def _compared(
     checkpoint: Checkpoint, prepared: Sequence[PassText], settings: PassSettings, sieves_of: SievesOfBatch
 ) -> Iterator[list[tuple[int, TextMatches]]]:
-    """The scores of pairs and of others at the same distance, by the sieves of a batch."""
     from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.roles.observer import MatchedObserver
 

@@ -202,16 +202,12 @@ def coarse_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
 def shown_roles(
     scores: Float[np.ndarray, "role layer head"], roles: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The coarse and the finer roles to display for a checkpoint.
+    """The coarse and the finer roles to display for a checkpoint, by scores that are NaN where a role does not apply.
 
     If no text has a delimiter, the first token of a causal model replaces it among the coarse roles; otherwise that is
     a finer role, if applicable. In a causal model the previous token, where it is scored, replaces the local role, of
     which half is out of sight, and a role that applies to no text is not shown. Other roles that are scored only if
     asked for stand beside the coarse ones.
-
-    Args:
-        scores: scores of one text, or means over several; NaN where a role is not applicable.
-        roles: names along the role axis.
     """
     applies = {role for role, of_role in zip(roles, scores, strict=True) if np.isfinite(of_role).any()}
     instead = {"delimiter": "sink"} if "sink" in applies and "delimiter" not in applies else {}
@@ -228,12 +224,7 @@ def shown_roles(
 def shown_roles_of_all(
     means: Iterable[Float[np.ndarray, "role _ _"]], roles: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The coarse and the finer roles to display for several checkpoints: the union, coarse if coarse for any of them.
-
-    Args:
-        means: mean scores of each checkpoint; numbers of layers and heads may differ.
-        roles: names along the role axis.
-    """
+    """The coarse and the finer roles to display for several checkpoints: the union, coarse if coarse for any."""
     shown = [shown_roles(of_checkpoint, roles) for of_checkpoint in means]
     coarse = tuple(role for role in roles if any(role in of_checkpoint[0] for of_checkpoint in shown))
     return coarse, tuple(
@@ -247,8 +238,6 @@ def combinations(
     """Heads by their exact combination of roles: the regions of a Venn diagram.
 
     Args:
-        holds: which head has which role.
-        roles: names along the role axis.
         of: the roles to combine; roles that are not in `roles` are treated as roles of no head.
 
     Returns: combination -> its heads as (layer, head), in reading order. Every head is in exactly one combination,
@@ -289,7 +278,6 @@ def similar_heads(
 
     Args:
         mean_scores: means over texts; a role with NaN for any head is ignored.
-        head: layer and head to compare with.
         logarithmic: whether to compare log2(1 + score), which keeps a role with high scores, such as delimiter, from
             deciding alone; shares above chance, of which none is above 1, are compared as they are.
 

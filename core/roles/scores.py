@@ -69,8 +69,6 @@ class ScoreObserver:
     wants_outputs = False
 
     def __init__(self, sieves: Sequence[BatchSieves], n_heads: int, device: str, dtype: torch.dtype) -> None:
-        """Store the sieves of each layer; layers with the same window share them."""
-
         def tensor(array: np.ndarray) -> Tensor:
             values = torch.from_numpy(array)
             # Convert the dtype first: MPS has no float64.
@@ -165,13 +163,11 @@ def score_batch(
     """Run one batch of texts, and compute scores and, for some texts, the attention to draw.
 
     Args:
-        checkpoint: loaded.
         texts: prepared for the kind of attention in the settings.
         settings: which attention, and which heads are off.
         windows: for texts to draw, by index in the batch, the part of their attention to return.
         observers: the observers of the pass, given that of the scores: with further ones beside it, or with one that
             changes the tiles before it passes them on.
-        roles: the roles to measure.
 
     Source: Pande et al. 2021; differences from their code are documented in core/roles/sieves.py.
     """

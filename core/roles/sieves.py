@@ -220,11 +220,6 @@ def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"]
 def with_notes(text: PassText, source: Text, roles: RoleSet) -> PassText:
     """A text with the notes on its queries that written roles need, for display; as it is where none does.
 
-    Args:
-        text: prepared.
-        source: as it was written.
-        roles: whose sieves are drawn.
-
     Raises: AnalysisError if it has to be parsed and no parser is installed.
     """
     return with_relations([text], [source], roles.wanted, noted=True)[0] if roles.is_noted else text
@@ -240,11 +235,7 @@ def sieve_cells(
     """A role's sieve as a boolean map, for display; all False if the role is not applicable.
 
     Args:
-        role: its name.
-        text: prepared, with its relations.
-        causal: whether tokens cannot attend to later tokens.
         directions: for roles whose pairs can be read both ways, of DIRECTIONS.
-        window: the part of the map to return; None for the whole map.
     """
     window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
     query, key = np.arange(*window.queries), np.arange(*window.keys)

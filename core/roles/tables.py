@@ -78,12 +78,7 @@ class ScoreTable:
 
 
 def score_table(scored: RoleScores, prepared: Mapping[int, PassText]) -> pd.DataFrame:
-    """A row per text, role, layer and head, with SCORE_COLUMNS; NaN where not applicable.
-
-    Args:
-        scored: scores by role, with their references.
-        prepared: the texts, by their index in the input.
-    """
+    """A row per text, role, layer and head, with SCORE_COLUMNS; NaN where not applicable."""
     shape = scored.scores.shape
     n_tokens = np.array([text.n_tokens for text in prepared.values()])
     index = pd.MultiIndex.from_product(
@@ -220,7 +215,6 @@ def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.Data
     """Table of tests with one row per role, layer and head.
 
     Args:
-        tests: of the heads.
         fields: names of its arrays, which become columns. Where evidence decides, EVIDENCE_FIELDS take their place, and
             evidence is the number in "34 : 1".
     """

@@ -31,8 +31,6 @@ def role_evidence(
 
     Args:
         scores: sieve bias scores, on the scale "score"; NaN where a role is not applicable to a text.
-        settings: tau and the rule.
-        uniform: score of uniform attention on each text.
 
     Returns: log of the evidence, NaN where no text takes part; log(20) is "20 : 1".
     Raises: AnalysisError for a negative score.
@@ -70,7 +68,6 @@ def holds_by_evidence(
     """Roles by evidence, valid whenever one looks and however heads depend.
 
     Args:
-        evidence: from `role_evidence`.
         settings: alpha; the tests that are corrected together; and the correction. With "bh", at most alpha of the
             roles are expected to be false (e-BH). 1 / E is a p-value at any look, so with "holm" there is one false
             role with a probability of at most alpha, and with "none" each role is held against alpha alone.
@@ -103,8 +100,6 @@ def roles_by_evidence(scored: RoleScores, bets: RoleScores, roles: tuple[str, ..
     Args:
         scored: of the texts whose mean is shown.
         bets: of the texts that were bet on, which may be more: a bet stays when its text is taken out.
-        roles: names along the role axis.
-        settings: as for `holds_by_evidence`, with tau and the rule.
 
     Raises: AnalysisError for a negative score.
     """

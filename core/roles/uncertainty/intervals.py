@@ -19,12 +19,7 @@ SAME: Final = 1e-9
 
 
 def with_syntactic_intervals(tests: HeadTests, scores: Float[np.ndarray, "text role layer head"]) -> HeadTests:
-    """The tests with bootstrap-t intervals of the syntactic roles; nothing else changes.
-
-    Args:
-        tests: of the scores.
-        scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
-    """
+    """The tests with bootstrap-t intervals of the syntactic roles; nothing else changes."""
     low, high = tests.low.copy(), tests.high.copy()
     for index, role in enumerate(tests.roles):
         if role in SYNTACTIC:

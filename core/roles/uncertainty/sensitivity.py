@@ -56,15 +56,7 @@ def counts_by_tau(
     *,
     by_evidence: bool = False,
 ) -> CountsByTau:
-    """Count the heads at TAUS and at the tau of the settings.
-
-    Args:
-        scored: scores of the texts.
-        roles: the roles to count.
-        settings: the other settings of the criterion.
-        scale: of the scores.
-        by_evidence: whether evidence decides in place of the test.
-    """
+    """Count the heads at TAUS and at the tau of the settings."""
     taus = tuple(sorted({*TAUS[scale], settings.tau}))
     heads = [_counts(scored, roles, replace(settings, tau=tau), by_evidence) for tau in taus]
     return CountsByTau(taus=taus, heads=np.stack(heads))
@@ -75,11 +67,6 @@ def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterio
 
     Texts are drawn with replacement, so that the band at the full size shows how much the count might differ with
     other texts of the same kind; a role that every head or no head has, in all resamples, has no band.
-
-    Args:
-        scored: scores of the texts, at least LEAST_TEXTS.
-        roles, settings: as for `counts_by_tau`.
-        seed: of the draws.
     """
     n_texts = len(scored.scores)
     sizes = (*(size for size in SIZES if size < n_texts), n_texts)

@@ -44,12 +44,7 @@ class Resamples:
 def resamples(
     scores: Float[np.ndarray, "text role layer head"], uniform: Float[np.ndarray, "text role layer"], seed: int = 0
 ) -> Resamples:
-    """Draw RESAMPLES bootstrap resamples, each of as many texts as there are.
-
-    Args:
-        scores, uniform: as for `attention_sieve.core.roles.hypotheses.role_tests`.
-        seed: of the draws.
-    """
+    """Draw RESAMPLES bootstrap resamples, each of as many texts as there are."""
     n_texts = len(scores)
     times = np.zeros((RESAMPLES, n_texts))
     if n_texts:
@@ -74,10 +69,6 @@ def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.nd
 
 def stability(tests: HeadTests, resamples: Resamples) -> Float[np.ndarray, "role layer head"]:
     """Share of resamples of the texts in which a head holds a role, or does not, as it does over the texts.
-
-    Args:
-        tests: over the texts, with their criterion.
-        resamples: of the same texts.
 
     Returns: 0 to 1; 1 without texts, as nothing can change.
     Source: Efron 1979.
