@@ -112,7 +112,7 @@ def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[WaitingText]) 
         if item.item_request.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings[0], windows)
-    measures = scores.of_texts()
+    measures = scores.texts
     maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
     return {item: Record.of(SCORES.pack(measures[row]), [texts[row]], maps.get(row)) for row, item in enumerate(batch)}
 

@@ -63,8 +63,8 @@ def compare_batch(
     """
 
     def separately(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures]]:
-        measures_a = score_batch(a, [texts_a[row] for row in rows], settings_a).of_texts()
-        return measures_a, score_batch(b, [texts_b[row] for row in rows], settings_b).of_texts()
+        measures_a = score_batch(a, [texts_a[row] for row in rows], settings_a).texts
+        return measures_a, score_batch(b, [texts_b[row] for row in rows], settings_b).texts
 
     def in_step(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures], np.ndarray]:
         return _in_step(
@@ -120,8 +120,8 @@ def _in_step(
         observer_b = _Observes(steps.follow, has_attention_interface(b.model))
         pass_a = partial(score_batch, a, texts_a, settings_a, observers=lambda scores: (scores, observer_a))
         pass_b = partial(score_batch, b, texts_b, settings_b, observers=lambda scores: (scores, observer_b))
-        measures_b = executor.submit(steps.follower, lambda: pass_b().of_texts())
-        measures_a = steps.leader(lambda: pass_a().of_texts(), measures_b)
+        measures_b = executor.submit(steps.follower, lambda: pass_b().texts)
+        measures_a = steps.leader(lambda: pass_a().texts, measures_b)
         return measures_a, measures_b.result(), sums.mean()
 
 

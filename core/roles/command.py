@@ -2,9 +2,7 @@
 which roles, and what chance would give."""
 
 import argparse
-import inspect
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,12 +31,7 @@ from attention_sieve.core.commands import (
 from attention_sieve.core.errors import AnalysisError, shortened
 from attention_sieve.core.options import (
     add_analysis_command,
-    add_checkpoint_options,
-    add_output_option,
     add_parser_options,
-    add_random_weights_option,
-    add_resume_option,
-    add_settings_options,
     add_texts_options,
     column_list,
     settings_of,
@@ -97,14 +90,13 @@ PAIR_COLUMNS: Final = {
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
     sentence = "compute the sieve bias score of every head for every role"
-    scoring = _add_command(commands, sentence, score, column_list("Columns", SCORE_COLUMNS))
-    add_output_option(scoring)
-    add_settings_options(scoring, ScoreSettings())
+    of_scores = replace(ROLE_ANALYSIS, settings=ScoreSettings(), columns=SCORE_COLUMNS)
+    _add_inputs(add_analysis_command(commands, "score", score, sentence, of_scores))
     sentence = "compare the number of heads in each role with control conditions"
-    columns = column_list("Columns", CONTROL_COLUMNS) + column_list("Columns of --pairs", PAIR_COLUMNS)
-    counting = _add_command(commands, sentence, controls, columns)
-    add_output_option(counting)
-    add_settings_options(counting, ROLE_ANALYSIS.settings)
+    of_controls = replace(ROLE_ANALYSIS, columns=CONTROL_COLUMNS)
+    counting = add_analysis_command(commands, "controls", controls, sentence, of_controls)
+    counting.description = f"{counting.description}{column_list('Columns of --pairs', PAIR_COLUMNS)}"
+    _add_inputs(counting)
     counting.add_argument(
         "--pairs",
         type=Path,
@@ -114,28 +106,15 @@ def add_commands(commands: Any) -> None:
     sentence = "test which heads have which roles"
     testing = add_analysis_command(commands, "roles", roles, sentence, ROLE_ANALYSIS, required=False)
     testing.add_argument("scores", nargs="?", type=Path, help="file written by the score command, instead of texts")
-    add_texts_options(testing, required=False)
-    add_parser_options(testing)
-    add_roles_option(testing, FOR_DECODERS)
-
+    _add_inputs(testing, required=False)
     sentence = "measure attention sinks as they are published: the share of heads that look at the first token"
     add_texts_options(add_analysis_command(commands, "sinks", sinks, sentence, SINK_ANALYSIS))
 
 
-def _add_command(
-    commands: Any, sentence: str, run: Callable[[argparse.Namespace], None], columns: str
-) -> argparse.ArgumentParser:
-    """Add a command on the roles of a checkpoint, named as the function that runs it."""
-    description = f"{inspect.cleandoc(run.__doc__ or '')}{columns}"
-    parser: argparse.ArgumentParser = commands.add_parser(run.__name__, help=sentence, description=description)
-    add_checkpoint_options(parser)
-    add_random_weights_option(parser)
-    add_resume_option(parser)
-    add_texts_options(parser)
+def _add_inputs(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    add_texts_options(parser, required=required)
     add_parser_options(parser)
     add_roles_option(parser, FOR_DECODERS)
-    parser.set_defaults(run=run)
-    return parser
 
 
 def add_roles_option(parser: argparse.ArgumentParser, for_decoders: str = "") -> None:

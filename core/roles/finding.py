@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, ScoreSettings
-from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
+from attention_sieve.core.roles.uncertainty.anytime import role_evidence, tests_of_evidence
+from attention_sieve.core.statistics.means import moments
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,17 @@ class RoleFinding:
 def role_finding(scored: RoleScores, criterion: Criterion, bets: RoleScores | None = None) -> RoleFinding:
     """Which heads hold which roles by the scores of texts: by a test, or where there are bets by evidence.
 
+    Args:
+        scored: of the texts whose mean is shown.
+        criterion: of the test, or tau, alpha, correction and rule of evidence.
+        bets: of the texts that were bet on, which may be more: a bet stays when its text is taken out.
+
+    Raises: AnalysisError for a negative score that is bet on.
     Source: Pande et al. 2021, section 4, for the test.
     """
     if bets is None:
         tests = role_tests(scored.scores, scored.roles, criterion, scored.uniform)
     else:
-        tests = roles_by_evidence(scored, bets, scored.roles, criterion)
+        evidence = role_evidence(bets.scores, criterion, bets.uniform)
+        tests = tests_of_evidence(moments(scored.scores), evidence, scored.roles, criterion)
     return RoleFinding(scored=scored, tests=tests, bets=bets)

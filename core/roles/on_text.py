@@ -41,4 +41,4 @@ def pass_text(
     roles = RoleSet(settings.roles)
     (prepared,) = with_what_decides(roles, [prepared], [text], settings.parses)
     batch = score_batch(checkpoint, [prepared], of_pass, {0: window_at(checkpoint, prepared)}, roles=roles)
-    return PassedText(text_attention=batch.maps[0], scored=role_scores(batch.of_texts(), settings))
+    return PassedText(text_attention=batch.maps[0], scored=role_scores(batch.texts, settings))

@@ -162,7 +162,7 @@ def _question(names: tuple[str, ...], seed: int | None, parses: bool) -> Questio
                 score = partial(score_batch, checkpoint, batch, settings, roles=roles)
                 if seed is not None:
                     score = partial(score, observers=partial(_permuted, texts=batch, attention=attention, seed=seed))
-                yield list(zip(positions, score().of_texts(), strict=True))
+                yield list(zip(positions, score().texts, strict=True))
 
     return Question(
         name=f"scores{control}{'' if parses else ', without relations'}",

@@ -251,14 +251,6 @@ def combinations(
     return {combination: tuple(heads) for combination, heads in heads_of.items()}
 
 
-def roles_per_layer(holds: Bool[np.ndarray, "role layer head"]) -> Int[np.ndarray, "role layer"]:
-    """Number of heads of each layer that have each role.
-
-    Source: Pande et al. 2021, roles across layers.
-    """
-    return holds.sum(axis=2)
-
-
 def heads_with_several(
     holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], of: tuple[str, ...] = COARSE_ROLES
 ) -> Int[np.ndarray, "layer"]:

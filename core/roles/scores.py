@@ -29,26 +29,10 @@ OVERVIEW_BLOCKS: Final = 128
 class BatchScores:
     """Result of the pass of one batch."""
 
-    roles: RoleSet
-    """The roles that were measured."""
-    measures: Float[np.ndarray, "text measure layer head"]
-    """Sieve bias scores by the roles' measures; NaN where not applicable."""
-    shares: Float[np.ndarray, "text share layer head"]
-    """Shares above chance by the roles' shares: 0 for uniform attention, 1 for all attention inside the sieve."""
-    uniform: Float[np.ndarray, "text reference layer"]
-    """Score of uniform attention by the roles' references."""
-    greatest: Float[np.ndarray, "text reference layer"]
-    """Greatest possible score by the roles' references."""
+    texts: list[TextMeasures]
+    """Measures of each text."""
     maps: dict[int, TextAttention]
     """Attention of the requested texts, by their index in the batch."""
-
-    def of_texts(self) -> list[TextMeasures]:
-        """Measures of each text."""
-        arrays = zip(self.measures, self.shares, self.uniform, self.greatest)
-        return [
-            TextMeasures(roles=self.roles, measures=measures, shares=shares, uniform=uniform, greatest=greatest)
-            for measures, shares, uniform, greatest in arrays
-        ]
 
 
 class _Weights:
@@ -190,14 +174,14 @@ def score_batch(
         for row, window in (windows or {}).items()
     }
     measures, shares = scores.scores()
-    return BatchScores(
-        roles=roles,
-        measures=measures,
-        shares=shares,
-        uniform=np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype),
-        greatest=np.stack([of_layer.greatest for of_layer in sieves], axis=-1).astype(measures.dtype),
-        maps=text_attentions,
-    )
+    uniform = np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype)
+    greatest = np.stack([of_layer.greatest for of_layer in sieves], axis=-1).astype(measures.dtype)
+    arrays = zip(measures, shares, uniform, greatest, strict=True)
+    of_texts = [
+        TextMeasures(roles=roles, measures=of_text, shares=its_shares, uniform=at_chance, greatest=at_most)
+        for of_text, its_shares, at_chance, at_most in arrays
+    ]
+    return BatchScores(texts=of_texts, maps=text_attentions)
 
 
 def text_attention(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> TextAttention:

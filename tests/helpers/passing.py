@@ -8,7 +8,7 @@ from attention_sieve.core.attention.settings import PassSettings, Window
 from attention_sieve.core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import PassText, prepare, prepare_all, window_at, with_relations
-from attention_sieve.core.roles.measures import USUAL, TextMeasures
+from attention_sieve.core.roles.measures import TextMeasures
 from attention_sieve.core.roles.question import SCORES
 from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.tokens import tokenize
@@ -44,20 +44,14 @@ def inputs_of(checkpoint, texts):
 
 def measures_of(checkpoint, texts, settings=SELF):
     """Measures of prepared texts in their order, in one batch or several."""
-    attention = checkpoint.attentions[settings.kind]
-    found = np.full((len(texts), len(USUAL.measures), attention.n_layers, attention.n_heads), np.nan)
-    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        of_batch = score_batch(checkpoint, [texts[position] for position in batch.positions], settings).measures
-        found[list(batch.positions)] = of_batch
-        found = found.astype(of_batch.dtype)
-    return found
+    return np.stack([of_text.measures for of_text in measured_of(checkpoint, texts, settings)])
 
 
 def measured_of(checkpoint, texts, settings=SELF):
     """What a pass measures of prepared texts, in their order."""
     found = {}
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        of_batch = score_batch(checkpoint, [texts[position] for position in batch.positions], settings).of_texts()
+        of_batch = score_batch(checkpoint, [texts[position] for position in batch.positions], settings).texts
         found |= dict(zip(batch.positions, of_batch, strict=True))
     return [found[position] for position in range(len(texts))]
 
@@ -67,7 +61,7 @@ def look_at(checkpoint, text, settings=None, *, too_long="error", start=(0, 0)):
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
     scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
-    return scores.maps[0], measured(0, prepared, scores.of_texts()[0])
+    return scores.maps[0], measured(0, prepared, scores.texts[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, Moments
-from attention_sieve.core.roles.measures import RoleScores
-from attention_sieve.core.statistics.evidence import e_bh, evidence_path, log_evidence
-from attention_sieve.core.statistics.means import moments, ratio, rejects
+from attention_sieve.core.statistics.evidence import e_bh, log_evidence
+from attention_sieve.core.statistics.means import ratio, rejects
 
 MOST_LOG_EVIDENCE: Final = 690.0
 """Larger evidence would be infinite in a file."""
@@ -22,7 +21,8 @@ def role_evidence(
     scores: Float[np.ndarray, "text role layer head"],
     settings: Criterion,
     uniform: Float[np.ndarray, "text role layer"],
-) -> Float[np.ndarray, "role layer head"]:
+    evidence_of: Callable[..., Float[np.ndarray, "..."]] = log_evidence,
+) -> Float[np.ndarray, "*after role layer head"]:
     """Logarithm of the evidence that a head has a role.
 
     It is evidence against a mean score of at most tau and, by the rule, against one that is not above that of uniform
@@ -31,29 +31,12 @@ def role_evidence(
 
     Args:
         scores: sieve bias scores, on the scale "score"; NaN where a role is not applicable to a text.
+        evidence_of: `evidence_path` for the evidence after the first text, the first two, and so on.
 
     Returns: log of the evidence, NaN where no text takes part; log(20) is "20 : 1".
     Raises: AnalysisError for a negative score.
     Source: this project; `attention_sieve.core.statistics.evidence` names that of the method.
     """
-    return _by_rule(log_evidence, scores, settings, uniform)
-
-
-def role_evidence_path(
-    scores: Float[np.ndarray, "text role layer head"],
-    settings: Criterion,
-    uniform: Float[np.ndarray, "text role layer"],
-) -> Float[np.ndarray, "text role layer head"]:
-    """role_evidence after the first text, the first two, and so on; arguments and errors are the same."""
-    return _by_rule(evidence_path, scores, settings, uniform)
-
-
-def _by_rule(
-    evidence_of: Callable[..., Float[np.ndarray, "..."]],
-    scores: Float[np.ndarray, "text role layer head"],
-    settings: Criterion,
-    uniform: Float[np.ndarray, "text role layer"],
-) -> Float[np.ndarray, "..."]:
     evidence = evidence_of(scores, settings.tau)
     if settings.rule == "role":
         # Where a role does not apply, there is no score to bet on, and any threshold will do.
@@ -94,23 +77,10 @@ def needed_evidence(evidence: Float[np.ndarray, "role layer head"], settings: Cr
     return least, least + math.log(max(n_tests, 1))
 
 
-def roles_by_evidence(scored: RoleScores, bets: RoleScores, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
-    """Which head has which role by evidence: no p-values and no intervals, which are valid at one look only.
-
-    Args:
-        scored: of the texts whose mean is shown.
-        bets: of the texts that were bet on, which may be more: a bet stays when its text is taken out.
-
-    Raises: AnalysisError for a negative score.
-    """
-    evidence = role_evidence(bets.scores, settings, bets.uniform)
-    return tests_of_evidence(moments(scored.scores), evidence, roles, settings)
-
-
 def tests_of_evidence(
     scores: Moments, evidence: Float[np.ndarray, "role layer head"], roles: tuple[str, ...], settings: Criterion
 ) -> HeadTests:
-    """The tests of `roles_by_evidence` from the moments of the scores, and the evidence."""
+    """Which head has which role by evidence: no p-values and no intervals, which are valid at one look only."""
     texts, mean, squares = scores
     none = np.full(mean.shape, np.nan)
     return HeadTests(

@@ -49,15 +49,10 @@ class CountsByTexts:
 
 
 def counts_by_tau(
-    scored: RoleScores,
-    roles: Sequence[str],
-    settings: Criterion,
-    scale: Scale = "score",
-    *,
-    by_evidence: bool = False,
+    scored: RoleScores, roles: Sequence[str], settings: Criterion, *, by_evidence: bool = False
 ) -> CountsByTau:
     """Count the heads at TAUS and at the tau of the settings."""
-    taus = tuple(sorted({*TAUS[scale], settings.tau}))
+    taus = tuple(sorted({*TAUS[scored.scale], settings.tau}))
     heads = [_counts(scored, roles, replace(settings, tau=tau), by_evidence) for tau in taus]
     return CountsByTau(taus=taus, heads=np.stack(heads))
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from attention_sieve.core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided, one_sided
+from attention_sieve.core.roles.hypotheses import FAMILY_AXES, HeadTests, Moments, clearly_above, decided, one_sided
 from attention_sieve.core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
@@ -21,23 +21,11 @@ FEW: Final = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Drawn:
-    """Moments of the scores in many bootstrap resamples, as a test needs them."""
-
-    texts: Int[np.ndarray, "resample role layer head"]
-    """Number of values that are not NaN."""
-    mean: Float[np.ndarray, "resample role layer head"]
-    squares: Float[np.ndarray, "resample role layer head"]
-    """Sum of squared deviations from the mean."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Resamples:
-    """Bootstrap resamples of the texts; nothing here depends on tau, alpha or the correction."""
+    """Moments in many bootstrap resamples, along their first axis; they depend neither on tau, alpha nor correction."""
 
-    scores: Drawn
-    """Of the scores."""
-    above_uniform: Drawn
+    scores: Moments
+    above_uniform: Moments
     """Of the scores minus what clearly exceeds uniform attention."""
 
 
@@ -53,7 +41,7 @@ def resamples(
     return Resamples(scores=_drawn(scores, times), above_uniform=_drawn(scores - clearly_above(uniform), times))
 
 
-def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.ndarray, "resample text"]) -> Drawn:
+def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.ndarray, "resample text"]) -> Moments:
     """The moments of all resamples at once, from the number of times that each holds each text."""
     takes_part = ~np.isnan(values)
     centre = np.nan_to_num(moments(values)[1])
@@ -64,7 +52,7 @@ def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.nd
     )
     mean = ratio(total, texts)
     around = np.maximum(squares - texts * np.square(np.nan_to_num(mean)), 0)
-    return Drawn(texts=np.rint(texts).astype(np.int32), mean=mean + centre, squares=around)
+    return np.rint(texts).astype(np.int32), mean + centre, around
 
 
 def stability(tests: HeadTests, resamples: Resamples) -> Float[np.ndarray, "role layer head"]:
@@ -79,10 +67,7 @@ def stability(tests: HeadTests, resamples: Resamples) -> Float[np.ndarray, "role
     parts = [(resamples.scores, settings.tau)]
     if settings.rule == "role":
         parts.append((resamples.above_uniform, 0.0))
-    resampled = [
-        one_sided(draws.texts, draws.mean, draws.squares, threshold, settings.ddof, within)
-        for draws, threshold in parts
-    ]
+    resampled = [one_sided(*drawn, threshold, settings.ddof, within) for drawn, threshold in parts]
     return (decided(resampled, settings) == tests.holds).mean(axis=0)
 
 

@@ -15,7 +15,7 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.roles.card import role_card
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
 from attention_sieve.core.roles.matched_pairs import MatchedTests
-from attention_sieve.core.roles.roles import combinations, role_title, roles_per_layer, shown_roles
+from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
 from attention_sieve.core.roles.sinks import SINK_ANALYSIS, sink_table
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
@@ -315,7 +315,7 @@ def _details(shown: _Shown) -> None:
 def _per_layer(shown: _Shown) -> None:
     tests = shown.tests
     n_present = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
-    n_holding = roles_per_layer(tests.holds)
+    n_holding = tests.holds.sum(axis=2)
     majority_layers = {
         role: np.flatnonzero(2 * n_holding[tests.roles.index(role)] > n_present).tolist() for role in shown.coarse
     }
@@ -358,7 +358,7 @@ def _sensitivity(shown: _Shown) -> None:
     left, right = halves()
     with left:
         by_evidence = tested.bets is not None
-        by_tau = counts_by_tau(tested.bets or tested.scored, coarse, settings, scale, by_evidence=by_evidence)
+        by_tau = counts_by_tau(tested.bets or tested.scored, coarse, settings, by_evidence=by_evidence)
         chart("roles by tau", heads_by_tau(by_tau, coarse, settings.tau, n_heads, scale), facts)
     with right:
         if tested.bets is not None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from naive import Layout
-from passing import SELF, Recorder, inputs_of, of_source, pass_texts
+from passing import Recorder, inputs_of, measures_of, of_source, pass_texts
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_sieve.core.attention.observed import observe, observed_attention
@@ -15,7 +15,7 @@ from attention_sieve.core.attention.observers import MapObserver, Pass, current_
 from attention_sieve.core.attention.settings import Window
 from attention_sieve.core.checkpoints.checkpoint import AttentionLayers
 from attention_sieve.core.roles.measures import USUAL
-from attention_sieve.core.roles.scores import ScoreObserver, score_batch
+from attention_sieve.core.roles.scores import ScoreObserver
 from attention_sieve.core.roles.sieves import batch_sieves
 from attention_sieve.core.texts.relations import TokenPair
 from attention_sieve.core.texts.text import Text
@@ -228,7 +228,7 @@ def test_scores_of_a_batch_come_back_in_one_copy(family, loaded):
     attention = checkpoint.attentions["self"]
     assert isinstance(attention, AttentionLayers)
     with NoWaiting() as watcher:
-        found = score_batch(elsewhere, with_pairs(checkpoint), SELF).measures
+        found = measures_of(elsewhere, with_pairs(checkpoint))
     assert found.shape == (2, len(USUAL.measures), attention.n_layers, attention.n_heads)
     assert watcher.waits == []
     assert watcher.copies.count(("meta", "cpu")) == 1

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import eager_maps
-from passing import SELF, measures_in, with_relations
+from passing import SELF, measures_in, measures_of, with_relations
 from scipy.spatial.distance import jensenshannon
 from small_checkpoints import save
 from transformers import AutoModel
@@ -20,7 +20,6 @@ from attention_sieve.core.comparison.in_step import MOST, compare_batch, row_div
 from attention_sieve.core.passes.batches import model_inputs
 from attention_sieve.core.passes.texts import prepare, same_tokens
 from attention_sieve.core.roles.measures import USUAL
-from attention_sieve.core.roles.scores import score_batch
 from attention_sieve.core.texts.text import Text
 
 TEXTS = (
@@ -105,9 +104,7 @@ def test_the_scores_are_those_of_each_pass_alone(family, pair):
     a, b = pair(family)
     found = compared(a, b)
     for checkpoint, measures in ((a, found.a), (b, found.b)):
-        np.testing.assert_array_equal(
-            measures_in(measures), score_batch(checkpoint, prepared(checkpoint), SELF).measures
-        )
+        np.testing.assert_array_equal(measures_in(measures), measures_of(checkpoint, prepared(checkpoint)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
@@ -152,7 +149,7 @@ def test_texts_whose_tokens_differ_have_scores_and_no_divergence(pair):
     found = compared(a, b)
     assert np.isnan(found.divergence).all()
     assert found.divergence.shape == (3, 2, 3)
-    np.testing.assert_array_equal(measures_in(found.b), score_batch(b, prepared(b), SELF).measures)
+    np.testing.assert_array_equal(measures_in(found.b), measures_of(b, prepared(b)))
 
 
 def test_texts_with_the_same_tokens_keep_their_places_among_others(pair):

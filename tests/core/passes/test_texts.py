@@ -53,7 +53,7 @@ def test_the_chain_equals_its_stages_called_by_hand(checkpoint):
     for text, relations, found in zip(TEXTS, parse(TEXTS), measured):
         tokenized = tokenize(text, checkpoint.tokenizer, checkpoint.max_tokens)
         prepared = PassText(kind="self", source=tokenized, pairs=token_pairs(tokenized, relations))
-        by_hand = scores.score_batch(checkpoint, [prepared], SELF).measures[0]
+        by_hand = scores.score_batch(checkpoint, [prepared], SELF).texts[0].measures
         np.testing.assert_allclose(found.measures, by_hand, rtol=1e-4, atol=1e-5)
         assert found.measures.shape == (len(USUAL.measures), 2, 3)
         assert (found.n_tokens, found.n_cut) == (len(tokenized.ids), 0)

@@ -74,7 +74,7 @@ def test_scores_and_shares_equal_a_loop_over_eager_maps(family, loaded, folders)
     model = type(checkpoint.model).from_pretrained(folders(family), **options).eval()
     eager = naive.eager_maps(model, {"input_ids": torch.tensor([GIVEN.ids])})[1]["self"][:, 0].double().numpy()
     config, roles = checkpoint.model.config, RoleSet(DECODER_ROLES)
-    measured = score_batch(checkpoint, [text], SELF, roles=roles)
+    (measured,) = score_batch(checkpoint, [text], SELF, roles=roles).texts
     for layer, attention in enumerate(eager):
         kinds = getattr(config, "layer_types", None)
         window = config.sliding_window if kinds and kinds[layer] == "sliding_attention" else len(GIVEN.ids)
@@ -83,17 +83,16 @@ def test_scores_and_shares_equal_a_loop_over_eager_maps(family, loaded, folders)
             if role == "retrieval" and window < len(GIVEN.ids):
                 continue  # the needle is out of sight
             score, share = by_loop(attention, role, live)
-            np.testing.assert_allclose(measured.measures[0, roles.measures.index(role), layer], score, rtol=1e-5)
-            np.testing.assert_allclose(measured.shares[0, roles.shares.index(role), layer], share, atol=1e-6)
+            np.testing.assert_allclose(measured.measures[roles.measures.index(role), layer], score, rtol=1e-5)
+            np.testing.assert_allclose(measured.shares[roles.shares.index(role), layer], share, atol=1e-6)
 
 
 def test_a_needle_out_of_sight_is_not_applicable(loaded):
     checkpoint = loaded("gemma3", "float64")
-    measured = score_batch(
-        checkpoint, [prepare(checkpoint, text_of_ids(GIVEN), SELF)], SELF, roles=RoleSet(("retrieval",))
-    )
-    assert np.isnan(measured.measures[0, 0, 0]).all(), "layer 0 sees six tokens"
-    assert np.isfinite(measured.measures[0, 0, 1]).all()
+    text = prepare(checkpoint, text_of_ids(GIVEN), SELF)
+    (measured,) = score_batch(checkpoint, [text], SELF, roles=RoleSet(("retrieval",))).texts
+    assert np.isnan(measured.measures[0, 0]).all(), "layer 0 sees six tokens"
+    assert np.isfinite(measured.measures[0, 1]).all()
 
 
 def scored(text, keys_of, roles):

@@ -53,23 +53,23 @@ def shares_by_loop(attention, sieve_of):
 def test_scores_shares_and_references_equal_a_plain_loop(role, family, loaded, folders):
     checkpoint = loaded(family, "float64")
     texts = pass_texts(checkpoint, TEXTS)
-    measured = score_batch(checkpoint, texts, SELF, roles=RoleSet((role,)))
+    scored = score_batch(checkpoint, texts, SELF, roles=RoleSet((role,)))
     n_with_scores = 0
-    for row, of_text in enumerate(texts):
+    for of_text, measured in zip(texts, scored.texts, strict=True):
         source = of_text.source
         type_ids = source.type_ids if checkpoint.takes_type_ids else None
         attention = naive.eager_attention(type(checkpoint.model), folders(family), source.ids, type_ids)
         sieve_of = DEFINITIONS[role](source)
         layout = Layout(len(source.ids), (), (), (), ())
         expected = naive.by_query(attention, layout, sieve_of.__getitem__)
-        np.testing.assert_allclose(measured.measures[row, 0], expected, rtol=1e-10)
-        np.testing.assert_allclose(measured.shares[row, 0], shares_by_loop(attention, sieve_of), atol=1e-10)
+        np.testing.assert_allclose(measured.measures[0], expected, rtol=1e-10)
+        np.testing.assert_allclose(measured.shares[0], shares_by_loop(attention, sieve_of), atol=1e-10)
         taking_part = [(query, keys) for query, keys in enumerate(sieve_of) if keys]
         n_with_scores += bool(taking_part)
         if taking_part:
             greatest = np.mean([len(layout.live(query)) / len(keys) for query, keys in taking_part])
-            np.testing.assert_allclose(measured.greatest[row, 0], greatest)
-            np.testing.assert_array_equal(measured.uniform[row, 0], 1)
+            np.testing.assert_allclose(measured.greatest[0], greatest)
+            np.testing.assert_array_equal(measured.uniform[0], 1)
     assert n_with_scores >= 2
 
 
@@ -88,8 +88,8 @@ def test_roles_score_the_same_alone_and_together(loaded):
     checkpoint = loaded("bert", "float64")
     texts = pass_texts(checkpoint, TEXTS)
     names = tuple(BY_NAME)
-    together = role_scores(score_batch(checkpoint, texts, SELF, roles=RoleSet(names)).of_texts(), ScoreSettings())
-    parts = [score_batch(checkpoint, texts, SELF, roles=RoleSet(of_set)).of_texts() for of_set in each_alone(names)]
+    together = role_scores(score_batch(checkpoint, texts, SELF, roles=RoleSet(names)).texts, ScoreSettings())
+    parts = [score_batch(checkpoint, texts, SELF, roles=RoleSet(of_set)).texts for of_set in each_alone(names)]
     alone = role_scores([joined(of_text) for of_text in zip(*parts, strict=True)], ScoreSettings())
     assert together.roles == alone.roles == names
     np.testing.assert_allclose(alone.scores, together.scores, rtol=1e-12)

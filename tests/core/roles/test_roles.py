@@ -13,7 +13,6 @@ from attention_sieve.core.roles.roles import (
     ROLES,
     combinations,
     heads_with_several,
-    roles_per_layer,
     shown_roles,
     similar_heads,
 )
@@ -112,12 +111,6 @@ def test_a_role_that_was_not_scored_is_held_by_no_head():
 def test_every_head_stands_in_exactly_one_combination(holds):
     heads = [head for group in combinations(holds, ROLES).values() for head in group]
     assert sorted(heads) == list(np.ndindex(LAYERS, HEADS))
-
-
-def test_roles_per_layer_counts_heads_of_each_layer():
-    counts = roles_per_layer(EXAMPLE)
-    assert counts.shape == (len(ROLES), LAYERS)
-    assert counts[:4].tolist() == [[2, 1], [1, 1], [2, 0], [0, 0]]
 
 
 def test_a_finer_kind_does_not_make_a_head_hold_several():

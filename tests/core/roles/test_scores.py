@@ -228,7 +228,7 @@ def test_uniform_attention_in_a_window_scores_one(family, loaded):
     (text,) = pass_texts(checkpoint, [Text(("the black cat sat where a red dog ran and two birds do not eat it",))])
     near, far = np.array([3]), np.array([14])
     pairs = (TokenPair("nsubj", near, near - 1), TokenPair("amod", far, near), TokenPair("dobj", far, far - 2))
-    found = score_batch(checkpoint, [replace(text, pairs=pairs)], PassSettings()).measures[0]
+    (found,) = measures_of(checkpoint, [replace(text, pairs=pairs)])
     ratios = np.delete(found, USUAL.measures.index("block"), axis=0)
     assert np.isfinite(ratios[USUAL.measures.index("local")]).all()
     np.testing.assert_allclose(ratios[~np.isnan(ratios)], 1, atol=1e-6 if family == "gpt_oss" else 1e-12)

@@ -9,11 +9,11 @@ from reading import sent
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.roles.analysis import ROLE_ANALYSIS
 from attention_sieve.core.roles.controls import SEEDS, control_passes
-from attention_sieve.core.roles.hypotheses import Criterion, role_tests
+from attention_sieve.core.roles.finding import role_finding
+from attention_sieve.core.roles.hypotheses import Criterion
 from attention_sieve.core.roles.measures import ScoreSettings, role_scores
 from attention_sieve.core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from attention_sieve.core.roles.rules import PREFIX, read_role
-from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
 from attention_sieve.core.texts.text import read_typed
 from attention_sieve.dashboard import controls
 from attention_sieve.dashboard.samples import read_sample
@@ -68,10 +68,8 @@ def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_the
             question = ROLE_ANALYSIS.question(asked.settings)
             measured = inference.kept(engine, question, asked.texts, PassSettings()).results
             scored = role_scores(measured, ScoreSettings())
-            if corpus == controls.TYPED:
-                tests = roles_by_evidence(scored, scored, ROLES, Criterion(tau=tau))
-            else:
-                tests = role_tests(scored.scores, ROLES, Criterion(tau=tau), scored.uniform)
+            bets = scored if corpus == controls.TYPED else None
+            tests = role_finding(scored, Criterion(tau=tau), bets).tests
             expected = [str(tests.holds[ROLES.index(role)].sum()) for role in roles]
             assert shown[asked.control].tolist() == expected
     assert controls.inference().n_passed == passed

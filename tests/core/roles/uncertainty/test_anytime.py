@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
+from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
 from attention_sieve.core.roles.hypotheses import tests_of as only
 from attention_sieve.core.roles.measures import RoleScores
@@ -11,10 +12,8 @@ from attention_sieve.core.roles.uncertainty.anytime import (
     holds_by_evidence,
     needed_evidence,
     role_evidence,
-    role_evidence_path,
-    roles_by_evidence,
 )
-from attention_sieve.core.statistics.evidence import STAKES, log_evidence
+from attention_sieve.core.statistics.evidence import STAKES, evidence_path, log_evidence
 
 ROLES = ("local", "block")
 NAN = float("nan")
@@ -73,7 +72,7 @@ def test_texts_that_are_added_until_a_role_appears_give_it_by_evidence_in_at_mos
 
 def test_a_path_ends_with_the_evidence_and_has_that_of_the_first_texts_before():
     scores, uniform = some_scores(n_texts=5), np.full((5, 2, 2), 2.9)
-    path = role_evidence_path(scores, Criterion(), uniform)
+    path = role_evidence(scores, Criterion(), uniform, evidence_path)
     for n_texts in (1, 3, 5):
         now = role_evidence(scores[:n_texts], Criterion(), uniform[:n_texts])
         np.testing.assert_allclose(path[n_texts - 1], now)
@@ -108,7 +107,7 @@ def test_one_over_the_evidence_is_corrected_as_p_values_are(correction, family):
 def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals():
     scores = some_scores(n_texts=20)
     bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((20, 2, 2)), greatest=np.full((20, 2, 2), 9.0))
-    found = roles_by_evidence(bets.of_texts(np.array([0, 2, 5])), bets, ROLES, Criterion())
+    found = role_finding(bets.of_texts(np.array([0, 2, 5])), Criterion(), bets).tests
     np.testing.assert_allclose(found.mean, scores[[0, 2, 5]].mean(axis=0))
     np.testing.assert_allclose(found.std, scores[[0, 2, 5]].std(axis=0, ddof=1))
     np.testing.assert_allclose(found.evidence, role_evidence(scores, Criterion(), bets.uniform))
@@ -124,7 +123,7 @@ def test_one_text_is_evidence_where_it_is_no_test():
     scores = some_scores(n_texts=1)
     bets = RoleScores(roles=ROLES, scores=scores, uniform=np.ones((1, 2, 2)), greatest=np.full((1, 2, 2), 9.0))
     assert untested(role_tests(scores, ROLES, Criterion(), 1.0))
-    assert untested(roles_by_evidence(bets, bets, ROLES, Criterion())) == {}
+    assert untested(role_finding(bets, Criterion(), bets).tests) == {}
 
 
 def test_odds_fit_a_file():

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from attention_sieve.core.roles.finding import role_finding
 from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.measures import RoleScores
 from attention_sieve.core.roles.roles import ROLES
-from attention_sieve.core.roles.uncertainty.anytime import roles_by_evidence
 from attention_sieve.core.roles.uncertainty.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
 
 CHOSEN = ("delimiter", "block")
@@ -38,7 +40,7 @@ def test_counts_by_tau_follow_the_evidence_where_that_decides():
     scored, settings = some_scores(), Criterion(tau=2.2)
     counts = counts_by_tau(scored, CHOSEN, settings, by_evidence=True)
     for at, tau in enumerate(counts.taus):
-        held = roles_by_evidence(scored, scored, ROLES, Criterion(tau=tau)).holds
+        held = role_finding(scored, Criterion(tau=tau), scored).tests.holds
         assert counts.heads[at].tolist() == [held[ROLES.index(role)].sum() for role in CHOSEN]
     assert (counts.heads < counts_by_tau(scored, CHOSEN, settings).heads).any()
 
@@ -74,7 +76,7 @@ def test_shares_are_counted_at_thresholds_between_zero_and_one():
     scored = RoleScores(
         roles=ROLES, scores=shares, uniform=np.zeros(shares.shape[:3]), greatest=np.ones(shares.shape[:3])
     )
-    counts = counts_by_tau(scored, CHOSEN, Criterion(tau=0.5), "share")
+    counts = counts_by_tau(replace(scored, scale="share"), CHOSEN, Criterion(tau=0.5))
     assert counts.taus == TAUS["share"]
     assert counts.heads[0].tolist() == [LAYERS * HEADS] * len(CHOSEN)
     assert counts.heads[-1].tolist() == [0] * len(CHOSEN)

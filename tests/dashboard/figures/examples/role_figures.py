@@ -1,5 +1,6 @@
 """The figures of roles, drawn of random scores."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,9 @@ from drawn import Drawn
 from attention_sieve.core.roles.hypotheses import Criterion, HeadTests, role_tests
 from attention_sieve.core.roles.measures import RoleScores, Scale
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
-from attention_sieve.core.roles.uncertainty.anytime import role_evidence_path
+from attention_sieve.core.roles.uncertainty.anytime import role_evidence
 from attention_sieve.core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
+from attention_sieve.core.statistics.evidence import evidence_path
 from attention_sieve.core.statistics.series import SCORE_BINS, SHARE_BINS, counts_of
 from attention_sieve.dashboard.figures.figure import Figure
 from attention_sieve.dashboard.figures.roles.distributions import HeadScores, Violins, head_scores, score_violins
@@ -59,7 +61,7 @@ def of_one_head(scores: np.ndarray, settings: Criterion) -> Figure:
     """Evidence for the coarse roles of L2 H3 as texts come."""
     places = [ROLES.index(role) for role in COARSE_ROLES]
     of_head = scores[:, places, 2:, 3:]
-    path = role_evidence_path(of_head, settings, np.ones(of_head.shape[:3]))[..., 0, 0]
+    path = role_evidence(of_head, settings, np.ones(of_head.shape[:3]), evidence_path)[..., 0, 0]
     return evidence_by_texts(path, COARSE_ROLES, (np.log(20), np.log(240)), 0.05, "L2 H3")
 
 
@@ -70,7 +72,7 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> Dra
     counts = cache(lambda: counts_of(scores, bins))
 
     def by_tau() -> Figure:
-        found = counts_by_tau(SCORED, COARSE_ROLES, tests().settings, scale)
+        found = counts_by_tau(replace(SCORED, scale=scale), COARSE_ROLES, tests().settings)
         return heads_by_tau(found, COARSE_ROLES, tau, LAYERS * HEADS, scale)
 
     def by_texts() -> Figure:
