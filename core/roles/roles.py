@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from attention_sieve.core.errors import AnalysisError, quoted
 from attention_sieve.core.roles.record import (
@@ -249,18 +249,6 @@ def combinations(
         held = {role for role, is_held in zip(roles, holds[:, layer, head], strict=True) if is_held}
         heads_of[frozenset(held.intersection(of))].append((layer, head))
     return {combination: tuple(heads) for combination, heads in heads_of.items()}
-
-
-def heads_with_several(
-    holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], of: tuple[str, ...] = COARSE_ROLES
-) -> Int[np.ndarray, "layer"]:
-    """Number of heads of each layer that have two or more of some roles.
-
-    With the coarse roles, finer roles do not count: a head with the roles delimiter and delimiter:cls has one role.
-    Source: Pande et al. 2021, multi-functional heads.
-    """
-    coarse = [role in of for role in roles]
-    return (holds[coarse].sum(axis=0) >= 2).sum(axis=1)
 
 
 def similar_heads(

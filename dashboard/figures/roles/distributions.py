@@ -119,11 +119,23 @@ def score_violins(
     scores_by_place = [values[~np.isnan(values)] for values in by_place]
     shapes = [_violin(values, place, scale) for place, values in enumerate(scores_by_place)]
     middles = [_middle(place, values) for place, values in enumerate(scores_by_place) if len(values)]
+    return violins_figure(violins, shapes, middles, tau, level, _description(by_place, violins, tau, level))
+
+
+def violins_figure(
+    violins: Violins,
+    shapes: Sequence[pd.DataFrame],
+    middles: Sequence[dict[str, Any]],
+    tau: float,
+    uniform: float,
+    description: str,
+) -> Figure:
+    """Shapes side by side, one for each place, and the middles of those that have scores."""
     message = note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
-    lines = [line("tau", tau), line("uniform", level), line_labels(tau, level)]
+    lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
     data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
-    spec = places_spec(violins, len(by_place), score_axis(level, scale), score_ends(data, SCORE_FIELDS, scale))
-    return Figure(spec, data, _description(by_place, violins, tau, level))
+    ends = score_ends(data, SCORE_FIELDS, violins.scale)
+    return Figure(places_spec(violins, len(shapes), score_axis(uniform, violins.scale), ends), data, description)
 
 
 def head_scores(of_head: HeadScores, *, every_text: bool = False) -> Figure:

@@ -8,18 +8,9 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from attention_sieve.core.statistics.series import Bins, quantile
-from attention_sieve.dashboard.figures.appearance import LOOKS
-from attention_sieve.dashboard.figures.axes import note_rows, score_ends
 from attention_sieve.dashboard.figures.figure import Figure, counted
 from attention_sieve.dashboard.figures.roles.densities import HALF_WIDTH
-from attention_sieve.dashboard.figures.roles.distributions import (
-    SCORE_FIELDS,
-    Violins,
-    line,
-    line_labels,
-    places_spec,
-    score_axis,
-)
+from attention_sieve.dashboard.figures.roles.distributions import Violins, violins_figure
 from attention_sieve.dashboard.figures.scales import WORDS
 
 
@@ -31,16 +22,13 @@ def density_violins(
     uniform: Float[np.ndarray, " layer"],
 ) -> Figure:
     """As `score_violins`, from the number of scores in each bin."""
-    layer, scale = violins.layer, violins.scale
+    layer = violins.layer
     by_place = counts.sum(axis=1) if layer is None else counts[layer]
     level = float(uniform.mean() if layer is None else uniform[layer])
     shapes = [_shape(place_counts, bins, place) for place, place_counts in enumerate(by_place)]
     middles = [_middle(place_counts, bins, place) for place, place_counts in enumerate(by_place) if place_counts.any()]
-    message = note_rows(not middles, f"No text has a score for the role {LOOKS[violins.role].label}.")
-    lines = [line("tau", tau), line("uniform", level), line_labels(tau, level)]
-    data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
-    spec = places_spec(violins, len(by_place), score_axis(level, scale), score_ends(data, SCORE_FIELDS, scale))
-    return Figure(spec, data, _description(middles, int(by_place.sum()), violins))
+    description = _description(middles, int(by_place.sum()), violins)
+    return violins_figure(violins, shapes, middles, tau, level, description)
 
 
 def _shape(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from attention_sieve.core.roles.hypotheses import HeadTests
-from attention_sieve.core.roles.roles import heads_with_several, shown_roles
+from attention_sieve.core.roles.roles import shown_roles
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
@@ -33,7 +33,8 @@ def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
     """
     held = tests.holds.sum(axis=2)[[tests.roles.index(role) for role in roles]]
     coarse, _ = shown_roles(tests.mean, tests.roles)
-    counts = np.concatenate([held, heads_with_several(tests.holds, tests.roles, coarse)[None]])
+    n_coarse = tests.holds[[role in coarse for role in tests.roles]].sum(axis=0)
+    counts = np.concatenate([held, (n_coarse >= 2).sum(axis=1)[None]])
     n_heads = tests.holds.shape[2]
     lanes = pd.DataFrame(
         {"role": role, "layer": place, "heads": number, "of": n_heads, "base": len(roles) - lane}

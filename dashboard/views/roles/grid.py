@@ -1,8 +1,15 @@
 """The roles over a corpus, or over a control of it, as a grid and a table, and how they are decided."""
 
+from dataclasses import replace
+
+import numpy as np
 import streamlit as st
+from jaxtyping import Float
 from streamlit.elements.lib.column_types import ColumnConfig
 
+from attention_sieve.core.roles.hypotheses import HeadTests
+from attention_sieve.core.roles.measures import Scale
+from attention_sieve.core.roles.roles import role_title
 from attention_sieve.core.texts.text import Text, write_typed
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.figures.roles.grid import RoleGrid
@@ -12,6 +19,9 @@ from attention_sieve.dashboard.views.corpus import Corpus
 from attention_sieve.dashboard.views.evidence import ledger
 from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.frame import Visit
+from attention_sieve.dashboard.views.pickers import from_list
+
+References = tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]
 
 
 def number_columns() -> dict[str, ColumnConfig]:
@@ -20,12 +30,12 @@ def number_columns() -> dict[str, ColumnConfig]:
     return number | {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
 
 
-def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:
-    """Grid of the mean scores over a corpus; `shown` are the roles that get a corner of each cell."""
-    choice, tests, evidence = visit.choice, tested.tests, tested.tests.evidence
-    tau, scale = choice.criterion.tau, choice.scale
-    by_test, by_evidence = shared_wording.filled_by_test(tau, scale), evidence_wording.filled_by_evidence(tau)
-    uniform, greatest = tested.scored.mean_references()
+def grid_of(
+    tests: HeadTests, references: References, label: str, shown: tuple[str, ...], scale: Scale, correction: str
+) -> RoleGrid:
+    """Grid of mean scores with those of uniform and of the best attention; `shown` are the roles that get a corner."""
+    tau, is_tested = tests.settings.tau, tests.evidence is None
+    uniform, greatest = references
     return RoleGrid(
         label=label,
         roles=tests.roles,
@@ -33,18 +43,34 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         holds=tests.holds,
         tau=tau,
         shown=shown,
-        off=choice.off,
-        before=shared_wording.AGAINST,
-        filled=by_test if evidence is None else by_evidence,
+        filled=shared_wording.filled_by_test(tau, scale) if is_tested else evidence_wording.filled_by_evidence(tau),
         scale=scale,
         uniform=uniform,
         greatest=greatest,
-        p_values=tests.p_adjusted if evidence is None else evidence,
-        p_name=f"p ({choice.correction})" if evidence is None else evidence_wording.NAME,
-        odds=evidence is not None,
+        p_values=tests.p_adjusted if is_tested else tests.evidence,
+        p_name=f"p ({correction})" if is_tested else evidence_wording.NAME,
+        odds=not is_tested,
+    )
+
+
+def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:
+    """The same over a corpus, where heads can be off and labels have a stability."""
+    choice, references = visit.choice, tested.scored.mean_references()
+    return replace(
+        grid_of(tested.tests, references, label, shown, choice.scale, choice.correction),
+        off=choice.off,
+        before=shared_wording.AGAINST,
         stability=tested.stability(),
         n_shared=visit.engine.files.n_shared,
     )
+
+
+def role_and_layer(roles: tuple[str, ...], n_layers: int) -> tuple[str, int | None]:
+    """Those whose scores the reader wants to see; None for all layers."""
+    layers = {"all": None, **{str(layer): layer for layer in range(n_layers)}}
+    with st.container(horizontal=True):
+        role = from_list("Role", {role_title(name): name for name in roles}, key="distribution role")
+        return role, from_list("Layer", layers, key="distribution layer")
 
 
 def how_decided(visit: Visit, tested: Corpus) -> None:

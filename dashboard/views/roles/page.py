@@ -49,13 +49,13 @@ from attention_sieve.dashboard.views.heads_off import say_role_changes, with_all
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.leading import lesson_panel, shows
 from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
-from attention_sieve.dashboard.views.pickers import from_list, one_of, some_of, toggle
+from attention_sieve.dashboard.views.pickers import one_of, some_of, toggle
 from attention_sieve.dashboard.views.results.chosen import busiest, is_chosen
 from attention_sieve.dashboard.views.roles import chance, copying_wording, results, wording, written
 from attention_sieve.dashboard.views.roles.chance import Controlled
 from attention_sieve.dashboard.views.roles.copying import copying
 from attention_sieve.dashboard.views.roles.evidence_chart import evidence_chart
-from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, number_columns
+from attention_sieve.dashboard.views.roles.grid import grid_over, how_decided, number_columns, role_and_layer
 from attention_sieve.dashboard.views.roles.notes import NOTES
 from attention_sieve.dashboard.views.saving import save_heads
 
@@ -339,15 +339,11 @@ def _evidence(shown: _Shown) -> None:
 
 
 def _distributions(shown: _Shown) -> None:
-    scored, criterion = shown.tested.scored, shown.tests.settings
-    layers = {"all": None, **{str(layer): layer for layer in range(scored.scores.shape[2])}}
-    with st.container(horizontal=True):
-        role = from_list("Role", {role_title(name): name for name in scored.roles}, key="distribution role")
-        layer = from_list("Layer", layers, key="distribution layer")
-    uniform, _ = scored.mean_references()
-    index = scored.roles.index(role)
+    scored = shown.tested.scored
+    role, layer = role_and_layer(scored.roles, scored.scores.shape[2])
+    index, (uniform, _) = scored.roles.index(role), scored.mean_references()
     violins = Violins(role, layer, scored.scale)
-    figure = score_violins(scored.scores[:, index], violins, criterion.tau, uniform[index])
+    figure = score_violins(scored.scores[:, index], violins, shown.tests.settings.tau, uniform[index])
     chart("score distributions", figure, shown.facts)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.corpus.strata import EVERYTHING
 from attention_sieve.core.roles.hypotheses import HeadTests, n_holding, untested
-from attention_sieve.core.roles.roles import combinations, role_title, shown_roles
+from attention_sieve.core.roles.roles import combinations, shown_roles
 from attention_sieve.core.roles.tables import head_table
 from attention_sieve.core.roles.uncertainty.stability import FEW, few_texts
 from attention_sieve.dashboard import state
@@ -20,7 +20,6 @@ from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.roles.combinations import Overlaps
 from attention_sieve.dashboard.figures.roles.distributions import Violins
 from attention_sieve.dashboard.figures.roles.from_counts import density_violins
-from attention_sieve.dashboard.figures.roles.grid import RoleGrid
 from attention_sieve.dashboard.figures.roles.layers import heads_per_layer
 from attention_sieve.dashboard.figures.roles.p_values import p_value_against_score
 from attention_sieve.dashboard.figures.roles.parts import scores_by_part
@@ -30,7 +29,6 @@ from attention_sieve.dashboard.files.downloads import drawing_downloads, table_d
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.charts import chart
-from attention_sieve.dashboard.views.evidence import wording as evidence_wording
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_role_grid
 from attention_sieve.dashboard.views.pickers import from_list, one_of, toggle
@@ -39,7 +37,7 @@ from attention_sieve.dashboard.views.results import wording
 from attention_sieve.dashboard.views.results.chosen import Opened, busiest, decided
 from attention_sieve.dashboard.views.results.raw import highest_texts
 from attention_sieve.dashboard.views.roles import wording as role_wording
-from attention_sieve.dashboard.views.roles.grid import number_columns
+from attention_sieve.dashboard.views.roles.grid import grid_of, number_columns, role_and_layer
 
 
 def roles() -> None:
@@ -55,7 +53,7 @@ def roles() -> None:
     _summary(opened, tests, coarse)
     left, right = halves()
     with left:
-        heads = _grid(opened, tests, fine if finer else coarse, by_evidence)
+        heads = _grid(opened, tests, fine if finer else coarse)
         if reasons := {role: reason for role, reason in opened.part.untested(tests).items() if role in coarse}:
             st.info(role_wording.untested(reasons))
     with right:
@@ -82,25 +80,9 @@ def _summary(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
         st.markdown(shared_wording.out_of_reach(short, opened.part.n_texts, tests.settings.tau))
 
 
-def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...], by_evidence: bool) -> list[Head]:
-    uniform, greatest = opened.part.references()
-    tau, scale = tests.settings.tau, opened.results.settings.scale
-    by_test = shared_wording.filled_by_test(tau, scale)
-    grid = RoleGrid(
-        label=f"Roles of the heads of {opened.results.checkpoint}",
-        roles=tests.roles,
-        scores=tests.mean,
-        holds=tests.holds,
-        tau=tau,
-        shown=grid_roles,
-        filled=evidence_wording.filled_by_evidence(tau) if by_evidence else by_test,
-        scale=scale,
-        uniform=uniform,
-        greatest=greatest,
-        p_values=tests.evidence if tests.evidence is not None else tests.p_adjusted,
-        p_name=evidence_wording.NAME if by_evidence else f"p ({tests.settings.correction})",
-        odds=by_evidence,
-    )
+def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...]) -> list[Head]:
+    label, scale = f"Roles of the heads of {opened.results.checkpoint}", opened.results.settings.scale
+    grid = grid_of(tests, opened.part.references(), label, grid_roles, scale, tests.settings.correction)
     heads = show_role_grid(
         grid,
         head_selection("results grid", opened.heads(busiest(tests)), opened.reset),
@@ -139,14 +121,11 @@ def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None
 
 
 def _densities(opened: Opened) -> None:
-    counts, scale, roles = opened.part.role_counts, opened.results.settings.scale, opened.results.settings.roles
-    layers = {"all": None, **{str(layer): layer for layer in range(counts.shape[1])}}
-    with st.container(horizontal=True):
-        role = from_list("Role", {role_title(name): name for name in roles}, key="distribution role")
-        layer = from_list("Layer", layers, key="distribution layer")
-    uniform = opened.part.references()[0][roles.index(role)]
-    of_role, tau = counts[roles.index(role)], opened.choice.criterion.tau
-    figure = density_violins(of_role, opened.part.bins, Violins(role, layer, scale), tau, uniform)
+    counts, settings = opened.part.role_counts, opened.results.settings
+    role, layer = role_and_layer(settings.roles, counts.shape[1])
+    index, (uniform, _) = settings.roles.index(role), opened.part.references()
+    violins = Violins(role, layer, settings.scale)
+    figure = density_violins(counts[index], opened.part.bins, violins, opened.choice.criterion.tau, uniform[index])
     chart("score distributions", figure, opened.facts)
 
 

@@ -12,7 +12,6 @@ from attention_sieve.core.roles.roles import (
     FINE_ROLES,
     ROLES,
     combinations,
-    heads_with_several,
     shown_roles,
     similar_heads,
 )
@@ -111,26 +110,6 @@ def test_a_role_that_was_not_scored_is_held_by_no_head():
 def test_every_head_stands_in_exactly_one_combination(holds):
     heads = [head for group in combinations(holds, ROLES).values() for head in group]
     assert sorted(heads) == list(np.ndindex(LAYERS, HEADS))
-
-
-def test_a_finer_kind_does_not_make_a_head_hold_several():
-    assert heads_with_several(EXAMPLE, ROLES).tolist() == [1, 1]
-    assert heads_with_several(holding(L1H0="delimiter delimiter:cls delimiter:sep"), ROLES).tolist() == [0, 0]
-    assert heads_with_several(holding(L0H0="block delimiter", L0H1="local syntactic"), ROLES).tolist() == [2, 0]
-
-
-@given(ANY_HOLDS)
-def test_heads_with_several_are_those_in_combinations_of_two_and_more(holds):
-    several = [0] * LAYERS
-    for combination, heads in combinations(holds, ROLES).items():
-        for layer, _ in heads:
-            several[layer] += len(combination) >= 2
-    assert heads_with_several(holds, ROLES).tolist() == several
-
-
-def test_several_can_be_counted_among_other_roles():
-    holds = holding(L0H0="local sink", L0H1="delimiter sink", L1H0="local syntactic")
-    assert heads_with_several(holds, ROLES, of=("local", "sink")).tolist() == [1, 0]
 
 
 def applying(*roles):
