@@ -1,5 +1,5 @@
 import base64
-from collections.abc import Callable
+import json
 from typing import Any
 from xml.etree import ElementTree
 
@@ -9,14 +9,11 @@ from drawn import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from reading import data_of
 from streamlit.testing.v1 import AppTest
 
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.dashboard.components.arcs import attention_arcs
-from attention_sieve.dashboard.components.arcs.look import ArcSettings
+from attention_sieve.dashboard.components.arcs import arcs_data
 from attention_sieve.dashboard.components.arcs.values import AS_USUAL, ArcStyle, Group, Overlay
-from attention_sieve.dashboard.components.selection import Selection
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from attention_sieve.dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
 from attention_sieve.dashboard.figures.text.maps import AttentionMaps, Signs
@@ -49,30 +46,12 @@ def arguments(**changes: object) -> dict:
     } | changes
 
 
-def view(
-    *, queries: Side, keys: Side | None = None, style: ArcStyle = AS_USUAL, overlay: Overlay | None = None, **maps: Any
-) -> None:
-    drawn = AttentionMaps(queries=queries, keys=keys or queries, **maps)
-    attention_arcs(drawn, Selection("arcs", ArcSettings()), style, overlay=overlay)
-
-
-def shown(draw: Callable[..., object], **given_arguments: object) -> AppTest:
-    def page(draw, given_arguments):
-        draw(**given_arguments)
-
-    at = AppTest.from_function(
-        page, kwargs={"draw": draw, "given_arguments": given_arguments}, default_timeout=30
-    ).run()
-    assert not at.exception
-    return at
-
-
-def mounted(at: AppTest) -> str:
-    return at.get("bidi_component")[0].proto.json
-
-
 def payload(**changes: object) -> dict:
-    return data_of(mounted(shown(view, **arguments(**changes))))
+    """What the browser gets."""
+    given = arguments(**changes)
+    keys, style, overlay = given.pop("keys", None), given.pop("style", AS_USUAL), given.pop("overlay", None)
+    maps = AttentionMaps(**given, keys=keys or given["queries"])
+    return json.loads(json.dumps(arcs_data(maps, style, overlay=overlay)))
 
 
 def unpacked(text: str) -> np.ndarray:
@@ -96,15 +75,9 @@ def test_top_share_keeps_the_fewest_keys_that_reach_it(share, kept):
     assert top_share(np.array([0.3, 0.5, 0.2, 0.0]), share).tolist() == kept
 
 
-def test_of_equal_weights_the_earlier_keys_are_kept():
+def test_ties_keep_the_earlier_keys_and_a_row_short_of_its_share_of_the_whole_is_kept_in_full():
     assert top_share(np.full(4, 0.25), 0.5).tolist() == [True, True, False, False]
-
-
-def test_a_row_that_does_not_reach_its_share_of_the_whole_is_kept_in_full():
     assert top_share(np.array([0.1, 0.3, 0.0]), 0.5, 1.0).tolist() == [True, True, False]
-
-
-def test_a_row_without_attention_keeps_nothing():
     assert not top_share(np.zeros((2, 3)), 1.0).any()
 
 
@@ -138,22 +111,26 @@ def test_sent_weights_are_right_within_a_quantisation_step():
 
 
 def test_a_rerun_with_the_same_input_sends_the_same_bytes():
-    at = shown(view, **arguments(overlay=Overlay(chosen=("local", np.eye(5, dtype=bool)))))
-    first = mounted(at)
-    assert mounted(at.run()) == first
+    def page(maps, overlay):
+        from attention_sieve.dashboard.components.arcs import attention_arcs
+        from attention_sieve.dashboard.components.arcs.look import ArcSettings
+        from attention_sieve.dashboard.components.selection import Selection
+
+        attention_arcs(maps, Selection("arcs", ArcSettings()), overlay=overlay)
+
+    maps = AttentionMaps(**arguments(), keys=side())
+    overlay = Overlay(chosen=("local", np.eye(5, dtype=bool)))
+    at = AppTest.from_function(page, kwargs={"maps": maps, "overlay": overlay}, default_timeout=30).run()
+    first = at.get("bidi_component")[0].proto.json
+    assert at.run().get("bidi_component")[0].proto.json == first
+    assert not at.exception
 
 
-def test_heads_are_named_and_coloured_in_order():
-    heads = payload()["heads"]
-    assert [head["name"] for head in heads] == ["L3 H7", "L3 H11"]
-    assert [head["color"] for head in heads] == list(HEAD_COLORS[:2])
-
-
-def test_a_colour_that_returns_is_dashed():
-    attention = np.full((12, 5, 5), 0.2)
-    heads = payload(attention=attention, heads=[(0, head) for head in range(12)])["heads"]
-    looks = [(head["color"], head["dashed"]) for head in heads]
-    assert len(set(looks)) == 12
+def test_heads_are_named_and_coloured_in_order_and_a_colour_that_returns_is_dashed():
+    heads = payload(attention=np.full((12, 5, 5), 0.2), heads=[(0, head) for head in range(12)])["heads"]
+    assert [head["name"] for head in heads] == [f"L0 H{head}" for head in range(12)]
+    assert [head["color"] for head in heads[:8]] == list(HEAD_COLORS)
+    assert len({(head["color"], head["dashed"]) for head in heads}) == 12
 
 
 def test_pieces_are_joined_to_words():
@@ -212,7 +189,7 @@ def test_an_empty_sieve_has_no_shares():
 )
 def test_what_does_not_fit_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
-        view(**arguments(**changes))
+        payload(**changes)
 
 
 def test_a_row_without_a_query_has_no_attention_and_the_text_of_a_group_can_be_named():
@@ -282,7 +259,7 @@ def test_evenly_spread_attention_of_a_window_is_spread_over_the_whole_text(causa
 
 def test_rows_of_a_window_sum_to_one_at_most():
     with pytest.raises(ValueError, match=r"sums to at most 1; one row is off by 0\.5"):
-        view(**arguments(**window(attention=np.full((1, 2, 3), 0.5))))
+        payload(**window(attention=np.full((1, 2, 3), 0.5)))
 
 
 def test_a_part_of_a_part_keeps_its_place_in_the_whole_text():
@@ -370,7 +347,7 @@ def test_differences_of_a_window_may_leave_it():
 )
 def test_what_is_no_difference_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
-        view(**difference() | changes)
+        payload(**difference() | changes)
 
 
 # Signs for characters that do not show
