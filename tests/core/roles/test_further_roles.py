@@ -7,8 +7,6 @@ from made_texts import text
 from naive import Layout
 from passing import SELF, measured_of, of_source, pass_texts
 
-from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.passes.question import answer
 from attention_sieve.core.roles.measures import RoleSet, ScoreSettings, joined, role_scores
 from attention_sieve.core.roles.question import SCORES, each_alone, scores_question
 from attention_sieve.core.roles.roles import BY_NAME, FURTHER_ROLES, ROLES
@@ -104,12 +102,3 @@ def test_further_roles_need_no_parser_and_have_keys_of_their_own():
     of_further = [scores_question((role,)).depends_on(TEXTS[0]) for role in FURTHER_ROLES]
     assert [dict(depended_on["roles"]) for depended_on in of_further] == [{role: 1} for role in FURTHER_ROLES]
     assert not any("parser" in depended_on for depended_on in of_further)
-
-
-def test_no_text_that_repeats_a_token_has_no_score(loaded):
-    checkpoint = loaded("bert")
-    prepared = dict(enumerate(pass_texts(checkpoint, [Text(("Eat!",))])))
-    (batch,) = answer(checkpoint, scores_question(("duplicate",)), [Text(("Eat!",))], prepared, PassSettings())
-    ((_, measured),) = batch
-    assert np.isnan(measured.measures).all()
-    assert np.isnan(measured.shares).all()

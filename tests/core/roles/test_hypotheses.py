@@ -59,6 +59,7 @@ def test_three_texts_worked_by_hand():
     margin = 4.302652730 * 2 / 3**0.5  # its 97.5 % point, from a table
     assert (tests.low.item(), tests.high.item()) == pytest.approx((4 - margin, 4 + margin))
     assert not tests.holds.item()
+    assert one_cell(2, 4, 6, method="mean").holds.item()
 
 
 def test_results_stand_at_their_role_layer_and_head():
@@ -67,11 +68,6 @@ def test_results_stand_at_their_role_layer_and_head():
     tests = verdicts_of(scores, ROLES, criterion())
     assert np.argwhere(tests.holds).tolist() == [[1, 2, 3]]
     assert (tests.roles, tests.settings) == (ROLES, criterion())
-
-
-def test_a_mean_above_tau_holds_by_mean_and_not_by_test():
-    assert one_cell(2, 4, 6, method="mean").holds.item()
-    assert not one_cell(2, 4, 6).holds.item()
 
 
 def test_a_p_value_of_exactly_alpha_does_not_hold():
@@ -142,8 +138,8 @@ def test_the_family_of_a_role_keeps_the_share_of_its_false_heads_below_alpha():
         scores[:, 1] += 3
         for family, of_runs in any_false.items():
             of_runs.append(verdicts_of(scores, ROLES, Criterion(family=family)).holds[0].any())
-    assert np.mean(any_false["role"]) < at_most(0.05, 300)
-    assert np.mean(any_false["all"]) > at_most(0.05, 300)
+    at_most = 0.05 + 4 * (0.05 * 0.95 / 300) ** 0.5  # four standard errors above alpha
+    assert np.mean(any_false["role"]) < at_most < np.mean(any_false["all"])
 
 
 # Few texts and constant scores
@@ -155,13 +151,9 @@ def test_without_texts_nothing_is_tested():
     assert all(np.isnan(getattr(tests, name)).all() for name in NUMBERS)
     assert not (tests.holds | tests.constant).any()
     assert not one_cell(NAN, method="mean").holds.any()
-
-
-@pytest.mark.parametrize("correction", ["none", "bh", "holm"])
-def test_an_empty_text_axis_is_no_text(correction):
-    tests = verdicts_of(np.empty((0, 2, 3, 4)), ROLES, Criterion(correction=correction))
-    assert tests.texts.tolist() == np.zeros((2, 3, 4)).tolist()
-    assert not tests.holds.any()
+    empty = verdicts_of(np.empty((0, 2, 3, 4)), ROLES, Criterion())
+    assert empty.texts.tolist() == np.zeros((2, 3, 4)).tolist()
+    assert not empty.holds.any()
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
@@ -307,51 +299,6 @@ def test_corrections_equal_statsmodels_on_the_p_values_there_are(correction, the
     expected = multipletests(tests.p[tested], method=theirs)[1]
     np.testing.assert_allclose(tests.p_adjusted[tested], expected, rtol=1e-12)
     assert np.isnan(tests.p_adjusted[0, 1, 2])
-
-
-# Simulations with a fixed seed
-
-
-def at_most(alpha: float, trials: int) -> float:
-    """Four standard errors above alpha."""
-    return alpha + 4 * (alpha * (1 - alpha) / trials) ** 0.5
-
-
-def test_without_correction_a_true_null_is_given_a_role_with_probability_alpha():
-    scores = np.random.default_rng(1).normal(3, 1, (4, 10, 20, 30))
-    sample, population = (verdicts_of(scores, ("r",) * 10, criterion(ddof=ddof)).holds.mean() for ddof in (1, 0))
-    assert 0.04 < sample < at_most(0.05, 6_000)
-    assert population > at_most(0.05, 6_000)  # which is why the authors' deviation is not the default
-
-
-@pytest.mark.parametrize("correction", ["bh", "holm"])
-def test_corrections_keep_the_chance_of_any_false_role_at_alpha(correction):
-    generator = np.random.default_rng(2)
-    families = [generator.normal(3, 1, (6, 2, 3, 5)) for _ in range(400)]
-    any_holds = [
-        verdicts_of(scores, ROLES, Criterion(correction=correction, family="all")).holds.any() for scores in families
-    ]
-    assert 0 < np.mean(any_holds) < at_most(0.05, 400)
-
-
-def test_benjamini_hochberg_keeps_the_share_of_false_roles_below_alpha():
-    generator = np.random.default_rng(3)
-    shares, found = [], []
-    for _ in range(300):
-        scores = generator.normal(3, 1, (6, 2, 3, 5))
-        scores[:, 1] += 3
-        holds = verdicts_of(scores, ROLES, Criterion()).holds
-        shares.append(holds[0].sum() / max(1, holds.sum()))
-        found.append(holds[1].mean())
-    assert np.mean(shares) < 0.05
-    assert np.mean(found) > 0.8
-
-
-def test_intervals_cover_the_true_mean_in_95_of_100_cases():
-    scores = np.random.default_rng(4).normal(2, 1.5, (5, 4, 30, 50))
-    tests = verdicts_of(scores, ("r",) * 4, criterion())
-    covered = ((tests.low < 2) & (tests.high > 2)).mean()
-    assert abs(covered - 0.95) < 4 * (0.95 * 0.05 / 6_000) ** 0.5
 
 
 # What the authors' code gives

@@ -37,12 +37,14 @@ def measured(measures, name):
     return measures[:, USUAL.measures.index(name)]
 
 
-def test_the_default_takes_dependent_to_head_and_block_with_entropy():
+@pytest.mark.parametrize("direction", ["dependent-to-head", "head-to-dependent"])
+@pytest.mark.parametrize("block", ["block", "block without entropy"])
+def test_the_settings_choose_the_direction_of_syntactic_roles_and_the_weight_of_block_and_no_other(direction, block):
     measures = numbered()
-    scores = scores_of(measures, ScoreSettings())
+    scores = scores_of(measures, ScoreSettings(direction=direction, block_entropy=block == "block"))
     assert scores.shape == (TEXTS, len(ROLES), LAYERS, HEADS)
     for role in ROLES:
-        name = f"{role} dependent-to-head" if role.startswith("syntactic") else role
+        name = f"{role} {direction}" if role.startswith("syntactic") else block if role == "block" else role
         np.testing.assert_array_equal(of_role(scores, role), measured(measures, name))
 
 
@@ -54,21 +56,6 @@ def test_the_sink_is_measured_and_is_a_finer_role():
     found = of_role(scores_of(measures, ScoreSettings()), "sink")
     assert np.isnan(found[:2]).all()
     np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
-
-
-def test_block_without_entropy_is_the_plain_ratio():
-    measures = numbered()
-    scores = scores_of(measures, ScoreSettings(block_entropy=False))
-    np.testing.assert_array_equal(of_role(scores, "block"), measured(measures, "block without entropy"))
-
-
-def test_the_other_direction_swaps_every_syntactic_role_and_no_other():
-    measures = numbered()
-    scores = scores_of(measures, ScoreSettings(direction="head-to-dependent"))
-    np.testing.assert_array_equal(
-        of_role(scores, "syntactic:amod"), measured(measures, "syntactic:amod head-to-dependent")
-    )
-    np.testing.assert_array_equal(of_role(scores, "delimiter"), measured(measures, "delimiter"))
 
 
 def test_both_directions_are_averaged_and_one_alone_stands_for_itself():

@@ -1,6 +1,3 @@
-from dataclasses import replace
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,20 +104,6 @@ def test_a_share_is_what_a_head_puts_inside_above_chance_whatever_the_length(n_t
     assert shares["local"] == pytest.approx(part)
 
 
-@pytest.mark.parametrize("n_tokens", [10, 100, 1000])
-def test_tokens_that_are_appended_change_no_share_of_a_head_that_leaves_them_alone(n_tokens):
-    """The delimiter [CLS] gets the same share above chance of every query; the score grows with the text."""
-    of_text = of_source(text(n_tokens))
-    sieves = batch_sieves([of_text], causal=False)
-    n = n_tokens + 2
-    inside = 1 / n + 0.4 * (1 - 1 / n)
-    attention = np.full((n, n), (1 - inside) / (n - 1))
-    attention[:, 0] = inside
-    scores, shares = scored_by(sieves, attention)
-    assert shares["delimiter:cls"] == pytest.approx(0.4)
-    assert scores["delimiter:cls"] == pytest.approx(1 + 0.4 * (n - 1))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("reach", [Reach(), Reach(back=3), Reach(back=3, ahead=2)])
 def test_uniform_attention_has_share_zero_and_scores_its_reference(causal, reach):
@@ -172,10 +155,9 @@ def test_shares_are_chosen_by_direction_and_have_the_references_of_shares(loaded
     (measured,) = measured_of(checkpoint, with_relations(pass_texts(checkpoint, given_texts), given_texts))
     for direction in (*WAYS, "both"):
         scored = role_scores([measured], ScoreSettings(direction=direction, scale="share"))
-        for role, shown in product(("syntactic", "syntactic:amod"), (scored,)):
+        for role in ("syntactic", "syntactic:amod"):
             of_role = measured.shares[USUAL.shares.index(f"{role} {direction}")]
-            np.testing.assert_array_equal(shown.scores[0, ROLES.index(role)], of_role)
+            np.testing.assert_array_equal(scored.scores[0, ROLES.index(role)], of_role)
         local = ROLES.index("local")
         assert (scored.uniform[0, local].max(), scored.greatest[0, local].min()) == (0, 1)
-        block = replace(scored).scores[0, ROLES.index("block")]
-        assert np.isnan(block).all()
+        assert np.isnan(scored.scores[0, ROLES.index("block")]).all()

@@ -35,15 +35,6 @@ EXAMPLE = holding(
 )
 
 
-def test_coarse_and_fine_roles_are_all_roles():
-    assert COARSE_ROLES + FINE_ROLES == ROLES
-    assert len(set(ROLES)) == len(ROLES)
-
-
-def test_overlap_of_three_local_and_two_syntactic_heads():
-    assert overlap(EXAMPLE, ROLES, "local", "syntactic") == Overlap(3, 2, 2, 2 / 3, 1.0, 2 / 3)
-
-
 def test_overlap_distinguishes_its_three_denominators():
     assert overlap(EXAMPLE, ROLES, "local", "delimiter") == Overlap(3, 2, 1, 1 / 3, 1 / 2, 1 / 4)
 
@@ -58,15 +49,6 @@ def test_share_of_no_heads_is_nan():
 
 
 @given(ANY_HOLDS)
-def test_overlap_with_the_roles_swapped_swaps_its_sides(holds):
-    one, other = (overlap(holds, ROLES, *pair) for pair in (("local", "block"), ("block", "local")))
-    assert (one.first, one.second, one.both) == (other.second, other.first, other.both)
-    np.testing.assert_equal(
-        (one.of_first, one.of_second, one.of_union), (other.of_second, other.of_first, other.of_union)
-    )
-
-
-@given(ANY_HOLDS)
 def test_overlap_equals_python_sets_of_heads(holds):
     local, block = ({*zip(*np.nonzero(holds[ROLES.index(role)]), strict=True)} for role in ("local", "block"))
     found = overlap(holds, ROLES, "local", "block")
@@ -74,12 +56,6 @@ def test_overlap_equals_python_sets_of_heads(holds):
     if local and block:
         shares = [len(local & block) / len(heads) for heads in (local, block, local | block)]
         assert [found.of_first, found.of_second, found.of_union] == shares
-
-
-@pytest.mark.parametrize("pair", [("local", "positional"), ("positional", "local")])
-def test_overlap_refuses_an_unknown_role(pair):
-    with pytest.raises(ValueError, match="not in tuple"):
-        overlap(EXAMPLE, ROLES, *pair)
 
 
 def test_combinations_list_heads_in_reading_order_without_finer_kinds():
@@ -134,12 +110,6 @@ def test_a_causal_checkpoint_without_delimiters_shows_the_sink_in_their_place():
 
 def test_a_causal_checkpoint_with_delimiters_shows_the_sink_as_a_finer_role():
     assert shown_roles(applying("sink", "delimiter"), ROLES) == (COARSE_ROLES, FINE_ROLES)
-
-
-def test_roles_are_shown_though_none_applies():
-    coarse, fine = shown_roles(applying(), ROLES)
-    assert coarse == COARSE_ROLES
-    assert "sink" not in fine
 
 
 def test_similar_heads_are_those_with_the_smallest_distance_of_logarithms_or_of_shares():

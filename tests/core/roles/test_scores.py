@@ -139,14 +139,6 @@ def test_every_measure_that_can_be_is_compared(family, loaded, expected):
     assert set(USUAL.measures) - compared == never
 
 
-def test_bundled_scores_equal_their_definition_on_the_eager_path(bundled):
-    texts = tokenized(bundled)
-    layouts = [layout_of("bert", text) for text in texts]
-    pairs = some_pairs(layouts, seed=3)
-    by_definition = expected_scores(type(bundled.model), bundled.files.folder, texts, layouts, pairs, True)
-    assert close(scores(bundled, texts, pairs), by_definition)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_text_scores_the_same_alone_padded_and_in_any_order(family, loaded, expected):
     checkpoint = loaded(family)
@@ -188,29 +180,6 @@ def seen_tiles(checkpoint, texts):
     return [(tile.texts, tile.queries) for tile in recorder.tiles]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_uniform_attention_scores_one(family, loaded, expected):
-    import copy
-
-    import torch
-
-    checkpoint = loaded(family, "float64")
-    texts, pairs, _ = expected(family, checkpoint)
-    checkpoint = replace(checkpoint, model=copy.deepcopy(checkpoint.model))
-    with torch.no_grad():
-        for name, parameter in checkpoint.model.named_parameters():
-            if any(part in name for part in ("query", "q_lin", "q_proj", "c_attn")):
-                parameter.zero_()
-    found = scores(checkpoint, texts, pairs)
-    ratios = np.delete(found, USUAL.measures.index("block"), axis=1)
-    assert np.isfinite(ratios[:, USUAL.measures.index("local")]).all()
-    np.testing.assert_allclose(ratios[~np.isnan(ratios)], 1, atol=1e-12)
-    block = found[:, USUAL.measures.index("block")]
-    for text, of_text in zip(texts, block):
-        if text.n_segments == 2 and family in ENCODERS:
-            np.testing.assert_allclose(of_text, np.log(len(text.ids)), atol=1e-12)
-
-
 @pytest.mark.parametrize("family", ["modernbert", "mistral", "phi3", "gemma2", "gemma3", "gpt_oss"])
 def test_uniform_attention_in_a_window_scores_one(family, loaded):
     """Keys outside a layer's window are no keys that its queries could see."""
@@ -250,41 +219,12 @@ def test_what_does_not_apply_to_a_text_is_nan_and_nothing_else_is(loaded):
         assert (np.nan_to_num(text, nan=1.0) > 0).all()
 
 
-@pytest.mark.parametrize("family", CAUSAL)
-def test_a_tokenizer_without_delimiters_has_no_delimiter_scores(family, loaded, expected):
-    checkpoint = loaded(family)
-    texts, pairs, _ = expected(family, checkpoint)
-    found = scores(checkpoint, texts, pairs)
-    for name in ("delimiter", "delimiter:cls", "delimiter:sep"):
-        assert np.isnan(found[:, USUAL.measures.index(name)]).all()
-
-
 def test_a_text_without_separator_has_no_separator_score(loaded):
     checkpoint = loaded("bert")
     (text,) = tokenized(checkpoint, TEXTS[:1])
     found = scores(checkpoint, [replace(text, is_sep=np.zeros_like(text.is_sep))], [[]])[0]
     assert np.isnan(found[USUAL.measures.index("delimiter:sep")]).all()
     np.testing.assert_allclose(found[USUAL.measures.index("delimiter")], found[USUAL.measures.index("delimiter:cls")])
-
-
-@pytest.mark.parametrize("family", CAUSAL)
-def test_a_causal_pair_is_seen_only_from_its_later_word(family, loaded):
-    checkpoint = loaded(family)
-    (text,) = tokenized(checkpoint, TEXTS[:1])
-    found = scores(checkpoint, [text], [[("nsubj", (1, 2), (4,))]])[0]
-    assert np.isnan(found[USUAL.measures.index("syntactic:nsubj dependent-to-head")]).all()
-    assert np.isfinite(found[USUAL.measures.index("syntactic:nsubj head-to-dependent")]).all()
-
-
-@pytest.mark.parametrize("family", CAUSAL)
-def test_the_first_token_is_a_sink_as_far_as_causal_models_look_at_it(family, loaded):
-    checkpoint = loaded(family, "float64")
-    (text,) = pass_texts(checkpoint, TEXTS[:1])
-    attention = whole_map(checkpoint, text)
-    by_hand = [attention[:, :, query, 0] * (query + 1) for query in range(text.n_tokens)]
-    np.testing.assert_allclose(
-        scores(checkpoint, [text.source], [[]])[0, USUAL.measures.index("sink")], np.mean(by_hand, 0)
-    )
 
 
 def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
@@ -358,10 +298,6 @@ def test_batches_hold_every_text_once_and_keep_to_the_budget():
         assert batch.width == max(lengths[position] for position in batch.positions)
         assert len(batch.positions) == 1 or batch.width * len(batch.positions) <= 24
     assert [batch.positions for batch in batches] == [(2, 3, 7), (0, 5), (4,), (1,), (6,)]
-
-
-def test_no_text_makes_no_batch():
-    assert plan_batches([], budget=10) == []
 
 
 def test_several_batches_keep_their_texts_apart(loaded, expected, monkeypatch):
