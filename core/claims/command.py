@@ -50,7 +50,6 @@ from attention_sieve.core.roles.rules import PREFIX
 from attention_sieve.core.texts.text import SUFFIXES, Text, decoded
 
 SCORES: Final = ".json"
-"""Suffix of a file of scores by head."""
 
 
 def add_command(commands: Any) -> None:

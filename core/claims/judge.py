@@ -39,7 +39,7 @@ class ClaimFinding:
     means: Float[np.ndarray, "layer head_of_layer"]
     """Mean score of every head of the checkpoint; NaN where the role does not apply."""
     permuted: OneSided
-    """Test of the score being above that with permuted keys."""
+    """Test against the same heads with permuted keys."""
     permuted_mean: Float[np.ndarray, " head"]
     positional_mean: Float[np.ndarray, " head"]
     """NaN where there is no positional control."""

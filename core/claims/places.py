@@ -22,7 +22,6 @@ PLACE_COLUMNS: Final = {
     "tested_on": "name of the texts",
     **COLUMNS,
 }
-"""What each column of the table of several places holds."""
 PROBE_TEXTS: Final = "probe texts"
 """Name of the texts that are made for a role."""
 

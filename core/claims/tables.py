@@ -40,7 +40,6 @@ COLUMNS: Final = {
     "evidence": "betting evidence (e-value) for the mean being above tau, where a share below 0 counts as 0: what a "
     "stake of 1 has grown to; 20 is 20 : 1; it stays valid when texts are added, and is not corrected over heads",
 }
-"""What each column of the table holds."""
 
 
 def claim_table(finding: ClaimFinding) -> "pd.DataFrame":

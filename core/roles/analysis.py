@@ -48,7 +48,6 @@ COLUMNS: Final = {
     "only with scores, not with shares",
     "holds_anytime": "whether the head has the role by its evidence; only with scores, not with shares",
 }
-"""What each column of the table holds."""
 
 
 def _values(_: Sequence[Text], texts: Sequence[TextMeasures], settings: RoleSettings) -> Values:

@@ -20,7 +20,6 @@ from attention_sieve.core.texts.text import Text, text_of_ids
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)
-"""Seeds of the random weights."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,7 +28,6 @@ class ControlPass:
 
     control: Control
     seed: int
-    """Seed of the control."""
     files: CheckpointFiles
     texts: tuple[Text, ...]
     settings: RoleSettings
@@ -45,11 +43,8 @@ class RoleCounts:
     """Number of heads that hold each role."""
 
     control: Control
-    """"none" for the unchanged checkpoint and texts."""
     seed: int
-    """Seed of the control; 0 for "none"."""
     roles: tuple[str, ...]
-    """Names along the role axis."""
     heads: Int[np.ndarray, " role"]
     n_heads: int
     """Number of heads that could hold it."""

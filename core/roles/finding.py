@@ -26,7 +26,6 @@ class RoleFinding:
     """Which heads hold which roles over some texts."""
 
     scored: RoleScores
-    """Scores of each text, with their references."""
     tests: HeadTests
     bets: RoleScores | None = None
     """Where evidence decides: scores of the texts that it counts, each once, in order of appearance."""

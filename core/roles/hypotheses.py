@@ -29,7 +29,6 @@ Family = Literal["role", "all"]
 FAMILY_AXES: Final[dict[Family, int]] = {"role": 2, "all": 3}
 """Last axes of tests by role, layer and head over which a family extends."""
 ONE_TEXT: Final = "only 1 text takes part, and a test needs at least 2"
-"""Why a role could not be tested that applies to a text."""
 CONSTANT_SPREAD: Final = 1e-3
 """A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean; it is
 above a threshold only if its mean is above it by more than this share."""
@@ -97,11 +96,8 @@ class HeadTests:
     """One test per role and head; NaN where there was nothing to test."""
 
     roles: tuple[str, ...]
-    """Names along the role axis."""
     settings: Criterion
-    """Criterion of the tests."""
     texts: Int[np.ndarray, "role layer head"]
-    """Number of texts with a score."""
     mean: Float[np.ndarray, "role layer head"]
     """Mean score; NaN without texts."""
     std: Float[np.ndarray, "role layer head"]
@@ -121,9 +117,7 @@ class HeadTests:
     """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts. Student's;
     `attention_sieve.core.roles.uncertainty.intervals` has better ones for syntactic roles."""
     high: Float[np.ndarray, "role layer head"]
-    """Upper end of that interval."""
     holds: Bool[np.ndarray, "role layer head"]
-    """Whether the head holds the role."""
     constant: Bool[np.ndarray, "role layer head"]
     """Whether the score is constant, so that only the mean decides."""
     evidence: Float[np.ndarray, "role layer head"] | None = None

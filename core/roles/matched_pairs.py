@@ -74,17 +74,14 @@ class MatchedTests:
     """One paired test for each role and head."""
 
     roles: tuple[str, ...]
-    """Names along the role axis."""
     texts: Int[np.ndarray, "role layer head"]
     """Number of texts with a relation that has a pair to be compared with."""
     related: Float[np.ndarray, "role layer head"]
-    """Mean score of the pairs that a relation joins."""
     unrelated: Float[np.ndarray, "role layer head"]
     """Mean score of the pairs at the same distance that none joins."""
     p: Float[np.ndarray, "role layer head"]
     """One-sided p-value of "the first is above the second", paired by text; NaN with fewer than 2 texts."""
     p_adjusted: Float[np.ndarray, "role layer head"]
-    """After the correction, as for roles."""
     beats: Bool[np.ndarray, "role layer head"]
     """Whether the first is above the second at the level of the criterion."""
 

@@ -115,7 +115,6 @@ def unweighted(role: str) -> str:
 
 
 USUAL: Final = RoleSet(ROLES)
-"""The roles that are scored without being asked for."""
 SYNTACTIC: Final = tuple(role.name for role in USUAL.records if role.directions)
 """Roles of grammatical relations: of all together, then of each."""
 SYNTACTIC_MEASURES: Final = RoleSet(SYNTACTIC).measures
@@ -126,15 +125,11 @@ class TextMeasures:
     """All measures of a text from one pass; NaN where a measure does not apply."""
 
     measures: Float[np.ndarray, "measure layer head"]
-    """Sieve bias scores by the measures of the roles."""
     shares: Float[np.ndarray, "share layer head"]
     """Shares above chance by the shares of the roles: 0 for uniform attention, 1 for all attention inside the sieve."""
     uniform: Float[np.ndarray, "reference layer"]
-    """Score of uniform attention by the references of the roles."""
     greatest: Float[np.ndarray, "reference layer"]
-    """Greatest possible score by the references of the roles."""
     roles: RoleSet = USUAL
-    """The roles that were measured."""
 
 
 def joined(parts: Sequence[TextMeasures]) -> TextMeasures:
@@ -161,7 +156,6 @@ class RoleScores:
     """Scores of texts by role, with their references; NaN where a role does not apply to a text."""
 
     roles: tuple[str, ...]
-    """Names along the role axis."""
     scores: Float[np.ndarray, "text role layer head"]
     uniform: Float[np.ndarray, "text role layer"]
     """Score of uniform attention on the same text."""

@@ -36,7 +36,6 @@ class Band:
     first: int
     """Offset of the first key from the query; -1 for the token before it."""
     last: int
-    """Offset of the last key."""
 
     def keys(self, n_tokens: int, causal: bool = False) -> Int[np.ndarray, "query 2"]:
         """First and one-past-last key of each query.

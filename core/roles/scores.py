@@ -30,7 +30,6 @@ class BatchScores:
     """Result of the pass of one batch."""
 
     texts: list[TextMeasures]
-    """Measures of each text."""
     maps: dict[int, TextAttention]
     """Attention of the requested texts, by their index in the batch."""
 

@@ -203,7 +203,6 @@ class _RowSieve:
     columns: Bool[np.ndarray, "query column"]
     """Columns whose keys are in each query's sieve; a key is in one of them at most."""
     size: Int[np.ndarray, " query"]
-    """Number of keys in each query's sieve."""
 
 
 def _row_sieve(role: Role, parts: _Parts, sizes: Int[np.ndarray, "query column"], columns: Columns) -> _RowSieve:

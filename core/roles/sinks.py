@@ -29,7 +29,6 @@ COLUMNS: Final = {
     "first_token": "attention to the first token, mean over the first tokens of each text, then over texts",
     "share_of_texts": "share of the texts in which this is above eps",
 }
-"""What each column of the table holds."""
 
 
 @dataclass(frozen=True, kw_only=True)

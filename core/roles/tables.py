@@ -28,7 +28,6 @@ SCORE_COLUMNS: Final = {
     "greatest": "greatest possible score on the same text",
     "tokens": "number of tokens of the text, special tokens included",
 }
-"""What each column of the table of scores holds."""
 READ_COLUMNS: Final = {
     "text": int,
     "role": str,

@@ -11,7 +11,6 @@ from attention_sieve.core.roles.measures import SYNTACTIC
 from attention_sieve.core.statistics.means import half_interval, moments, ratio
 
 RESAMPLES: Final = 999
-"""Number of resamples from which the quantiles of t are taken."""
 LEAST_TEXTS: Final = 5
 """With fewer texts, resamples have too few different values of t, and the interval stays Student's."""
 SAME: Final = 1e-9

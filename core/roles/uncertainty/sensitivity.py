@@ -21,7 +21,6 @@ SIZES: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST_TEXTS: Final = SIZES[0] + 1
 """Below that, there is no smaller corpus to compare with."""
 RESAMPLES: Final = 40
-"""Number of bootstrap resamples of each size."""
 BAND: Final = 0.9
 """Share of these resamples whose counts lie in the band."""
 
@@ -31,7 +30,6 @@ class CountsByTau:
     """Heads that hold each role at several thresholds."""
 
     taus: tuple[float, ...]
-    """In ascending order."""
     heads: Int[np.ndarray, "tau role"]
 
 
@@ -40,7 +38,6 @@ class CountsByTexts:
     """Heads that hold each role over bootstrap resamples of several sizes."""
 
     sizes: tuple[int, ...]
-    """In ascending order."""
     low: Float[np.ndarray, "size role"]
     """Lower end of BAND."""
     median: Float[np.ndarray, "size role"]

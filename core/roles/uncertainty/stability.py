@@ -10,7 +10,6 @@ from attention_sieve.core.roles.hypotheses import FAMILY_AXES, HeadTests, Moment
 from attention_sieve.core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
-"""Number of bootstrap resamples of the texts."""
 CERTAIN: Final = 0.95
 """A label that stays the same in a smaller share of resamples is shown faint."""
 FEWEST: Final = 10

@@ -16,7 +16,7 @@ from attention_sieve.core.roles.hypotheses import Criterion, role_tests
 from attention_sieve.core.roles.roles import COARSE_ROLES, ROLES
 from attention_sieve.dashboard.figures.appearance import LOOKS
 from attention_sieve.dashboard.figures.comparison.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
-from attention_sieve.dashboard.figures.export import figure_svg, svg_png
+from attention_sieve.dashboard.figures.export import figure_svg
 from attention_sieve.dashboard.figures.figure import GREY, MOST_MARKS
 from attention_sieve.dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
 from attention_sieve.dashboard.figures.roles.distributions import head_scores
@@ -82,9 +82,7 @@ def test_each_figure_has_words_a_table_and_a_file(figure):
     assert figure.description.endswith(".")
     assert figure.description == figure.still.description
     assert all(figure.description.count(part) == 0 for part in ("nan,", "None", "inf "))
-    assert "A title" in texts_of(figure)
-    assert "checkpoint: bundled" in texts_of(figure)
-    assert svg_png(figure_svg(figure.still, title="A title", caption=[]), "A title", {}).startswith(b"\x89PNG")
+    assert {"A title", "checkpoint: bundled"} <= set(texts_of(figure))
     assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
 
 

@@ -9,7 +9,6 @@ from drawn import layers, rows
 from hypothesis import given
 from hypothesis import strategies as st
 from role_figures import FIGURES, SHARES, one_head, verdicts
-from scipy import stats
 
 from attention_sieve.core.roles.roles import ROLES
 from attention_sieve.dashboard.figures.axes import round_ends
@@ -84,24 +83,6 @@ def test_violins_hold_negative_shares_and_count_them_in_words():
     assert shape.max() <= SHARES[:, 0].max()
     n_shares = np.isfinite(SHARES[:, 0]).sum()
     assert f"{n_shares} shares above chance from {SHARES[:, 0].min():.3g} to" in figure.description
-
-
-@given(st.lists(st.floats(-4, 1), min_size=2, max_size=40))
-def test_a_density_of_shares_has_area_one_and_ends_at_one(values):
-    found = density(np.array(values), "share")
-    if found is None:
-        assert np.std(values) <= 1e-6
-    else:
-        places, heights = found
-        assert places[-1] <= 1
-        assert np.trapezoid(heights, places) == pytest.approx(1, abs=0.02)
-
-
-def test_away_from_one_a_density_of_shares_is_scipys():
-    values = np.random.default_rng(3).normal(-0.2, 0.1, 500)
-    places, heights = density(values, "share")
-    expected = stats.gaussian_kde(values)(places)
-    assert np.allclose(heights, expected, atol=0.003 * expected.max())
 
 
 def test_a_share_that_rounding_puts_above_one_is_drawn():

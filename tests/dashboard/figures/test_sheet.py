@@ -75,7 +75,7 @@ FILES = Drawn(
         "map of heads": head_map,
         "venn": venn,
         "arcs": lambda: arcs(26),
-        "arcs of a long text": lambda: arcs(128),
+        "arcs of a long text": lambda: arcs(80),
         "chart": lambda: figure_svg(FIGURES[""]["layers"], **WORDS),
     }
 )

@@ -106,26 +106,12 @@ def test_the_command_of_a_page_writes_the_numbers_that_it_shows(opened, folders_
     np.testing.assert_allclose(shown[column], pd.read_parquet(file)["mean"], rtol=1e-6)
 
 
-def test_a_part_and_evidence_are_chosen(opened, folders_of_results):
-    at = opened("roles", **{"part": "data set web", "decided by": words.EVIDENCE})
-    assert not at.exception
-    assert "6 texts of" in told(at)
-
-
 @pytest.mark.parametrize("tab", SURFACE_TABS)
 def test_where_heads_look_is_drawn(opened, tab):
     at = opened("surface", **{"results surface": tab})
     assert not at.exception
     assert not at.error
     assert f"{N_TEXTS} texts" in told(at)
-
-
-def test_compare_is_paired_where_the_differences_were_taken(opened):
-    at = opened("compare", **{"other results": "second"})
-    assert not at.exception
-    assert not at.error
-    assert "mean scores differ significantly between the two checkpoints" in told(at)
-    assert "To compare, choose a second results folder" in told(opened("compare"))
 
 
 def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, folders_of_results):
@@ -142,6 +128,7 @@ def test_compare_names_both_and_begins_with_the_roles_gained_and_lost(opened, fo
     places = [said.index(each) for each in (*names, *story)]
     assert places == sorted(places)
     assert few_texts(N_TEXTS) in said
+    assert "To compare, choose a second results folder" in told(opened("compare"))
 
 
 def test_the_command_for_the_differences_can_be_pasted_anywhere(app, folders_of_results):
@@ -259,7 +246,9 @@ def test_few_texts_of_a_part_are_said_to_be_few(opened):
     at = opened("roles", **{"part": "data set web", "results details": words.PARTS})
     assert few_texts(6) in told(at)
     assert "data set news (6), data set web (6)" in told(at)
-    assert few_texts(6) not in told(opened("roles", **{"part": "data set web", "decided by": words.EVIDENCE}))
+    said = told(opened("roles", **{"part": "data set web", "decided by": words.EVIDENCE}))
+    assert "6 texts of" in said
+    assert few_texts(6) not in said
 
 
 def test_the_first_offer_is_no_default_which_a_link_would_leave_out(app, folders_of_results):
