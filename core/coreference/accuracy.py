@@ -95,22 +95,6 @@ class CoreferenceScores:
         return float(judged.accuracy[0, *self.best] if judged.held_out is None else judged.held_out.accuracy[0])
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One mention that has an antecedent."""
-
-    text: int
-    """Position of its text."""
-    mention: int
-    """Its position among the mentions of the text."""
-    type: str
-    """One of TYPES."""
-    baselines: tuple[bool, ...]
-    """Whether each of BASELINES is right."""
-    chance: float
-    """Share of the earlier mentions that are antecedents."""
-
-
 def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> MentionCases:
     """The mentions that have an antecedent, and whether the baselines are right.
 
@@ -118,51 +102,40 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
     same head word, ignoring case; if there is none, the nearest mention (a choice of this project).
     Source: Clark et al. 2019, table 2, which names both baselines.
     """
-    cases = [
-        case
-        for position, (text, is_read) in enumerate(zip(texts, are_read, strict=True))
-        for case in _cases_of_text(position, text, is_read)
-    ]
-    n_with_antecedent = sum(bool(antecedents) for text in texts for antecedents in text.antecedents)
-    of_type = np.array([[case.type == name for case in cases] for name in TYPES], bool)
-    text_of_case = np.array([case.text for case in cases], int)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(text.document for text in texts))}
+    cases, types, baselines, chance, n_unread = list[tuple[int, int, int]](), [], [], [], 0
+    for position, (text, is_read) in enumerate(zip(texts, are_read, strict=True)):
+        for number, (antecedents, same_word) in enumerate(zip(text.antecedents, _same_words(text), strict=True)):
+            if not antecedents:
+                continue
+            if not is_read[number]:
+                n_unread += 1
+                continue
+            cases.append((position, numbers[text.document], number))
+            types.append(text.mentions[number].type)
+            baselines.append((number - 1 in antecedents, same_word in antecedents))
+            chance.append(len(antecedents) / number)
+    text_of_case, document, mention = np.array(cases, int).reshape(-1, 3).T
+    of_type = [[own == name for own in types] for name in TYPES]
     return MentionCases(
         text=text_of_case,
-        document=_documents(texts)[text_of_case],
-        mention=np.array([case.mention for case in cases], int),
-        groups=np.vstack([np.ones(len(cases), bool), of_type]),
-        baselines=np.array([case.baselines for case in cases], bool).reshape(-1, len(BASELINES)).T,
-        chance=np.array([case.chance for case in cases], float),
-        n_unread=n_with_antecedent - len(cases),
+        document=document,
+        mention=mention,
+        groups=np.array([[True] * len(cases), *of_type], bool),
+        baselines=np.array(baselines, bool).reshape(-1, len(BASELINES)).T,
+        chance=np.array(chance, float),
+        n_unread=n_unread,
     )
 
 
-def _cases_of_text(position: int, text: MentionText, is_read: Bool[np.ndarray, " mention"]) -> list[_Case]:
-    """The mentions of one text that have an antecedent and whose head word has a token."""
-    shown = text.shown
-    words = [shown[mention.head].lower() for mention in text.mentions]
-    cases = []
-    for number, antecedents in enumerate(text.antecedents):
-        if not antecedents or not is_read[number]:
-            continue
-        nearest = number - 1
-        same_word = max((before for before in range(number) if words[before] == words[number]), default=nearest)
-        cases.append(
-            _Case(
-                text=position,
-                mention=number,
-                type=text.mentions[number].type,
-                baselines=(nearest in antecedents, same_word in antecedents),
-                chance=len(antecedents) / number,
-            )
-        )
-    return cases
-
-
-def _documents(texts: Sequence[MentionText]) -> Int[np.ndarray, " text"]:
-    """Number of each text's document, in the order of their first texts."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(text.document for text in texts))}
-    return np.array([numbers[text.document] for text in texts])
+def _same_words(text: MentionText) -> list[int]:
+    """For each mention, the nearest earlier one with the same head word, or else the one before."""
+    last, found = dict[str, int](), []
+    for number, mention in enumerate(text.mentions):
+        word = text.text.segments[0][slice(*text.spans[mention.head])].lower()
+        found.append(last.get(word, number - 1))
+        last[word] = number
+    return found
 
 
 def coreference_scores(
@@ -204,12 +177,7 @@ def coreference_scores(
 
 
 def joined_of(choices: Sequence[MentionChoices], cases: MentionCases) -> Joined:
-    """Attention of every head to the antecedents of each case, and what other words give to them.
-
-    Args:
-        choices: as for `coreference_scores`.
-        cases: result of `cases_of` for these texts, at least one.
-    """
+    """Attention of every head to the antecedents of each of one or more cases, and what other words give to them."""
     places = list(zip(cases.text.tolist(), cases.mention.tolist()))
     return Joined(
         to_right=np.stack([choices[text].to_antecedents[..., mention] for text, mention in places], axis=-1),
@@ -221,12 +189,7 @@ def joined_of(choices: Sequence[MentionChoices], cases: MentionCases) -> Joined:
 def right_choices(
     texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: MentionCases
 ) -> Bool[np.ndarray, "layer head case"]:
-    """Whether every head chose the head word of an antecedent.
-
-    Args:
-        texts, choices, candidates: as for `coreference_scores`.
-        cases: result of `cases_of` for these texts, at least one.
-    """
+    """Whether every head chose the head word of an antecedent, in each of one or more cases."""
     right = []
     for position, number in zip(cases.text.tolist(), cases.mention.tolist()):
         text, choice = texts[position], choices[position].of(candidates)

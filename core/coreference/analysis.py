@@ -1,21 +1,28 @@
 """The analysis of coreference: how often each head attends most from a mention to an antecedent, as one value."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Annotated, Final, get_args
 
 import numpy as np
 
 from attention_sieve.core.answering import Analysis
 from attention_sieve.core.attention.settings import ONE_STACK, PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
-from attention_sieve.core.coreference.accuracy import BASELINES, GROUPS, MentionChoices
-from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
+from attention_sieve.core.coreference.accuracy import (
+    BASELINES,
+    GROUPS,
+    Candidates,
+    CoreferenceScores,
+    MentionChoices,
+    coreference_scores,
+)
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.passes.question import Arrays, Question, text_alone
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.statistics.cases import LEAST_TIMES
+from attention_sieve.core.statistics.means import check_alpha
 from attention_sieve.core.texts.tokens import FromWord
 
 if TYPE_CHECKING:
@@ -53,6 +60,60 @@ COLUMNS: Final = {
     "everywhere",
 }
 """What each column of the table holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceSettings:
+    """How choices are read and evaluated.
+
+    Raises: AnalysisError for an alpha that is not between 0 and 1.
+    """
+
+    candidates: Annotated[
+        Candidates, "words among which an antecedent is chosen: the head words of earlier mentions, or all words"
+    ] = "mentions"
+    from_word: Annotated[
+        FromWord, "attention from a word of several tokens: mean over its tokens, or that of the first"
+    ] = "mean"
+    alpha: Annotated[float, "significance level of the control; confidence intervals cover 1 - alpha"] = 0.05
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of files."""
+        return {"candidates": self.candidates, "from word": self.from_word, "alpha": str(self.alpha)}
+
+
+@dataclass(frozen=True, eq=False)
+class CoreferenceFinding:
+    """What every head chooses in each text, and how often that is right, computed when it is first read."""
+
+    texts: tuple[MentionText, ...]
+    choices: tuple[MentionChoices, ...]
+    settings: CoreferenceSettings
+
+    @cached_property
+    def scores(self) -> CoreferenceScores:
+        """Among the candidates of the settings.
+
+        Raises: AnalysisError where no mention with an antecedent was read.
+        """
+        return self._among(self.settings.candidates)
+
+    @cached_property
+    def among_others(self) -> CoreferenceScores:
+        """Among the other candidates. Raises as `scores`."""
+        return self._among(next(one for one in get_args(Candidates) if one != self.settings.candidates))
+
+    def _among(self, candidates: Candidates) -> CoreferenceScores:
+        return coreference_scores(self.texts, self.choices, candidates, self.settings.alpha)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents with cases."""
+        return int(self.scores.n_documents[0])
 
 
 @cache

@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from attention_sieve.cache.answers import Answers, CorpusFinding
 from attention_sieve.core.attention.settings import Head
-from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
-from attention_sieve.core.coreference.finding import CoreferenceFinding
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding
 from attention_sieve.core.descriptions.describe import Known, describe_heads, with_roles
 from attention_sieve.core.descriptions.facts import HeadDescription
 from attention_sieve.core.descriptions.mentions import ReadMentions

@@ -27,8 +27,7 @@ from attention_sieve.core.coreference.accuracy import (
     cases_of,
     coreference_scores,
 )
-from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, coreference_table
-from attention_sieve.core.coreference.finding import CoreferenceFinding
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, coreference_table
 from attention_sieve.core.coreference.mentions import Mention, MentionText, windows
 from attention_sieve.core.coreference.observer import mention_choices
 from attention_sieve.core.errors import AnalysisError

@@ -8,9 +8,8 @@ from typing import Final
 import streamlit as st
 
 from attention_sieve.cache.serving.requests import Report, Status
-from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS
+from attention_sieve.core.coreference.analysis import COREFERENCE_ANALYSIS, CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.files import read_mentions
-from attention_sieve.core.coreference.finding import CoreferenceFinding, CoreferenceSettings
 from attention_sieve.core.coreference.mentions import MentionText, Windows, windows
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.dashboard import public, samples

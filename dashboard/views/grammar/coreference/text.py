@@ -7,7 +7,7 @@ import streamlit as st
 
 from attention_sieve.core.attention.settings import Head, head_name
 from attention_sieve.core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
-from attention_sieve.core.coreference.finding import CoreferenceFinding
+from attention_sieve.core.coreference.analysis import CoreferenceFinding
 from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.dashboard import link
 from attention_sieve.dashboard import wording as shared_wording
