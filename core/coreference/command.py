@@ -66,12 +66,10 @@ def coreference(arguments: argparse.Namespace) -> None:
 
 
 def _watched(doing: str, items: Iterable[Piece], n_texts: int) -> Iterable[Piece]:
-    """Iterate over texts with a progress bar that counts them."""
     return progress_bar(([item] for item in items), n_texts, doing)
 
 
 def _summary(scores: CoreferenceScores, n_apart: int) -> str:
-    """The best head compared with the baselines, and what was left out."""
     judged, (layer, head) = scores.judgement, scores.best
     clauses = [
         f"{head_name(layer, head)} is right in {judged.accuracy[0, layer, head]:.1%} of {judged.n_cases[0]:,} cases",

@@ -105,7 +105,6 @@ def _from_clusters(item: dict[str, Any], where: str) -> MarkedText:
 
 
 def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
-    """Mentions with the offsets that the file gives."""
     clusters = as_list(item["clusters"], "clusters", where)
     types, heads = (_by_cluster(item, name, clusters, where) for name in ("types", "heads"))
     for number, (cluster, of_types, of_heads) in enumerate(zip(clusters, types, heads), start=1):

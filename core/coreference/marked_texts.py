@@ -237,8 +237,6 @@ def _inside(mentions: Sequence[Marked], n_words: int) -> Bool[np.ndarray, " bord
 
 
 class _HeadWords:
-    """Finds head words of the mentions of one text."""
-
     def __init__(self, text: MarkedText, tree: Dependencies | None) -> None:
         self._text, self._tree = text, tree
         self._starts = [start for start, _ in text.spans]

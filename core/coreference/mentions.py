@@ -144,7 +144,6 @@ def windows(
 
 
 def _window_ends(tokenizer: Any, text: MentionText, limit: int) -> Iterator[int]:
-    """One past the last word of each window."""
     segment = text.text.segments[0]
     if _n_tokens(tokenizer, segment) > limit:
         n_so_far = 0

@@ -102,7 +102,6 @@ def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray
 
 
 def _of_relations(relations: Sequence[str]) -> Bool[np.ndarray, "relation word"]:
-    """Whether each word is counted for each of RELATION_NAMES."""
     names = [UNIVERSAL.get(relation, relation) for relation in relations]
     counts = np.array([name not in ("punct", "root") for name in names], bool)
     by_relation = [np.array([name == target for name in names], bool) for target in RELATIONS]

@@ -102,7 +102,6 @@ class RelationFinding:
 
     @property
     def _n_cases(self) -> dict[str, int]:
-        """Cases of every relation but ALL."""
         return {each.relation: each.n_cases for each in self.evaluation.accuracies if each.relation != ALL}
 
     @property

@@ -60,8 +60,6 @@ EMBEDDINGS: Final = "embeddings"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Texts:
-    """The texts of a run, with their trees and tokens."""
-
     texts: tuple[Text, ...]
     train: Sequence[int]
     """Indices of the training texts."""
@@ -207,7 +205,6 @@ def _vectors(words: str, checkpoint: Checkpoint, data: _Texts) -> WordVectors:
 def _features(
     checkpoint: Checkpoint, data: _Texts, vectors: WordVectors, settings: PassSettings
 ) -> tuple[list[ProbeText], list[ProbeText]]:
-    """Training and test texts with the attention of a checkpoint."""
     check_settings(checkpoint, settings)
     indices = list(data.prepared)
     words = [data.trees[index].words for index in indices]
@@ -218,7 +215,6 @@ def _features(
 
 
 def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
-    """Print warnings about little training or test data; returns the number of words that are left out."""
     n_words = n_left_out([*train, *test])
     few = few_words(sum(text.n_learned for text in train), len(train))
     for warning in (left_out(n_words), few, few_test_texts(len(test))):

@@ -57,8 +57,6 @@ def train(
 
 
 class _Run:
-    """State of a training run."""
-
     def __init__(
         self,
         training_texts: Sequence[ProbeText],
@@ -87,7 +85,6 @@ class _Run:
             yield from self._epoch()
 
     def _epoch(self) -> Iterator[ProbeTraining]:
-        """Train one epoch."""
         order, size, total_loss = self._rng.permutation(len(self._texts)), self._settings.texts_per_step, 0.0
         for start in range(0, len(order), size):
             total_loss += self._step([self._texts[index] for index in order[start : start + size]])
@@ -257,7 +254,6 @@ def _scored(
 
 
 def _parts(texts: Sequence[ProbeText]) -> Iterator[Sequence[ProbeText]]:
-    """Split texts into batches of at most ENTRIES, but at least one text."""
     start, largest = 0, 0
     for end, text in enumerate(texts):
         largest = max(largest, text.passed.attention.size)
@@ -268,7 +264,6 @@ def _parts(texts: Sequence[ProbeText]) -> Iterator[Sequence[ProbeText]]:
 
 
 def _likeliest(logits: Tensor, texts: Sequence[ProbeText]) -> list[Int[np.ndarray, " _"]]:
-    """Most likely candidate of each word of each text."""
     heads_of_texts = [np.full(len(text.heads), NO_CANDIDATE) for text in texts]
     for heads, indices, text in zip(heads_of_texts, logits.argmax(-1).numpy(), texts):
         heads[text.passed.places] = text.candidates[indices[: len(text.rows)]]

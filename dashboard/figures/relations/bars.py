@@ -77,7 +77,6 @@ def relation_bars(
 
 
 def _by_document(table: pd.DataFrame) -> bool:
-    """Whether documents are the units of intervals and halves."""
     return bool(table["documents"].notna().any())
 
 
@@ -93,7 +92,6 @@ def _label(best_of_halves: BestOfHalves, no_share: str) -> str:
 
 
 def _judged(no_share: str, held_out: float, low: float, high: float) -> str:
-    """A held-out share with its interval."""
     if np.isnan(held_out):
         return no_share
     return f"{held_out:.1%}" if np.isnan(low) else f"{held_out:.1%} ({low:.1%} to {high:.1%})"
@@ -128,13 +126,11 @@ def _share(field: str) -> "alt.X":
 
 
 def _relation_position() -> "alt.Y":
-    """Stacked relations, in the order of their rows."""
     axis = alt.Axis(labelLimit=120, ticks=False, domain=False, labelPadding=6)
     return alt.Y("relation:N", title=None, sort=None, axis=axis)
 
 
 def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
-    """The bar of the best offset, in front of it that of the best head, and its interval."""
     y = _relation_position()
     # Without a stroke the fill is nearly invisible in the dark theme.
     wide = of_kind("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
@@ -188,7 +184,6 @@ def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str)
 
 
 def _above(table: pd.DataFrame) -> str:
-    """For how many relations the held-out share is above the baseline."""
     judged = table[table["held_out"].notna()]
     named = judged[judged["relation"] != ALL]
     compared = judged if named.empty else named

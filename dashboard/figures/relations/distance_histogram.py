@@ -52,7 +52,6 @@ def distance_histogram(counts: dict[str, Counter[int]], relations: Sequence[str]
 
 
 def _lane(relation: str, counts: Counter[int], base: int) -> pd.DataFrame:
-    """The bars of one relation, with its name above them."""
     n_cases, counts_in_reach = counts.total(), _within_reach(counts)
     bars = pd.DataFrame(
         {"kind": "bar", "distance": distance, "cases": cases, "share": cases / n_cases}

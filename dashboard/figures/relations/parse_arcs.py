@@ -131,7 +131,6 @@ def _levels(arcs: Sequence[Arc]) -> list[int]:
 
 
 def _height(arcs: Sequence[Arc]) -> float:
-    """Height of all arcs on one side of the words."""
     return LOWEST + STEP * max(_levels(arcs), default=0)
 
 

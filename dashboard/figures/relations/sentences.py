@@ -16,8 +16,6 @@ NOWHERE: Final = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictedSentence:
-    """One sentence with its tree and predictions."""
-
     words: tuple[str, ...]
     heads: Int[np.ndarray, " word"]
     """Index of each word's head in the sentence; ROOT for a root."""
@@ -32,7 +30,6 @@ class PredictedSentence:
 
     @property
     def right(self) -> Bool[np.ndarray, " word"]:
-        """Words whose prediction is drawn and right."""
         return self.judged & (self.predicted == self.heads)
 
 

@@ -70,7 +70,6 @@ def _spec(last: int, most_loss: float) -> Spec:
 
 
 def _curve(curve: "alt.Chart", name: str, form: str, held_out: bool) -> "tuple[alt.Chart, alt.Chart]":
-    """A line, and a mark on it for each epoch."""
     if held_out:
         line = curve.mark_line(aria=False, color=ORANGE, strokeWidth=2, strokeDash=[5, 3])
     else:

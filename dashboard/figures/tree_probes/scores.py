@@ -19,8 +19,6 @@ LOOKS: Final[dict[Group, str]] = {"probe": HEAD_COLORS[0], "random weights": HEA
 
 @dataclass(frozen=True)
 class NamedScore:
-    """One bar."""
-
     name: str
     group: Group
     score: AttachmentScore

@@ -9,7 +9,6 @@ from attention_sieve.dashboard.views.grammar import wording
 
 
 def show() -> None:
-    """Draw the page."""
     frame.head("Grammar")
     sentence(wording.SEE, key="see grammar")
     frame.tabs("grammar section", {title: partial(_section, name) for title, name in wording.SECTIONS.items()})

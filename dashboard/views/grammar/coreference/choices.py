@@ -28,8 +28,6 @@ _OWN: Final = "own texts with mentions"
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Texts with gold mentions, as read from a file."""
-
     name: str
     content: bytes
     sha256: str
@@ -68,8 +66,6 @@ def gold_mentions(*, is_example: bool) -> Gold | None:
 
 @in_its_place
 def _read(file_id: str, name: str, content: Callable[[], bytes]) -> Gold | None:
-    """Read once per file; None where the reader has stopped that."""
-
     def read(report: Report) -> Gold:
         def counted(trees: Iterable[Dependencies], n_texts: int) -> Iterator[Dependencies]:
             for n_done, tree in enumerate(trees, start=1):

@@ -55,7 +55,6 @@ LARGEST_WINDOW: Final = 8192
 
 
 def show_section() -> None:
-    """Draw the section."""
     frame.section(wording.SEE, _coreference, NOTES)
 
 
@@ -113,7 +112,6 @@ def _coreference() -> None:
 
 
 def _settings(alpha: float) -> tuple[CoreferenceSettings, int]:
-    """The settings that the reader chose, and the maximum tokens of a window that longer texts are cut to."""
     candidates = one_of(wording.CANDIDATES, CANDIDATES, key="candidates", help=wording.CANDIDATES_HELP)
     from_word = one_of(
         shared_wording.FROM_WORD,
@@ -136,7 +134,6 @@ def _settings(alpha: float) -> tuple[CoreferenceSettings, int]:
 
 
 def _show_source(gold: Gold, cut: Windows, scores: CoreferenceScores) -> None:
-    """What was read, and what was left out."""
     n_cases, n_mentions = int(scores.judgement.n_cases[0]), sum(len(text.mentions) for text in cut.texts)
     read = wording.read(plain(gold.name), len(cut.texts), n_cases, n_mentions)
     left_out = wording.left_out(cut.n_without, cut.n_apart, scores.n_unread)
@@ -203,7 +200,6 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
 
 
 def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
-    """Accuracy of every head, minus a baseline."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         groups = {
             name: index for index, (name, n) in enumerate(zip(GROUPS, scores.judgement.n_cases, strict=True)) if n

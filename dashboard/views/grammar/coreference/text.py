@@ -26,7 +26,6 @@ CHECK, CROSS, ARROW = "✓", "✗", "→"
 
 
 def choices_in_a_text(finding: CoreferenceFinding, heads: list[Head], facts: dict[str, str]) -> None:
-    """What the head that was chosen last chooses, in a text that the reader picks."""
     if not heads:
         st.info(wording.NO_HEAD)
         return
@@ -91,7 +90,6 @@ def marked_text(text: MentionText, choices: MentionChoices, head: Head, candidat
 
 
 def _mark(text: MentionText, choices: MentionChoices, head: Head, candidates: Candidates, mention: int) -> str:
-    """The head word of a mention with its number; where it refers back, what was chosen and whether it is right."""
     shown, antecedents = text.shown, text.antecedents[mention]
     word = f"{plain(shown[text.mentions[mention].head])}{_raised(mention)}"
     if not antecedents:
@@ -110,5 +108,4 @@ def _mark(text: MentionText, choices: MentionChoices, head: Head, candidates: Ca
 
 
 def _raised(mention: int) -> str:
-    """The number of a mention as a superscript, counted from 1."""
     return str(mention + 1).translate(RAISED)

@@ -21,8 +21,6 @@ from attention_sieve.dashboard.views.frame import Visit
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelationFocus:
-    """What the reader has selected."""
-
     visit: Visit
     found: CorpusFinding[RelationFinding]
     relation: RelationAccuracy

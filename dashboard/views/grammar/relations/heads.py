@@ -26,7 +26,6 @@ SYNTACTIC: Final = ROLES.index("syntactic")
 
 
 def grid(focus: RelationFocus) -> None:
-    """Accuracy of every head on the chosen relation and direction, minus the baseline."""
     relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
     points = 100 * (relation.accuracy - relation.baseline.share)[direction]
     baseline = f"{relation.baseline.share:.1%} ({relation.baseline.offset:+d})"
@@ -65,7 +64,6 @@ def grid(focus: RelationFocus) -> None:
 
 
 def two_rules(focus: RelationFocus) -> None:
-    """Compare the heads that are syntactic by argmax and by the sieve: numbers, overlap, and maps of both."""
     st.markdown(wording.TWO_RULES_SEE)
     argmax = focus.finding.by_argmax
     if argmax is None:
@@ -129,7 +127,6 @@ def _label(focus: RelationFocus, title: str) -> str:
 
 
 def _show(focus: RelationFocus, name: str, picture: HeadMap, paper: str = "") -> None:
-    """Draw a map with one number per head, and its downloads."""
     show_head_map(
         picture,
         head_selection(f"relations {name}", focus.heads, focus.reset),

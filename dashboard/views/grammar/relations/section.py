@@ -41,7 +41,6 @@ MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE:
 
 
 def show_section() -> None:
-    """Draw the section."""
     frame.section(wording.SEE, _relations, NOTES)
 
 
@@ -70,7 +69,6 @@ def _relations() -> None:
 
 
 def _accuracies(visit: Visit, corpus_finding: CorpusFinding[RelationFinding], *, is_controlled: bool) -> None:
-    """Draw the accuracies of the heads for the relations that have enough cases, perhaps beside random weights."""
     finding = corpus_finding.finding
     random = _of_random_weights(visit, finding) if is_controlled else None
     _headline(visit, finding)
@@ -126,7 +124,6 @@ def _of_random_weights(visit: Visit, finding: RelationFinding) -> RelationFindin
 
 
 def _bars(focus: RelationFocus, table: pd.DataFrame) -> None:
-    """The best heads and their baselines as bars."""
     if not table["held_out"].notna().any():
         st.info(wording.no_bars(focus.finding.unit))
         return
@@ -137,7 +134,6 @@ def _bars(focus: RelationFocus, table: pd.DataFrame) -> None:
 
 
 def _settings(alpha: float) -> tuple[RelationSettings, bool]:
-    """The settings that the reader chose, and whether to compare with random weights."""
     with st.expander(wording.SETTINGS), st.container(horizontal=True, vertical_alignment="bottom"):
         reading = _reading()
         least = from_list(
@@ -153,7 +149,6 @@ def _settings(alpha: float) -> tuple[RelationSettings, bool]:
 
 
 def _reading() -> RelationSettings:
-    """How predictions are read and counted: as in the authors' code, or by the individual settings."""
     if toggle(wording.AS_IN_CODE, key="as in code", help=wording.AS_IN_CODE_HELP):
         return AS_IN_CODE
     from_word = one_of(
@@ -163,9 +158,6 @@ def _reading() -> RelationSettings:
 
 
 def _show_source(finding: RelationFinding) -> None:
-    """Show the source of the relations and the number of documents; and if the minimum number of cases was chosen
-    automatically, why it is low.
-    """
     parsers = parser_names(item.text for item in finding.items if item.text.pairs is None)
     notes = [wording.source(finding.n_gold, len(finding.items), plain(parsers)), documents_note(finding.n_documents)]
     notes += [wording.PAIRED, plain(finding.left_out_note)] if finding.n_paired else [wording.OWN_PAIRS]

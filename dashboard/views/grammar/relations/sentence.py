@@ -37,8 +37,6 @@ LONGEST_NAME: Final = 80
 
 @dataclass(frozen=True)
 class SentencePosition:
-    """The position of a sentence in the texts."""
-
     text: int
     """Position of its text among those with predictions."""
     words: tuple[int, int]
@@ -46,12 +44,10 @@ class SentencePosition:
 
     @property
     def n_words(self) -> int:
-        """Number of words of the sentence."""
         return self.words[1] - self.words[0]
 
 
 def head_on_a_sentence(focus: RelationFocus) -> None:
-    """Draw the arcs of the head that was chosen last."""
     if not focus.heads:
         st.info(wording.ARCS_HINT)
         return
@@ -81,7 +77,6 @@ def head_on_a_sentence(focus: RelationFocus) -> None:
 
 
 def _cases(focus: RelationFocus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
-    """Words of a text that the relation is counted on."""
     return is_case(trees, focus.relation.relation, focus.finding.settings.every_word)
 
 
@@ -116,7 +111,6 @@ def _picked(focus: RelationFocus) -> SentencePosition:
 
 
 def _beginning(focus: RelationFocus, position: SentencePosition) -> str:
-    """The beginning of a sentence, for the list."""
     words, (start, stop) = focus.finding.predictions[position.text].dependencies.words, position.words
     end = words.spans[stop - 1, 1] if words.segments[start] == words.segments[stop - 1] else None
     text = visible(_text(focus, position).segments[words.segments[start]][words.spans[start, 0] : end])
@@ -124,7 +118,6 @@ def _beginning(focus: RelationFocus, position: SentencePosition) -> str:
 
 
 def _text(focus: RelationFocus, position: SentencePosition) -> Text:
-    """What the attention reads of a text."""
     return queries_text(focus.finding.items[position.text].text, focus.visit.settings.kind)
 
 

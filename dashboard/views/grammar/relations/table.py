@@ -89,7 +89,6 @@ def best_heads(focus: RelationFocus, table: pd.DataFrame) -> None:
 
 
 def _column(name: str) -> ColumnConfig:
-    """A column with its label and what it holds."""
     label, sentence = wording.LABELS[name], wording.HELP[name]
     help_text = f"{sentence[0].upper()}{sentence[1:]}."
     if name in FORMATS:
@@ -118,7 +117,6 @@ def _choose_row(accuracies: Sequence[RelationAccuracy]) -> None:
 
 
 def _take_best(accuracies: Sequence[RelationAccuracy]) -> None:
-    """Choose the best head and direction of the relation that was picked."""
     name = st.session_state[RELATION]
     direction, layer, head = next(relation.best for relation in accuracies if relation.relation == name)
     st.session_state[WAY] = DIRECTION_NAMES[direction]

@@ -233,7 +233,6 @@ def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Of
 
 
 def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
-    """No best head is above its baseline on held-out texts; which one comes closest."""
     return (
         "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
         f"{_right(relation, heads, accuracy, baseline)}"

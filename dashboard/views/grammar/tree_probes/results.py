@@ -24,15 +24,12 @@ from attention_sieve.dashboard.views.pickers import from_list
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeView:
-    """Results of a run, with their provenance."""
-
     results: ProbeResults
     engine: Engine
     facts: Mapping[str, str]
 
 
 def show_results(view: ProbeView) -> None:
-    """Scores of all probes, then weights and learning curve of the one that the reader picks."""
     probes = view.results.probes
     if not probes:
         return
@@ -103,7 +100,6 @@ def _table(view: ProbeView) -> None:
 
 
 def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
-    """w and u of each head on one scale, side by side."""
     st.subheader(wording.WEIGHTS)
     note = wording.WEIGHTS_WORDS_NOTE if kind.words else wording.WEIGHTS_NOTE
     st.markdown(f"**{wording.kind_name(kind).capitalize()}.** {note}")

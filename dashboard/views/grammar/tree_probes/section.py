@@ -45,7 +45,6 @@ ProbeRun = Run[Stand, ProbeResults]
 
 
 def show_section() -> None:
-    """Draw the section."""
     frame.section(wording.SEE, _probes, NOTES)
 
 
@@ -117,7 +116,6 @@ def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
 
 
 def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
-    """The progress of a run, and its results so far."""
     if run.is_on:
         _watch(run, plan.settings.epochs)
     elif run.error is not None:
@@ -146,7 +144,6 @@ def _show_run(run: ProbeRun, visit: Visit, plan: TrainingPlan) -> None:
 
 
 def _watch(run: ProbeRun, max_epochs: int) -> None:
-    """A progress bar that updates by itself, and a button to stop."""
     n_trained = _n_trained(run)
 
     @st.fragment(run_every=REFRESH_SECONDS)
@@ -162,7 +159,6 @@ def _watch(run: ProbeRun, max_epochs: int) -> None:
 
 
 def _n_trained(run: ProbeRun) -> int:
-    """Probes that are trained and scored."""
     return 0 if run.results is None else len(run.results.probes)
 
 
@@ -176,7 +172,6 @@ def _runs() -> dict[Hashable, ProbeRun]:
 
 
 def _split(n_texts: int, plan: TrainingPlan) -> tuple[list[int], list[int]]:
-    """Positions of the texts to train on and of those to test on."""
     if plan.test_texts:
         return list(range(n_texts)), list(range(n_texts, n_texts + len(plan.test_texts)))
     train, test = split(n_texts, plan.test_share, plan.settings.seed)
@@ -186,7 +181,6 @@ def _split(n_texts: int, plan: TrainingPlan) -> tuple[list[int], list[int]]:
 def _show_size(
     engine: Engine, trees: Sequence[Dependencies], train: Sequence[int], test: Sequence[int], n_gold: int
 ) -> None:
-    """How much there is to train on and to test on, how much memory it takes, and whether it is little."""
     n_words = [len(tree.heads) for tree in trees]
     n_train_words = sum(n_words[position] for position in train)
     n_layers, n_heads = engine.files.n_layers, engine.files.n_heads
@@ -199,7 +193,6 @@ def _show_size(
 
 
 def _vectors(file: Any, texts: Sequence[Text], trees: Sequence[Dependencies]) -> WordVectors:
-    """Vectors of the words of the texts, from an uploaded file."""
     content = BytesIO(file.getvalue())
     lines = iter(lambda: content.readline(MAX_LINE_BYTES + 1), b"")
     return vectors_from_lines(file.name, lines, [tree.words.shown(text) for text, tree in zip(texts, trees)])

@@ -24,8 +24,6 @@ USUAL_TEST_SHARE: Final = 0.25
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingPlan:
-    """Which probes to train, and with which settings."""
-
     kinds: tuple[ProbeKind, ...]
     settings: TreeProbeSettings
     vectors: Any
@@ -43,7 +41,6 @@ class TrainingPlan:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Settings of the training that are written into downloaded files."""
         numbers = {name.replace("_", " "): f"{getattr(self.settings, name):g}" for name in wording.NUMBER_INPUTS}
         return {
             **numbers,
@@ -54,7 +51,6 @@ class TrainingPlan:
 
     @property
     def share_option(self) -> list[str]:
-        """The option of the command for the share to test on, if it is not the usual one."""
         return [f"--test-share={self.test_share}"] if self.test_share != USUAL_TEST_SHARE else []
 
     @property
@@ -70,7 +66,6 @@ class TrainingPlan:
 
     @property
     def _words(self) -> str:
-        """The word vectors, as the command `probe` names them."""
         if not any(kind.words for kind in self.kinds):
             return "none"
         return "embeddings" if self.vectors is None else str(self.vectors.name)
@@ -151,7 +146,6 @@ def _vectors() -> tuple[Any, bool]:
 
 
 def _test_texts() -> tuple[Text, ...]:
-    """Texts to test on from a file; none where a share of the corpus is tested on."""
     uploaded = st.file_uploader(
         wording.TEST_FILE,
         type=SUFFIXES,
