@@ -20,9 +20,8 @@ from attention_sieve.core.checkpoints.find import BUNDLED, find_checkpoint, load
 from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
-from attention_sieve.core.tree_probes.attachment import AttachmentScore
 from attention_sieve.core.tree_probes.features import embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import AttachmentScore, TreeProbeSettings, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 from benchmarks.shared.markdown import header, row

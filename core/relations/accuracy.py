@@ -84,8 +84,6 @@ class RelationAccuracy:
     """Its interval, as of `accuracy`."""
     best_design_effect: float
     """Of its variance."""
-    best_cases: int
-    """Number of these cases, or 0 if a half has none."""
     p_value: float
     """p-value of `best`."""
     best_key_matched: KeyMatched
@@ -181,7 +179,6 @@ def _accuracy(
         best_low=NAN if held_out is None else float(held_out.low[0]),
         best_high=NAN if held_out is None else float(held_out.high[0]),
         best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
-        best_cases=0 if held_out is None else len(known),
         p_value=float(judgement.p_values[0, 0][judgement.best]),
         best_key_matched=judgement.best_key_matched,
     )

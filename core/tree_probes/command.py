@@ -38,16 +38,23 @@ from attention_sieve.core.passes.texts import PassText, check_settings, queries_
 from attention_sieve.core.progress import ProgressBar
 from attention_sieve.core.texts.relations import Dependencies, dependencies
 from attention_sieve.core.texts.text import SUFFIXES, Text, texts_sha256
-from attention_sieve.core.tree_probes.attachment import LEVEL, RIGHT_BRANCHING, AttachmentScore
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import (
+    LEVEL,
+    RIGHT_BRANCHING,
+    AttachmentScore,
+    ProbeTraining,
+    TreeProbeSettings,
+    offset_scores,
+    uas,
+)
+from attention_sieve.core.tree_probes.run import TrainedProbe
 from attention_sieve.core.tree_probes.texts import (
     ProbeText,
     attention_bytes,
     check_fits,
-    few_test_texts,
-    few_words,
     left_out,
+    little_data,
     n_left_out,
     probe_texts,
     split,
@@ -67,14 +74,6 @@ class _Texts:
     prepared: Mapping[int, PassText]
     """By index; without texts that are left out, as are the trees."""
     trees: Mapping[int, Dependencies]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Trained:
-    """A trained probe and its score."""
-
-    training: ProbeTraining
-    score: AttachmentScore
 
 
 def add_command(commands: Any) -> None:
@@ -216,31 +215,29 @@ def _features(
 
 def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
     n_words = n_left_out([*train, *test])
-    few = few_words(sum(text.n_learned for text in train), len(train))
-    for warning in (left_out(n_words), few, few_test_texts(len(test))):
-        if warning:
-            print(warning, file=sys.stderr)
+    few = little_data(sum(text.n_learned for text in train), len(train), len(test))
+    for warning in filter(None, [left_out(n_words), *few]):
+        print(warning, file=sys.stderr)
     return n_words
 
 
 def _trained(
     train: Sequence[ProbeText], test: Sequence[ProbeText], vectors: WordVectors, settings: TreeProbeSettings
-) -> _Trained:
+) -> TrainedProbe:
     from attention_sieve.core.tree_probes.training import predicted_heads
     from attention_sieve.core.tree_probes.training import train as trained
 
     with ProgressBar(unit="text") as bar:
         for training in trained(train, vectors.table, settings):
-            epochs = len(training.epochs) - (training.done == training.n_texts)
             bar.set_description(f"held-out UAS {training.epochs[-1].held_out_score:.3f}", refresh=False)
-            bar.reach(epochs * training.n_texts + training.done, training.n_texts * settings.epochs)
-    return _Trained(training=training, score=uas(predicted_heads(training.probe, test, vectors.table), test))
+            bar.reach(training.epoch * training.n_texts + training.done, training.n_texts * settings.epochs)
+    return TrainedProbe(training=training, score=uas(predicted_heads(training.probe, test, vectors.table), test))
 
 
 def _write(
     arguments: argparse.Namespace,
     settings: TreeProbeSettings,
-    results: Mapping[str, _Trained],
+    results: Mapping[str, TrainedProbe],
     offsets: Mapping[int, AttachmentScore],
     n_words_left_out: int,
     facts: Mapping[str, str],

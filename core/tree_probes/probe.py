@@ -6,21 +6,20 @@ Source: Clark et al. 2019, section 5.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from attention_sieve.core.checkpoints.find import LARGEST_SEED
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.tree_probes.attachment import (
-    RIGHT_BRANCHING,
-    AttachmentScore,
-    at_offset,
-    attachment_score,
-    best_offset,
-)
-from attention_sieve.core.tree_probes.texts import ProbeText
+from attention_sieve.core.relations.settings import OFFSETS
+from attention_sieve.core.tree_probes.texts import LEAST_TEXTS, ROOT_CANDIDATE, ProbeText
+
+RIGHT_BRANCHING: Final = 1
+"""Offset at which every word's head is the next word."""
+N_RESAMPLES: Final = 1_000
+LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True)
@@ -111,10 +110,74 @@ class ProbeTraining:
     n_held_out: int
     is_finished: bool
 
+    @property
+    def epoch(self) -> int:
+        """Number of the current epoch."""
+        return len(self.epochs) - (self.done == self.n_texts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttachmentScore:
+    """Share of words with the correct head, including ROOT and excluding punctuation: UAS."""
+
+    share: float
+    low: float
+    high: float
+    """Confidence interval at LEVEL."""
+    n_words: int
+    n_texts: int
+
 
 def uas(predicted: Sequence[Int[np.ndarray, " _"]], texts: Sequence[ProbeText]) -> AttachmentScore:
-    """UAS of predicted heads."""
-    return attachment_score(predicted, [text.heads for text in texts], [text.counts for text in texts])
+    """UAS of the predicted heads of texts, with an interval over texts.
+
+    Words of one sentence are not independent, so an interval for independent cases, such as Wilson's, would be too
+    narrow. This is a percentile bootstrap interval over texts with a fixed seed.
+
+    Raises: AnalysisError if fewer than LEAST_TEXTS texts have words that count.
+    """
+    from scipy.stats import bootstrap
+
+    right = [int((heads == text.heads)[text.counts].sum()) for heads, text in zip(predicted, texts, strict=True)]
+    correct, words = np.array(right, float), np.array([int(text.counts.sum()) for text in texts], float)
+    correct, words = correct[words > 0], words[words > 0]
+    if len(words) < LEAST_TEXTS:
+        raise AnalysisError(
+            f"A score needs at least {LEAST_TEXTS} texts with words besides punctuation to test on, got {len(words)}. "
+            "Give more."
+        )
+    resampled = bootstrap(
+        (correct, words),
+        lambda correct, words, axis: correct.sum(axis) / words.sum(axis),
+        paired=True,
+        n_resamples=N_RESAMPLES,
+        batch=100,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    low, high = map(float, resampled.confidence_interval)
+    share = float(correct.sum() / words.sum())
+    return AttachmentScore(share=share, low=low, high=high, n_words=int(words.sum()), n_texts=len(words))
+
+
+def at_offset(n_words: int, offset: int) -> Int[np.ndarray, " word"]:
+    """Candidates by a fixed offset: right-branching is 1.
+
+    Returns: candidates; ROOT for positions before the text, the last word for those after it, as in the code of Clark
+        et al.
+    """
+    return np.clip(np.arange(n_words) + 1 + offset, ROOT_CANDIDATE, n_words)
+
+
+def best_offset(texts: Sequence[ProbeText]) -> int:
+    """The most accurate of OFFSETS on some texts; ties are resolved in favour of the smaller, then the positive
+    offset."""
+
+    def n_correct(offset: int) -> int:
+        return sum(int((at_offset(len(text.heads), offset) == text.heads)[text.counts].sum()) for text in texts)
+
+    return max(OFFSETS, key=lambda offset: (n_correct(offset), -abs(offset), offset))
 
 
 def offset_scores(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> dict[int, AttachmentScore]:
@@ -122,6 +185,5 @@ def offset_scores(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> dict
 
     Returns: scores by offset; a single one if both offsets are equal.
     """
-    best = best_offset([text.heads for text in train], [text.counts for text in train])
-    offsets = dict.fromkeys((RIGHT_BRANCHING, best))
+    offsets = dict.fromkeys((RIGHT_BRANCHING, best_offset(train)))
     return {offset: uas([at_offset(len(text.heads), offset) for text in test], test) for offset in offsets}

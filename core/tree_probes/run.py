@@ -16,10 +16,15 @@ from attention_sieve.core.passes.texts import prepare_all
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import TooLong
-from attention_sieve.core.tree_probes.attachment import AttachmentScore
 from attention_sieve.core.tree_probes.features import Pieces, embedded_words, word_attention_maps, word_pieces
-from attention_sieve.core.tree_probes.probe import ProbeTraining, TreeProbeSettings, offset_scores, uas
-from attention_sieve.core.tree_probes.texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
+from attention_sieve.core.tree_probes.probe import (
+    AttachmentScore,
+    ProbeTraining,
+    TreeProbeSettings,
+    offset_scores,
+    uas,
+)
+from attention_sieve.core.tree_probes.texts import PassedWords, check_fits, n_left_out, probe_texts
 from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors
 
 TURN: Final = 8_000
@@ -151,19 +156,15 @@ class _Work:
     ) -> None:
         self._on_checkpoint, self._question = on_checkpoint, question
         self._tell, self._keep = tell, keep
-        self._table: np.ndarray | None = None
-        self._rows: dict[int, np.ndarray] = {}
+        self._of_words: tuple[np.ndarray, dict[int, np.ndarray]] | None = None
         self._results: ProbeResults | None = None
 
     def do(self, control: bool) -> None:
         """Train the probes of the checkpoint, or those of its random control."""
-        question = self._question
-        kinds = [kind for kind in question.kinds if kind.control == control]
         passed = self._passed(control)
-        if self._table is None and any(kind.words for kind in question.kinds):
-            self._set_vectors(control, passed)
-        for kind in kinds:
-            self._train(kind, passed)
+        for kind in self._question.kinds:
+            if kind.control == control:
+                self._train(kind, passed)
 
     def _passed(self, control: bool) -> _Passed:
         """Attention of all texts, in turns; the shortest first, as a batch holds texts of similar length."""
@@ -181,53 +182,43 @@ class _Work:
             raise EveryTextTooLong(tuple(passed.too_long))
         return passed
 
-    def _set_vectors(self, control: bool, passed: _Passed) -> None:
-        vectors = self._question.vectors
-        if vectors is not None:
-            self._table, self._rows = vectors.table, dict(enumerate(vectors.rows))
-            return
-        pieces = list(passed.pieces.values())
-        embedded = self._on_checkpoint(control, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
-        self._table, self._rows = embedded.table, dict(zip(passed.pieces, embedded.rows))
-
     def _train(self, kind: ProbeKind, passed: _Passed) -> None:
-        from attention_sieve.core.tree_probes.training import train
+        from attention_sieve.core.tree_probes.training import predicted_heads, train
 
         question, (table, rows) = self._question, self._vectors(kind, passed)
         trees = dict(enumerate(question.trees))
         train_texts, test_texts = (
             probe_texts(passed.words, trees, rows, indices) for indices in (question.train, question.test)
         )
-        if self._results is None:
-            self._results = ProbeResults(
-                offsets=offset_scores(train_texts, test_texts),
-                probes={},
-                too_long=tuple(sorted(passed.too_long)),
-                n_left_out=n_left_out([*train_texts, *test_texts]),
-            )
+        results = self._results or ProbeResults(
+            offsets=offset_scores(train_texts, test_texts),
+            probes={},
+            too_long=tuple(sorted(passed.too_long)),
+            n_left_out=n_left_out([*train_texts, *test_texts]),
+        )
         last: ProbeTraining | None = None
         try:
             for last in train(train_texts, table, replace(question.how, words=kind.words)):
                 self._tell(Stand("training", _share(last, question.how.epochs), kind, last))
         finally:
             if last is not None and (last.is_finished or last.best):
-                self._score(kind, last, test_texts, table)
+                score = uas(predicted_heads(last.probe, test_texts, table), test_texts)
+                probes = {**results.probes, kind: TrainedProbe(training=last, score=score)}
+                self._results = replace(results, probes=probes)
+                self._keep(self._results)
 
     def _vectors(self, kind: ProbeKind, passed: _Passed) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        if kind.words and self._table is not None:
-            return self._table, self._rows
-        empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
-        return empty.table, dict(zip(passed.pieces, empty.rows))
-
-    def _score(self, kind: ProbeKind, training: ProbeTraining, test: Sequence[ProbeText], table: np.ndarray) -> None:
-        from attention_sieve.core.tree_probes.training import predicted_heads
-
-        if self._results is None:
-            raise RuntimeError("A probe was trained before its texts were there.")
-        score = uas(predicted_heads(training.probe, test, table), test)
-        probes = {**self._results.probes, kind: TrainedProbe(training=training, score=score)}
-        self._results = replace(self._results, probes=probes)
-        self._keep(self._results)
+        """The vectors of words, and the rows of the words of each text by its index."""
+        if not kind.words:
+            empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
+            return empty.table, dict(zip(passed.pieces, empty.rows))
+        if self._of_words is None:
+            vectors, indices = self._question.vectors, list(range(len(self._question.texts)))
+            if vectors is None:
+                indices, pieces = list(passed.pieces), list(passed.pieces.values())
+                vectors = self._on_checkpoint(False, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
+            self._of_words = vectors.table, dict(zip(indices, vectors.rows))
+        return self._of_words
 
 
 def _no_watch() -> None:
@@ -270,5 +261,4 @@ def _size(text: Text) -> int:
 
 
 def _share(training: ProbeTraining, most_epochs: int) -> float:
-    n_whole = len(training.epochs) - 1 - (training.done == training.n_texts)
-    return min((n_whole + training.done / training.n_texts) / most_epochs, 1.0)
+    return min((training.epoch - 1 + training.done / training.n_texts) / most_epochs, 1.0)

@@ -1,7 +1,6 @@
 """Training and test texts of a probe, and checks of their number and size; does not import torch.
 
-A word's candidates are numbered as in attention_sieve.core.tree_probes.attachment: ROOT_CANDIDATE, then the words of
-the text from 1.
+A word's candidates are numbered: ROOT_CANDIDATE, then the words of the text from 1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +11,17 @@ import numpy as np
 from jaxtyping import Bool, Float16, Int
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.texts.relations import Dependencies
+from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.core.texts.tokens import FIRST_WORD
-from attention_sieve.core.tree_probes.attachment import LEAST_TEXTS, NO_CANDIDATE, ROOT_CANDIDATE, counts, root_first
 
+ROOT_CANDIDATE: Final = 0
+"""Candidate for words without a head; word i of a text, counted from 0, is candidate i + 1."""
+NO_CANDIDATE: Final = -1
+"""Marks a candidate that is unknown, or that a probe cannot predict."""
+PUNCTUATION: Final = "punct"
+"""Relation that does not count in attachment scores."""
+LEAST_TEXTS: Final = 2
+"""Minimum number of texts for an interval."""
 FEW_WORDS: Final = 5_000
 """Minimum number of training words for a meaningful probe."""
 FEW_TEST_TEXTS: Final = 20
@@ -128,31 +134,28 @@ def probe_texts(
 
 
 def _probe_text(passed: PassedWords, tree: Dependencies, rows: Int[np.ndarray, " word"]) -> ProbeText:
-    heads = root_first(tree)
+    heads = np.where(tree.heads == ROOT, ROOT_CANDIDATE, tree.heads + 1)
     has_tokens = np.zeros(len(heads) + 1, bool)
     has_tokens[ROOT_CANDIDATE] = has_tokens[passed.places + 1] = True
-    counting = counts(tree) & has_tokens[1:] & has_tokens[heads]
+    is_punctuation = np.array([relation == PUNCTUATION for relation in tree.relations], bool)
+    counting = ~is_punctuation & has_tokens[1:] & has_tokens[heads]
     return ProbeText(passed=passed, heads=heads, counts=counting, rows=rows[passed.places])
 
 
-def few_words(n_words: int, n_texts: int) -> str | None:
-    """A warning if there is little training data; else None."""
-    if n_words >= FEW_WORDS:
-        return None
-    return (
-        f"There are only {n_words:,} words in {_texts(n_texts)} for training, too few for a good probe: scores depend "
-        "strongly on the choice of texts. Clark et al. used 36,160 sentences; give a few thousand."
-    )
-
-
-def few_test_texts(n_texts: int) -> str | None:
-    """A warning if there is little test data; else None."""
-    if n_texts >= FEW_TEST_TEXTS:
-        return None
-    return (
-        f"There {'is' if n_texts == 1 else 'are'} only {_texts(n_texts)} to test on, so the interval is unreliable and "
-        f"may be far too narrow. Give at least {FEW_TEST_TEXTS}, preferably several hundred."
-    )
+def little_data(n_words: int, n_train: int, n_test: int) -> list[str]:
+    """Warnings about little training or test data: numbers of training words, and of texts."""
+    warnings = []
+    if n_words < FEW_WORDS:
+        warnings.append(
+            f"There are only {n_words:,} words in {_texts(n_train)} for training, too few for a good probe: scores "
+            "depend strongly on the choice of texts. Clark et al. used 36,160 sentences; give a few thousand."
+        )
+    if n_test < FEW_TEST_TEXTS:
+        warnings.append(
+            f"There {'is' if n_test == 1 else 'are'} only {_texts(n_test)} to test on, so the interval is unreliable "
+            f"and may be far too narrow. Give at least {FEW_TEST_TEXTS}, preferably several hundred."
+        )
+    return warnings
 
 
 def n_left_out(texts: Sequence[ProbeText]) -> int:

@@ -12,9 +12,8 @@ from torch.nn import functional
 
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.tokens import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
-from attention_sieve.core.tree_probes.attachment import LEAST_TEXTS, NO_CANDIDATE
 from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeTraining, TreeProbeSettings
-from attention_sieve.core.tree_probes.texts import ProbeText
+from attention_sieve.core.tree_probes.texts import LEAST_TEXTS, NO_CANDIDATE, ProbeText
 from attention_sieve.core.tree_probes.word_vectors import UNKNOWN
 
 REPORT_TEXTS: Final = 100

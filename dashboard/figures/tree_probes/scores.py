@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from attention_sieve.core.tree_probes.attachment import LEVEL, AttachmentScore
+from attention_sieve.core.tree_probes.probe import LEVEL, AttachmentScore
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.figure import GREY, INK, Figure, Spec, alt, counted, of_kind, template
 

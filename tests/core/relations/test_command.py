@@ -1,15 +1,12 @@
 import argparse
-import io
 import json
-from contextlib import redirect_stderr
 
 import numpy as np
 import pandas as pd
 import pytest
 from passing import SELF
 
-from attention_sieve.core.attention.settings import PassSettings
-from attention_sieve.core.errors import AnalysisError, TextError
+from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.relations.accuracy import ALL, beats_baseline, relation_accuracies
 from attention_sieve.core.relations.cases import TextPredictions
@@ -73,65 +70,31 @@ def assert_same(table, accuracies):
         assert (best.direction, best.layer, best.head) == one.best
 
 
-def test_settings_reach_the_accuracies(run, loaded):
-    table = run("a.parquet", "--from-word", "first", "--reading", "row", "--alpha", "0.2", "--at-clitic")
-    expected = by_library(
-        loaded("bert"), read_typed(TYPED), from_word="first", reading="row", alpha=0.2, at_clitic=True
-    )
-    assert_same(table, expected)
-    assert not np.allclose(table["accuracy"], run("b.parquet")["accuracy"])
-    assert table.attrs.items() >= {"from word": "first", "reading": "row", "read at clitic": "yes"}.items()
-
-
 def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
     theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, 2)}
     table = run("a.parquet", "--as-in-code")
     assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs))
-    pd.testing.assert_frame_equal(
-        table, run("b.parquet", "--from-word", "first", "--at-clitic", "--every-word", "--offsets", "-3", "2")
-    )
     told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "-3 to 2"}
     assert table.attrs.items() >= told.items()
-    assert table["cases"].iloc[0] > run("c.parquet")["cases"].iloc[0]
-    but_one = run("d.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
+    but_one = run("b.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
     assert_same(
         but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1, 1)})
     )
     assert set(but_one["offset"]) == {1}
 
 
-def test_the_margin_over_the_baseline_can_be_chosen(run):
-    """One head gets both articles right, where an offset gets one: more by 0.6 of that and not by 60 points."""
-    chosen = {}
-    for by, margin in (("0", "points"), ("0.6", "points"), ("0.6", "relative")):
-        table = run(f"{by}{margin}.parquet", "--by", by, "--margin", margin, texts="gold.json")
-        least = table["baseline"] + float(by) if margin == "points" else table["baseline"] * (1 + float(by))
-        np.testing.assert_array_equal(table["beats_baseline"], table["accuracy"] >= least - 1e-9)
-        assert table.attrs["beats baseline by"] == f"{float(by)} ({margin})"
-        chosen[by, margin] = table[table["beats_baseline"]]["relation"].tolist()
-    assert chosen["0.6", "points"] == []
-    assert chosen["0.6", "relative"] == ["det"]
-    assert "amod" in chosen["0", "points"]
-
-
-def test_progress_is_shown_of_parsing_and_of_the_pass(run):
-    with redirect_stderr(Terminal()) as terminal:
-        run("a.csv")
-    parsing, passing = terminal.getvalue().split("parsing: 100%")
-    assert "parsing:   0%" in parsing
-    assert "3/3" in passing.split("parsing")[-1]
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_relations_of_the_file_are_used_and_named_as_the_source(run):
+def test_relations_are_those_of_the_file_and_only_texts_without_any_are_parsed(run, tmp_path):
     table = run("gold.parquet", texts="gold.json")
     assert table.groupby("relation", sort=False)["cases"].first().to_dict() == {ALL: 5, "det": 2, "nsubj": 2, "amod": 1}
     assert table.attrs["relations"] == "from the file"
     assert run("typed.parquet").attrs["relations"] == parser_name()
+    unmarked = {"text": "she eats apples"}
+    (tmp_path / "mixed.json").write_text(json.dumps([*GOLD, unmarked]), "utf-8")
+    assert run("a.parquet", texts="mixed.json").attrs["relations"] == f"{parser_name()}; from the file for 2 texts"
+    (tmp_path / "mixed.jsonl").write_text(written(as_pairs(GOLD[0], None), unmarked), "utf-8")
+    table = run("a.parquet", texts="mixed.jsonl")
+    assert table.attrs["relations"] == f"{parser_name()}; pairs of the file for 1 texts"
+    assert table.groupby("relation")["cases"].first()[["det", "nsubj", "dobj"]].tolist() == [1, 2, 1]
 
 
 DOCUMENTS = "".join(
@@ -145,18 +108,15 @@ DOCUMENTS = "".join(
 )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, suffix):
+def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys):
     (tmp_path / "docs.conllu").write_text(DOCUMENTS, "utf-8")
-    table = run("docs" + suffix, texts="docs.conllu")
+    table = run("docs.parquet", texts="docs.conllu")
     assert (
         "The texts are from 3 documents, which are the units of halves, intervals and tests" in capsys.readouterr().err
     )
     assert_same(table, by_library(loaded("bert"), read_file("docs.conllu", DOCUMENTS.encode())))
-    assert table["design_effect"].notna().any()
-    assert table["held_out_design_effect"].notna().any()
-    fact = table["documents known"].iloc[0] if suffix == ".csv" else table.attrs["documents known"]
-    assert str(fact) == "3"
+    assert table[["design_effect", "held_out_design_effect"]].notna().any().all()
+    assert table.attrs["documents known"] == "3"
     (tmp_path / "none.conllu").write_text(DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
     without = run("none.parquet", texts="none.conllu")
     assert "Documents are unknown, so sentences count as independent" in capsys.readouterr().err
@@ -164,19 +124,7 @@ def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, su
     assert without.attrs["documents known"] == "none"
     np.testing.assert_array_equal(without["accuracy"], table["accuracy"])
     assert not np.allclose(without["high"], table["high"])
-    assert without.attrs["texts sha256"] == run("again.parquet", texts="docs.conllu").attrs["texts sha256"]
-
-
-def test_the_source_says_where_only_some_texts_brought_their_relations(run, tmp_path):
-    (tmp_path / "mixed.json").write_text(json.dumps([*GOLD, {"text": "she eats apples"}]), "utf-8")
-    assert run("a.parquet", texts="mixed.json").attrs["relations"] == f"{parser_name()}; from the file for 2 texts"
-
-
-def test_a_decoder_is_measured_on_what_it_reads(run, tmp_path, loaded):
-    pairs = "who ran ||| a dog quickly ran where it sat\nwho eats ||| she eats the red apples"
-    (tmp_path / "pairs.txt").write_text(pairs, "utf-8")
-    table = run("a.csv", "--attention", "decoder", texts="pairs.txt", family="bart")
-    assert_same(table, by_library(loaded("bart"), read_typed(pairs), PassSettings("decoder")))
+    assert without.attrs["texts sha256"] == table.attrs["texts sha256"]
 
 
 def as_pairs(sentence, document):
@@ -209,13 +157,6 @@ def test_pairs_are_judged_as_the_same_trees_are_and_need_no_parser(run, tmp_path
     # det: the nearest noun after the article, of one noun that has an article in every text.
     baselines = table.groupby("relation")[["nearest", "random_choice"]].first()
     assert baselines.loc["det"].tolist() == [1, 1]
-
-
-def test_only_texts_without_pairs_are_parsed(run, tmp_path):
-    (tmp_path / "mixed.jsonl").write_text(written(as_pairs(GOLD[0], None), {"text": "she eats apples"}), "utf-8")
-    table = run("a.parquet", texts="mixed.jsonl")
-    assert table.attrs["relations"] == f"{parser_name()}; pairs of the file for 1 texts"
-    assert table.groupby("relation")["cases"].first()[["det", "nsubj", "dobj"]].tolist() == [1, 2, 1]
 
 
 def test_pairs_without_tokens_and_relations_with_few_cases_are_named(run, tmp_path, capsys):
@@ -265,21 +206,9 @@ def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
             ("--least-cases", "500"),
             r"^No relation has 500 cases in these texts\. Give more texts, or lower the minimum",
         ),
-        (("--by", "-0.1"), r"^by is -0\.1\. Choose a share of 0 or more"),
-        (("--by", "nan"), r"^by is nan\. Choose a share of 0 or more"),
-        (("--offsets", "3", "-2"), r"^The offsets 3 to -2 are not a range\. Choose two numbers between -100 and 100"),
-        (("--offsets", "0", "0"), r"^The offsets 0 to 0 are not a range"),
-        (("--offsets", "1", "101"), r"^The offsets 1 to 101 are not a range"),
-        (("--alpha", "0"), r"^alpha is 0\.0\. Choose a number between 0 and 1"),
         (("--attention", "cross"), r"has no cross attention"),
     ],
 )
 def test_what_cannot_be_measured_is_said(run, options, message):
     with pytest.raises(AnalysisError, match=message):
         run("a.csv", *options)
-
-
-def test_a_broken_tree_is_named_before_a_checkpoint_is_loaded(run, tmp_path):
-    (tmp_path / "broken.jsonl").write_text(json.dumps(GOLD[0] | {"heads": [2, 1, 0]}), "utf-8")
-    with pytest.raises(TextError, match=r"^Line 1: following the heads from word \d leads back to it"):
-        run("a.csv", texts="broken.jsonl")

@@ -13,22 +13,14 @@ from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.tokens import words_of
-from attention_sieve.core.tree_probes.attachment import (
-    NO_CANDIDATE,
-    at_offset,
-    attachment_score,
-    best_offset,
-    counts,
-    root_first,
-)
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings, offset_scores, uas
+from attention_sieve.core.tree_probes.probe import TreeProbeSettings, at_offset, best_offset, offset_scores, uas
 from attention_sieve.core.tree_probes.texts import (
+    NO_CANDIDATE,
     PassedWords,
     attention_bytes,
     check_fits,
-    few_test_texts,
-    few_words,
     left_out,
+    little_data,
     n_left_out,
     probe_texts,
     split,
@@ -40,25 +32,25 @@ def tree(words, heads, relations):
     return Dependencies(words=words_of(text), heads=np.array(heads), relations=tuple(relations))
 
 
-def test_root_is_the_first_candidate_and_words_follow():
-    found = tree("She ran home .", [1, ROOT, 1, 1], ["nsubj", "root", "advmod", "punct"])
-    assert root_first(found).tolist() == [2, 0, 2, 2]
-    assert counts(found).tolist() == [True, True, True, False]
+def judged(heads, counting=True):
+    """A text by the candidates that are its heads, and which of its words count."""
+    text = made_text(np.random.default_rng(0), heads)
+    return replace(text, counts=np.broadcast_to(counting, len(heads)))
 
 
 def test_uas_counts_words_besides_punctuation_over_all_texts():
-    heads = [np.array([2, 0, 2]), np.array([0, 1])]
-    counting = [np.array([True, True, False]), np.array([True, True])]
-    found = attachment_score([np.array([2, 1, 1]), np.array([0, 1])], heads, counting)
+    texts = [judged([2, 0, 2], [True, True, False]), judged([0, 1])]
+    found = uas([np.array([2, 1, 1]), np.array([0, 1])], texts)
     assert (found.share, found.n_words, found.n_texts) == (3 / 4, 4, 2)
-    assert found.low == 1 / 2
-    assert found.high == 1
+    assert (found.low, found.high) == (1 / 2, 1)
+    with pytest.raises(AnalysisError, match="at least 2 texts with words besides punctuation to test on, got 1"):
+        uas([np.array([0, 1])] * 2, [judged([0, 1]), judged([0, 1], False)])
 
 
 def test_an_interval_over_texts_is_wider_where_their_words_are_right_together():
     right, wrong = np.zeros(10, int), np.ones(10, int)
     predicted = [right if place % 2 else wrong for place in range(40)]
-    found = attachment_score(predicted, [right] * 40, [np.ones(10, bool)] * 40)
+    found = uas(predicted, [judged(right)] * 40)
     low, high = proportion_confint(200, 400, method="wilson")
     assert found.share == 0.5
     assert found.high - found.low > 2.5 * (high - low)
@@ -66,28 +58,24 @@ def test_an_interval_over_texts_is_wider_where_their_words_are_right_together():
     assert found.high - found.low == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 40), rel=0.15)
 
 
-def test_a_score_needs_two_texts_whose_words_count():
-    one = [np.array([0, 1])] * 2
-    with pytest.raises(AnalysisError, match="at least 2 texts with words besides punctuation to test on, got 1"):
-        attachment_score(one, one, [np.array([True, True]), np.array([False, False])])
-
-
-def test_an_offset_ends_at_root_before_a_text_and_at_its_last_word_after_it():
+def test_an_offset_ends_at_root_before_a_text_and_at_its_last_word_and_of_equal_ones_the_nearest_is_best():
     assert at_offset(4, 1).tolist() == [2, 3, 4, 4]
     assert at_offset(4, -2).tolist() == [0, 0, 1, 2]
+    assert best_offset([judged([3, 4, 0, 0])]) == 2  # right twice, as -4 and -5 are
+    assert best_offset([judged([2, 1])]) == 1  # right once, as -1 and all that lead past the end are
 
 
 def test_offsets_reach_on_a_treebank_what_was_found_elsewhere(shared):
     path = shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"
-    trees = list(dependencies(read_file("trees.jsonl", gzip.decompress(path.read_bytes()))))
-    heads = [root_first(one) for one in trees]
+    trees = dependencies(read_file("trees.jsonl", gzip.decompress(path.read_bytes())))
+    texts = [judged(np.where(one.heads == ROOT, 0, one.heads + 1)) for one in trees]
     baselines = json.loads((path.parent / "offset_baselines.json").read_text())["pud_sd"]["all"]
-    n_words = sum(map(len, heads))
+    n_words = sum(len(text.heads) for text in texts)
     assert n_words == baselines["n"]
     for offset, percent in baselines["acc_by_offset"].items():
-        n_right = sum(int((at_offset(len(one), int(offset)) == one).sum()) for one in heads)
+        n_right = sum(int((at_offset(len(one.heads), int(offset)) == one.heads).sum()) for one in texts)
         assert 100 * n_right / n_words == pytest.approx(percent, abs=0.005)
-    assert best_offset(heads, [np.ones(len(one), bool) for one in heads]) == baselines["best_offset"]
+    assert best_offset(texts) == baselines["best_offset"]
 
 
 def test_the_best_offset_is_that_of_the_texts_learned_from():
@@ -100,12 +88,9 @@ def test_the_best_offset_is_that_of_the_texts_learned_from():
     assert list(offset_scores([following], [following, following])) == [1]
 
 
-def test_the_size_of_attention_is_known_beforehand():
+def test_texts_whose_attention_does_not_fit_are_refused_with_those_that_would():
     text = made_text(np.random.default_rng(0), [0, 1, 2, 3, 4])
     assert attention_bytes([5], 2, 3) == text.passed.attention.nbytes == 2 * 2 * 3 * 7 * 7
-
-
-def test_texts_that_do_not_fit_are_refused_with_those_that_would():
     n_words = [10, 30, 20, 40]
     check_fits(n_words, 2, 3, attention_bytes(n_words, 2, 3))
     with pytest.raises(
@@ -125,27 +110,13 @@ def test_every_text_is_learned_from_or_tested_on(n_texts, share, seed):
     assert split(n_texts, share, seed)[1].tolist() == test.tolist()
 
 
-def test_another_seed_tests_on_other_texts():
+def test_another_seed_tests_on_other_texts_and_too_few_cannot_be_split():
     assert split(50, 0.5, 0)[1].tolist() != split(50, 0.5, 1)[1].tolist()
-
-
-def test_too_few_texts_cannot_be_split():
     with pytest.raises(AnalysisError, match="Of 5 texts, 4 would be for training and 1 for testing"):
         split(5, 0.25, 0)
-
-
-@pytest.mark.parametrize("share", [float("nan"), float("inf"), 2.0, 1.0, 0.0, -0.5])
-def test_a_share_is_between_0_and_1(share):
-    with pytest.raises(AnalysisError, match=f"test split is {share:g}. Give one between 0 and 1"):
-        split(40, share, 0)
-
-
-def test_of_offsets_as_good_the_nearest_is_best_and_of_these_the_one_ahead():
-    def best(heads):
-        return best_offset([np.array(heads)], [np.ones(len(heads), bool)])
-
-    assert best([3, 4, 0, 0]) == 2  # right twice, as -4 and -5 are
-    assert best([2, 1]) == 1  # right once, as -1 and all that lead past the end are
+    for share in (float("nan"), 1.0, 0.0):
+        with pytest.raises(AnalysisError, match=f"test split is {share:g}. Give one between 0 and 1"):
+            split(40, share, 0)
 
 
 def test_texts_without_attention_are_left_out():
@@ -186,20 +157,14 @@ def test_offsets_are_words_of_the_whole_text_and_judge_those_that_probes_judge()
     assert [(score.share, score.n_words) for score in scores.values()] == [(0, 4), (1, 4)]
 
 
-def test_left_out_words_are_said():
+def test_what_is_left_out_and_how_little_there_is_are_said():
     assert left_out(0) is None
     assert left_out(1).startswith("1 word is used for neither")
     assert left_out(1_200).startswith("1,200 words are used for neither training nor testing")
-
-
-def test_little_to_test_on_is_said():
-    assert few_test_texts(19).startswith("There are only 19 texts to test on")
-    assert few_test_texts(20) is None
-
-
-def test_little_to_learn_from_is_said():
-    assert "only 4,999 words in 300 texts" in few_words(4_999, 300)
-    assert few_words(5_000, 300) is None
+    assert little_data(5_000, 300, 20) == []
+    words, texts = little_data(4_999, 300, 19)
+    assert "only 4,999 words in 300 texts" in words
+    assert texts.startswith("There are only 19 texts to test on")
 
 
 def test_weights_that_depend_on_words_are_shown_as_norms():

@@ -23,10 +23,9 @@ from attention_sieve.core.texts.relations import dependencies
 from attention_sieve.core.texts.text import Text, read_file
 from attention_sieve.core.texts.tokens import words_of
 from attention_sieve.core.tree_probes import training as probe_training
-from attention_sieve.core.tree_probes.attachment import NO_CANDIDATE
 from attention_sieve.core.tree_probes.features import check_kind, embedded_words, word_attention_maps, word_pieces
 from attention_sieve.core.tree_probes.probe import Probe, TreeProbeSettings, offset_scores, uas
-from attention_sieve.core.tree_probes.texts import probe_texts
+from attention_sieve.core.tree_probes.texts import NO_CANDIDATE, probe_texts
 from attention_sieve.core.tree_probes.training import predicted_heads, scores, train
 from attention_sieve.core.tree_probes.word_vectors import no_vectors
 

@@ -18,7 +18,7 @@ from attention_sieve.core.texts.parsers import parser_option
 from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.tree_probes.run import OnCheckpoint, ProbeQuestion, ProbeResults, Stand, train_probes
-from attention_sieve.core.tree_probes.texts import attention_bytes, few_test_texts, few_words, left_out, split
+from attention_sieve.core.tree_probes.texts import attention_bytes, left_out, little_data, split
 from attention_sieve.core.tree_probes.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.files import provenance
@@ -188,7 +188,7 @@ def _show_size(
     if n_layers and n_heads:  # an upper bound: long texts may be cut once the checkpoint is loaded
         megabytes = attention_bytes(n_words, n_layers, n_heads) / 2**20
     st.markdown(wording.size(len(train), len(test), n_train_words, megabytes, n_gold))
-    if warnings := [text for text in (few_words(n_train_words, len(train)), few_test_texts(len(test))) if text]:
+    if warnings := little_data(n_train_words, len(train), len(test)):
         st.info("\n\n".join(warnings))
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from attention_sieve.core.tree_probes.attachment import LEVEL, N_RESAMPLES, RIGHT_BRANCHING
-from attention_sieve.core.tree_probes.probe import TreeProbeSettings
+from attention_sieve.core.tree_probes.probe import LEVEL, N_RESAMPLES, RIGHT_BRANCHING, TreeProbeSettings
 from attention_sieve.core.tree_probes.run import ProbeKind, Stand
 from attention_sieve.dashboard.figures.figure import counted
 
@@ -150,11 +149,10 @@ def progress(at: Stand, max_epochs: int) -> str:
         return f"Reading texts: {at.share:.0%}"
     if at.kind is None or at.training is None:
         return GETTING_READY
-    last = at.training.epochs[-1]
-    epoch = len(at.training.epochs) - (at.training.done == at.training.n_texts)
+    training, last = at.training, at.training.epochs[-1]
     return (
-        f"Training {kind_name(at.kind)}: epoch {epoch} of at most {max_epochs}, text {at.training.done:,} of "
-        f"{at.training.n_texts:,}; {last.held_out_score:.1%} of heads found in validation texts (UAS)"
+        f"Training {kind_name(at.kind)}: epoch {training.epoch} of at most {max_epochs}, text {training.done:,} of "
+        f"{training.n_texts:,}; {last.held_out_score:.1%} of heads found in validation texts (UAS)"
     )
 
 

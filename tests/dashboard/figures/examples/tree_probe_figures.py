@@ -3,8 +3,7 @@
 import numpy as np
 from drawn import Drawn
 
-from attention_sieve.core.tree_probes.attachment import AttachmentScore
-from attention_sieve.core.tree_probes.probe import Epoch, Probe, ProbeTraining
+from attention_sieve.core.tree_probes.probe import AttachmentScore, Epoch, Probe, ProbeTraining
 from attention_sieve.dashboard.figures.tree_probes.curve import probe_curve
 from attention_sieve.dashboard.figures.tree_probes.scores import NamedScore, probe_scores
 
