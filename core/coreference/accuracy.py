@@ -147,8 +147,7 @@ def coreference_scores(
     """Accuracy of every head at antecedent selection, compared with the baselines.
 
     Args:
-        texts: with their mentions.
-        choices: choices of every head for each text.
+        texts, choices: texts, and the choices of every head for each.
         candidates: a choice among the head words of earlier mentions, or among all words; the baselines choose among
             mentions either way.
         alpha: intervals cover 1 - alpha; level of the key-matched control.

@@ -82,12 +82,9 @@ def marked_words(
     """Build a text from given words and mentions marked by words.
 
     Args:
-        name: of the text.
         words: as parsed from JSON.
-        mentions: with offsets in words.
         where: location of the text in the file, for error messages.
         sentence_ends: None to guess them.
-        is_excerpt: see MentionText.
 
     Raises: TextError.
     """
@@ -110,14 +107,7 @@ def marked_characters(
 ) -> MarkedText:
     """Build a text from a string and mentions marked by characters; words are split at the borders of mentions.
 
-    Args:
-        name: of the text.
-        text: as in the file.
-        mentions: with offsets in characters.
-        where: location of the text in the file, for error messages.
-        is_excerpt: see MentionText.
-
-    Raises: TextError.
+    Raises: TextError that begins with `where`.
     """
     _check_inside(mentions, len(text), "characters", where)
     line = text.translate(BREAKS)

@@ -27,14 +27,8 @@ def mention_choices(
     settings: PassSettings,
     from_word: FromWord = "mean",
 ) -> Iterator[list[tuple[int, MentionChoices]]]:
-    """Run texts through the model, yielding index and choices of each batch's texts.
-
-    Args:
-        checkpoint: loaded.
-        texts: texts with mentions.
-        prepared: the same texts prepared for a pass, possibly truncated.
-        settings: kind of attention, not cross-attention, and heads that are off.
-        from_word: how attention from several tokens of a word is aggregated.
+    """Run texts, prepared for a pass and possibly truncated, through the model; yields index and choices of each
+    batch's texts. The kind of attention is not cross-attention.
     """
     n_layers = checkpoint.attentions[settings.kind].n_layers
     maps = {id(pass_text): word_map(text.words, pass_text.queries) for pass_text, text in zip(prepared, texts)}

@@ -118,9 +118,7 @@ def brackets(text: str, unread: Container[int] = ()) -> list[WrittenPair]:
 
     A bracket that does not match what is open is in no pair, nor is what was open before it.
 
-    Args:
-        text: any.
-        unread: places of characters that are passed over, such as those of strings.
+    Characters at the places `unread`, such as those of strings, are passed over.
     """
     pairs, opened = list[WrittenPair](), list[int]()
     for place, character in enumerate(text):

@@ -77,10 +77,6 @@ def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]
     are a sentence at five depths in three lengths of filler, whose end copies it. Names are sentences that end in the
     name that was said once, for one in three texts sequences such as days and numbers.
 
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-        settings: what to make.
-
     Raises: AnalysisError for a vocabulary that is too small.
     Source: Olsson et al. 2022 (repeats; 25 tokens, four times); Wu et al. 2024 (needles); Wang et al. 2022 (names);
         Gould et al. 2023 (ordinals).
@@ -91,11 +87,7 @@ def probe_texts(tokenizer: Any, settings: ProbeTextSettings) -> tuple[Text, ...]
 
 def fitting_block(tokenizer: Any, max_tokens: int | None = None) -> int:
     """Number of tokens of a block of repeats: the usual one, or the largest for which the vocabulary has enough tokens
-    and the longest text is not too long for the model.
-
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-        max_tokens: of a text; None for what the tokenizer says.
+    and the longest text is not too long for the model, which reads `max_tokens`, or what the tokenizer says.
 
     Raises: AnalysisError if there is none.
     """

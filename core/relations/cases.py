@@ -99,10 +99,9 @@ class RelationCases:
 def cases_of(
     texts: Sequence[TextPredictions], *, at_clitic: bool = False, reading: Reading = "column"
 ) -> RelationCases:
-    """The words of one or more texts as cases.
+    """The words of one or more texts as cases, from predictions under one checkpoint.
 
     Args:
-        texts: predictions under one checkpoint.
         at_clitic: whether a possessor's prediction is read at the 's that follows it.
         reading: how head-to-dependent is read.
     """

@@ -37,11 +37,8 @@ def predictions(
     Special tokens and the word itself are never predicted.
 
     Args:
-        checkpoint: loaded.
         texts: prepared for the kind of attention in the settings.
         trees: of each text's queries (`attention_sieve.core.passes.texts.queries_text`).
-        settings: which attention, and which heads are off.
-        from_word: how attention from several tokens of a word is aggregated.
         batch_tokens: as in `attention_sieve.core.passes.batches.collect`.
 
     Yields: index of the text and its predictions; not in input order.
@@ -68,7 +65,7 @@ class _Predicting:
     """Reduces attention between the words of a batch to predictions, and to attention along its trees."""
 
     def __init__(self, checkpoint: Checkpoint, heads: Sequence[Int[np.ndarray, "_"]]) -> None:
-        """Set up the trees of a batch; `heads` holds the head of each word, NO_WORD for none."""
+        """`heads` holds the head of each word of each text of a batch, NO_WORD for none."""
         n_words = max(map(len, heads))
         head = np.full((len(heads), n_words), NO_WORD)
         is_other = np.zeros((len(heads), n_words, n_words), bool)

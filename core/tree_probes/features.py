@@ -19,10 +19,7 @@ Pieces = tuple[tuple[int, ...], ...]
 
 
 def check_kind(kind: Kind) -> None:
-    """Raise for cross-attention, in which no word attends to a word of its own text.
-
-    Raises: AnalysisError.
-    """
+    """Raise AnalysisError for cross-attention, in which no word attends to a word of its own text."""
     if kind == "cross":
         raise AnalysisError(
             "Cross-attention goes from one text to another, where no word has its head. Choose the attention of the "
@@ -33,13 +30,8 @@ def check_kind(kind: Kind) -> None:
 def word_attention_maps(
     checkpoint: Checkpoint, texts: Sequence[PassText], words: Sequence[Words], settings: PassSettings
 ) -> Iterator[list[tuple[int, PassedWords]]]:
-    """Attention between the words of texts, batch by batch, each with the index of its text.
-
-    Args:
-        checkpoint: loaded.
-        texts: prepared; their queries are their keys.
-        words: of each.
-        settings: which attention, and which heads are off.
+    """Attention between the words of prepared texts, batch by batch, each with the index of its text; the queries of a
+    text are its keys.
     """
     from attention_sieve.core.passes.batches import collect
     from attention_sieve.core.passes.collectors import WordCollector

@@ -118,8 +118,6 @@ def train_probes(
     """Train probes on a corpus, one after the other, once no other run is training.
 
     Args:
-        on_checkpoint: runs work on the checkpoint or its random control.
-        question: the probes to train, and their texts.
         tell: receives the progress; if it raises, the run ends, with the best state so far of the current probe.
         keep: called after each probe with all results so far.
 

@@ -95,12 +95,7 @@ def check_fits(n_words: Sequence[int], n_layers: int, n_heads: int, budget: int 
 
 
 def split(n_texts: int, share: float, seed: int) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
-    """Random split into indices of training texts and of test texts, each sorted.
-
-    Args:
-        n_texts: total number of texts.
-        share: share of test texts.
-        seed: random seed.
+    """Random split into indices of training texts and of a share of test texts, each sorted.
 
     Raises: AnalysisError for a share out of range, or if either part would have fewer than LEAST_TEXTS texts.
     """
@@ -122,13 +117,8 @@ def probe_texts(
     rows: Mapping[int, Int[np.ndarray, " _"]],
     indices: Iterable[int],
 ) -> list[ProbeText]:
-    """Prepare texts for a probe; texts that were skipped as too long are left out.
-
-    Args:
-        passed: words with tokens and their attention, by index of the text.
-        trees: trees of the same texts.
-        rows: rows of all their words in WordVectors.table.
-        indices: indices of the texts to prepare.
+    """Prepare the texts with some indices for a probe; texts that were skipped as too long are left out. Rows are those
+    of all words of a text in WordVectors.table.
     """
     return [_probe_text(passed[index], trees[index], rows[index]) for index in indices if index in passed]
 

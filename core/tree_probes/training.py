@@ -36,7 +36,6 @@ def train(
     Args:
         texts: training texts; a share of them is used for validation.
         vectors: word vectors, indexed by the texts' rows; dimension 0 for a probe without words.
-        settings: training settings.
 
     Raises: AnalysisError for too few texts.
     Source: Clark et al. 2019, section 5. Their code trains one epoch on 36,000 sentences with batch size 1; here early

@@ -2,13 +2,14 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from attention_sieve.core.coreference.files import read_mentions
-from attention_sieve.core.coreference.mentions import MentionText
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.texts.parsers import LANGUAGES, parsed_by
 from attention_sieve.core.texts.text import Text, read_file
+
+if TYPE_CHECKING:
+    from attention_sieve.core.coreference.mentions import MentionText
 
 EXAMPLE = Text(("The old baker quietly closed her small shop because customers had slowly left.",))
 """The text on screen before a reader types one: it has a subject, an object, adjectives and adverbs."""
@@ -58,6 +59,8 @@ def read_sample(name: str) -> tuple[Text, ...]:
 
 
 @cache
-def mention_sample() -> tuple[MentionText, ...]:
+def mention_sample() -> "tuple[MentionText, ...]":
     """The texts of MENTIONS."""
+    from attention_sieve.core.coreference.files import read_mentions  # which most pages do without
+
     return read_mentions(MENTIONS.read_bytes())

@@ -80,7 +80,7 @@ ODD = st.lists(st.sampled_from(SIGNS), max_size=30).map("".join)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(value=ANY | ODD)
 @example(value=" ||| ".join([HEBREW, ARABIC]))
 @example(value="▁")
@@ -196,23 +196,16 @@ def test_a_text_of_which_nothing_is_left_gets_its_place(value, bundled):
 def test_a_line_of_ten_million_characters_gets_a_sentence_wherever_it_stands():
     line = "x" * 10_000_000
     sentence = r"has 10,000,000 characters and at most 500,000 are read\. Cut it"
-    for value in (line, f"One.\n{line}", f"a ||| {line}", "a" + " " * 9_999_998 + "b"):
+    with pytest.raises(TextError, match=sentence):
+        read_typed(f"One.\na ||| {line}")
+    for content in ([line], {"text_a": "a", "text_b": line}, {"words": [line[2:], "b"]}):
         with pytest.raises(TextError, match=sentence):
-            read_typed(value)
-    for name, content in (
-        ("a.txt", line), ("a.json", json.dumps([line])), ("a.jsonl", json.dumps({"text_a": "a", "text_b": line})),
-        ("a.json", json.dumps({"words": ["a" * 9_999_998, "b"]})),
-    ):  # fmt: skip
-        with pytest.raises(TextError, match=sentence):
-            read_file(name, content.encode())
-    for name in ("a.csv", "a.tsv"):
-        with pytest.raises(TextError, match=r"line 2 has a cell of more than 131,072 characters"):
-            read_file(name, f"text\n{line}\n".encode())
+            read_file("a.json", json.dumps(content).encode())
 
 
 @pytest.mark.parametrize(
     ("value", "n_tokens"),
-    [("x", 3), ("e\u0301", 3), (".", MAX_CHARACTERS + 2), ("a ", 250_002)],
+    [("x", 3), ("e\u0301", 3), ("a ", 250_002)],
 )
 def test_the_longest_line_has_its_tokens_counted(value, n_tokens, bundled):
     """Letters and signs without a blank are one unknown token once there are more than a hundred."""
@@ -225,12 +218,6 @@ def test_the_longest_line_has_its_tokens_counted(value, n_tokens, bundled):
     assert is_sound(cut, text)
 
 
-def test_the_longest_line_is_measured_when_the_reader_lets_it_be_cut(bundled):
-    (text,) = read_typed("x" * MAX_CHARACTERS)
-    (found,) = measured(bundled, text, too_long="truncate")
-    assert (found.n_tokens, found.n_cut) == (3, 0)
-
-
 def test_no_text_that_can_be_read_is_too_long_for_the_parser():
     from attention_sieve.core.texts.parsers import english_parser
     from attention_sieve.core.texts.parsing import _pipeline
@@ -239,12 +226,6 @@ def test_no_text_that_can_be_read_is_too_long_for_the_parser():
 
 
 # Broken checkpoints
-
-
-def test_a_configuration_with_fewer_layers_than_the_weights_is_refused(folder):
-    edit_json(folder / "config.json", num_hidden_layers=1)
-    with pytest.raises(CheckpointError, match=r"hold 16 weights of layers .* not name, encoder\.layer\.1\..* first"):
-        load(folder)
 
 
 def test_a_padding_token_outside_the_embedding_does_no_harm(folders, loaded, tmp_path):
@@ -314,17 +295,14 @@ def test_settings_nested_without_end_get_a_sentence(folder, name, opened):
         load(folder)
 
 
-def test_a_huge_configuration_is_not_read(folder):
-    (folder / "config.json").write_text('{"model_type": "bert"' + " " * 100_000_000 + "}")
-    with pytest.raises(CheckpointError, match=r"^config\.json of .* has 100,000,022 bytes and at most 20,000,000 are"):
-        find_checkpoint(str(folder))
-
-
-def test_a_configuration_of_the_largest_size_is_read(folder):
+def test_a_configuration_is_read_up_to_the_largest_size(folder):
     path = folder / "config.json"
     content = path.read_text().rstrip()
     path.write_text(content + " " * (MAX_JSON_BYTES - len(content)))
     assert find_checkpoint(str(folder)).n_layers == 2
+    path.write_text(content + " " * (MAX_JSON_BYTES - len(content) + 1))
+    with pytest.raises(CheckpointError, match=r"^config\.json of .* has 20,000,001 bytes and at most 20,000,000 are"):
+        find_checkpoint(str(folder))
 
 
 @pytest.mark.parametrize("changed", [{"num_hidden_layers": 10**9}, {"text_config": {"n_layer": MAX_LAYERS + 1}}])
@@ -358,11 +336,8 @@ def test_an_index_that_leads_elsewhere_is_refused(folder, places, message):
     (folder / "model.safetensors").unlink(missing_ok=True)
     with pytest.raises(CheckpointError, match=message):
         find_checkpoint(str(folder))
-
-
-def test_a_configuration_that_leads_elsewhere_is_refused(folder):
-    edit_json(folder / "config.json", transformers_weights="../x.safetensors")
-    with pytest.raises(CheckpointError, match=r"takes weights from '\.\./x\.safetensors'"):
+    edit_json(folder / "config.json", transformers_weights="../y.safetensors")
+    with pytest.raises(CheckpointError, match=r"takes weights from '\.\./y\.safetensors'"):
         find_checkpoint(str(folder))
 
 

@@ -9,7 +9,7 @@ from passing import SELF
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.passes.texts import prepare, queries_text
 from attention_sieve.core.relations.observer import most_attended, predictions
-from attention_sieve.core.texts.relations import ROOT, Dependencies, dependencies
+from attention_sieve.core.texts.relations import ROOT, Dependencies
 from attention_sieve.core.texts.text import Text
 from attention_sieve.core.texts.tokens import FIRST_WORD, word_map, words_of
 
@@ -42,15 +42,6 @@ def answered(checkpoint, texts, settings=SELF, **more):
     return prepared, trees, [found[place] for place in range(len(texts))]
 
 
-def predicted(checkpoint, texts, settings=SELF, **more):
-    prepared, trees, found = answered(checkpoint, texts, settings, **more)
-    words = [tree.words for tree in trees]
-    for place, of_text in enumerate(found):
-        has_tokens = word_map(words[place], prepared[place].queries).has_tokens
-        np.testing.assert_array_equal(of_text.has_tokens, has_tokens)
-    return prepared, words, [found[place].predicted for place in range(len(texts))]
-
-
 def eager_words(checkpoint, text, words, settings, from_word):
     """Attention between words, special tokens left out, [layer head word word]."""
     of_token, n_words = word_map(words, text.queries).of_token, FIRST_WORD + len(words.segments)
@@ -71,80 +62,6 @@ def assert_largest(found, between):
         else:
             assert found[place] != word
             assert candidates[found[place]] >= candidates.max() - TIE
-
-
-@pytest.mark.parametrize("from_word", ["mean", "first"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_predictions_are_the_largest_entries_of_eager_maps(family, from_word, loaded):
-    checkpoint = loaded(family)
-    prepared, words, found = predicted(checkpoint, TEXTS, from_word=from_word)
-    for text, of_words, of_text in zip(prepared, words, found):
-        assert_largest(of_text, eager_words(checkpoint, text, of_words, SELF, from_word))
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder"])
-def test_so_they_are_in_an_encoder_decoder_for_the_words_that_attend(kind, loaded):
-    checkpoint = loaded("bart")
-    texts = (TEXTS[0], Text(("She ate.", "A bird sat unbelievably on the old red mats.")))
-    settings = PassSettings(kind)
-    prepared, words, found = predicted(checkpoint, texts, settings)
-    assert [len(one.segments) for one in words] == ([8, 2] if kind == "encoder" else [5, 9])
-    for text, of_words, of_text in zip(prepared, words, found):
-        assert_largest(of_text, eager_words(checkpoint, text, of_words, settings, "mean"))
-
-
-@pytest.mark.parametrize("entries", [50, 700])
-def test_small_tiles_and_small_batches_give_the_same(entries, loaded, small_tiles):
-    checkpoint = loaded("roberta")
-    *_, whole = predicted(checkpoint, TEXTS)
-    small_tiles(entries)
-    *_, tiled = predicted(checkpoint, TEXTS, batch_tokens=8)
-    for of_text, expected in zip(tiled, whole, strict=True):
-        np.testing.assert_array_equal(of_text, expected)
-
-
-def test_pieces_of_a_word_attend_by_their_mean_or_by_the_first(loaded):
-    checkpoint = loaded("bert")
-    *_, mean = predicted(checkpoint, TEXTS[:1])
-    *_, first = predicted(checkpoint, TEXTS[:1], from_word="first")
-    assert (mean[0] != first[0]).any()
-
-
-def test_the_first_word_of_a_causal_model_predicts_nothing(loaded):
-    *_, found = predicted(loaded("gpt2"), TEXTS[:3])
-    for of_text in found:
-        np.testing.assert_array_equal(of_text[0, :, :, 0], -1)
-        assert (of_text[0, :, :, 1:] >= 0).all()
-        assert (of_text[0] < np.arange(of_text.shape[-1])).all()
-        np.testing.assert_array_equal(of_text[1, :, :, -1], -1)
-        assert (of_text[1, :, :, :-1] > np.arange(of_text.shape[-1] - 1)).all()
-
-
-def test_the_only_word_of_a_text_predicts_nothing(loaded):
-    *_, found = predicted(loaded("bert"), TEXTS[3:])
-    np.testing.assert_array_equal(found[0], np.full((2, 2, 3, 1), -1))
-
-
-def test_words_beyond_a_cut_are_neither_predicted_nor_predict(loaded):
-    """Both segments are cut, so that words without tokens stand between words that have some."""
-    checkpoint = loaded("bert")
-    long = Text(("unbelievable cats " * 20 + "sat", "she eats " * 20 + "it"))
-    prepared, words, (found,) = predicted(checkpoint, [long])
-    has_tokens = word_map(words[0], prepared[0].queries).has_tokens
-    assert not has_tokens[30]
-    assert has_tokens[42]
-    np.testing.assert_array_equal(found[..., ~has_tokens], -1)
-    assert has_tokens[found[..., has_tokens]].all()
-    assert_largest(found, eager_words(checkpoint, prepared[0], words[0], SELF, "mean"))
-
-
-def test_words_of_a_parser_are_predicted_too(loaded):
-    checkpoint = loaded("bert")
-    prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    trees = list(dependencies(TEXTS))
-    ((_, found),) = [one for batch in predictions(checkpoint, prepared, trees, SELF) for one in batch if one[0] == 0]
-    assert found.predicted.shape[-1] == len(trees[0].heads) == 9 + 7
-    assert_largest(found.predicted, eager_words(checkpoint, prepared[0], trees[0].words, SELF, "mean"))
 
 
 def assert_along_tree(found, tree, between, has_tokens):
@@ -169,30 +86,64 @@ def assert_along_tree(found, tree, between, has_tokens):
 
 @pytest.mark.parametrize("from_word", ["mean", "first"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_attention_along_the_tree_and_from_other_words_is_that_of_eager_maps(family, from_word, loaded):
+def test_predictions_are_the_largest_entries_of_eager_maps_and_attention_is_theirs(family, from_word, loaded):
     checkpoint = loaded(family)
     prepared, trees, found = answered(checkpoint, TEXTS, from_word=from_word)
     for text, tree, of_text in zip(prepared, trees, found):
         between = eager_words(checkpoint, text, tree.words, SELF, from_word)
+        assert_largest(of_text.predicted, between)
         expected = assert_along_tree(of_text, tree, between, of_text.has_tokens)
         if len(tree.heads) > 6:
             assert np.isfinite(expected).any(axis=-1).all()
 
 
-def test_a_word_that_cannot_see_its_head_and_words_before_the_key_do_not_count(loaded):
-    """In a causal model: "The" before its head; the last word, which no other can see."""
-    _, (tree, *_), (found, *_) = answered(loaded("gpt2"), TEXTS[:1])
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_so_they_are_in_an_encoder_decoder_for_the_words_that_attend(kind, loaded):
+    checkpoint = loaded("bart")
+    texts = (TEXTS[0], Text(("She ate.", "A bird sat unbelievably on the old red mats.")))
+    settings = PassSettings(kind)
+    prepared, trees, found = answered(checkpoint, texts, settings)
+    assert [len(tree.heads) for tree in trees] == ([8, 2] if kind == "encoder" else [5, 9])
+    for text, tree, of_text in zip(prepared, trees, found):
+        assert_largest(of_text.predicted, eager_words(checkpoint, text, tree.words, settings, "mean"))
+
+
+def test_small_tiles_and_small_batches_give_the_same(loaded, small_tiles):
+    checkpoint = loaded("roberta")
+    *_, whole = answered(checkpoint, TEXTS)
+    small_tiles(50)
+    *_, tiled = answered(checkpoint, TEXTS, batch_tokens=8)
+    for of_text, expected in zip(tiled, whole, strict=True):
+        np.testing.assert_array_equal(of_text.predicted, expected.predicted)
+
+
+def test_the_first_word_of_a_causal_model_predicts_nothing_and_sees_no_head(loaded):
+    _, (tree, *_), found = answered(loaded("gpt2"), TEXTS[:3])
+    for of_text in (each.predicted for each in found):
+        np.testing.assert_array_equal(of_text[0, :, :, 0], -1)
+        assert (of_text[0, :, :, 1:] >= 0).all()
+        assert (of_text[0] < np.arange(of_text.shape[-1])).all()
+        np.testing.assert_array_equal(of_text[1, :, :, -1], -1)
+        assert (of_text[1, :, :, :-1] > np.arange(of_text.shape[-1] - 1)).all()
     assert tree.heads[0] == 2
-    assert np.isnan(found.to_head[..., 0]).all()
-    assert np.isfinite(found.from_head[..., 0]).all()
-    assert np.isnan(found.from_others[..., -1]).all()
+    assert np.isnan(found[0].to_head[..., 0]).all()
+    assert np.isfinite(found[0].from_head[..., 0]).all()
+    assert np.isnan(found[0].from_others[..., -1]).all(), "no other word can see the last one"
 
 
-def test_words_beyond_a_cut_join_nothing_and_are_no_others(loaded):
+def test_words_beyond_a_cut_are_not_predicted_predict_and_join_nothing_and_are_no_others(loaded):
+    """Both segments are cut, so that words without tokens stand between words that have some."""
     checkpoint = loaded("bert")
-    prepared, (tree,), (found,) = answered(checkpoint, [Text(("unbelievable cats " * 20 + "sat", "she eats " * 20))])
+    long = Text(("unbelievable cats " * 20 + "sat", "she eats " * 20 + "it"))
+    prepared, (tree,), (found,) = answered(checkpoint, [long])
     has_tokens = word_map(tree.words, prepared[0].queries).has_tokens
+    np.testing.assert_array_equal(found.has_tokens, has_tokens)
+    assert not has_tokens[30]
+    assert has_tokens[42]
+    np.testing.assert_array_equal(found.predicted[..., ~has_tokens], -1)
+    assert has_tokens[found.predicted[..., has_tokens]].all()
     between = eager_words(checkpoint, prepared[0], tree.words, SELF, "mean")
+    assert_largest(found.predicted, between)
     assert_along_tree(found, tree, between, has_tokens)
     assert np.isnan(found.from_others[..., ~has_tokens]).all()
 

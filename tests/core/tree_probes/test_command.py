@@ -75,13 +75,7 @@ def test_a_text_without_a_tree_is_parsed(folders, tmp_path):
     ("more", "said"),
     [
         (("--words", "nowhere.txt"), "nowhere.txt cannot be read"),
-        (("--test-share", "0.01"), "Of 16 texts, 16 would be for training and 0 for testing"),
-        (("--test-share", "nan"), "The test split is nan. Give one between 0 and 1."),
-        (("--seed", "1" * 26), "The seed is 1111"),
         (("--memory-mb", "0"), "at most 0 MB may be used"),
-        (("--patience", "0"), "at least 1 as its patience, got 0"),
-        (("--attention", "cross"), "has no cross attention"),
-        (("--text-columns", "a"), "has no columns to pick from"),
     ],
 )
 def test_what_cannot_be_done_is_said(folders, trees, tmp_path, capsys, more, said):
@@ -90,21 +84,15 @@ def test_what_cannot_be_done_is_said(folders, trees, tmp_path, capsys, more, sai
     assert not (tmp_path / "probe.csv").exists()
 
 
-@pytest.mark.parametrize("option", ["--texts", "--test-texts", "--words"])
-@pytest.mark.parametrize(("output", "read"), [("dev.csv", "dev.summary.json"), ("dev.csv", "dev.csv")])
-def test_what_is_read_is_not_written_over(folders, trees, tmp_path, capsys, option, output, read):
+@pytest.mark.parametrize(
+    ("option", "read"), [("--texts", "dev.csv"), ("--test-texts", "dev.summary.json"), ("--words", "dev.csv")]
+)
+def test_what_is_read_is_not_written_over(folders, trees, tmp_path, capsys, option, read):
     own = tmp_path / read
     own.write_bytes(trees.read_bytes())
-    assert probe(folders("bert"), trees, tmp_path / output, option, str(own)) == 2
+    assert probe(folders("bert"), trees, tmp_path / "dev.csv", option, str(own)) == 2
     assert f"{own} is also another file of this command, and would be overwritten" in capsys.readouterr().err
     assert own.read_bytes() == trees.read_bytes()
-
-
-def test_a_file_beside_the_table_stays_as_it_is(folders, trees, tmp_path):
-    own = tmp_path / "trees.json"
-    own.write_text(json.dumps([TREES[i % 3] for i in range(16)]), "utf-8")
-    assert probe(folders("bert"), own, tmp_path / "trees.csv", "--epochs", "1") == 0
-    assert json.loads(own.read_text("utf-8"))[0] == TREES[0]
 
 
 def test_a_summary_that_cannot_be_written_is_refused_before_the_work(folders, trees, tmp_path, capsys):
@@ -112,22 +100,3 @@ def test_a_summary_that_cannot_be_written_is_refused_before_the_work(folders, tr
     assert probe(folders("bert"), trees, tmp_path / "probe.csv") == 2
     assert "probe.summary.json is a folder. Name a file in it." in capsys.readouterr().err
     assert not (tmp_path / "probe.csv").exists()
-
-
-def test_words_beyond_a_cut_are_left_out_and_counted(folders, trees, tmp_path, capsys):
-    # Of 60 words 38 are passed; the head of the first is none of these, and the head of all others is the first.
-    long = {"words": ["cat"] * 60, "heads": [60, *[1] * 58, 0], "relns": ["dep"] * 59 + ["root"]}
-    test = tmp_path / "test.jsonl"
-    test.write_text((json.dumps(long) + "\n") * 2, "utf-8")
-    for folder, words in (("none", "none"), ("embeddings", "embeddings")):
-        (tmp_path / folder).mkdir()
-        output = tmp_path / folder / "probe.csv"
-        more = ("--test-texts", str(test), "--too-long", "truncate", "--epochs", "1", "--words", words)
-        assert probe(folders("bert"), trees, output, *more) == 0
-        summary = json.loads(output.with_suffix(".summary.json").read_text("utf-8"))
-        assert summary["words left out"] == 2 * (60 - 37)
-        assert {name: score["n_words"] for name, score in summary["UAS"].items()} == {
-            "probe": 2 * 37,
-            "right-branching": 2 * 37,
-        }
-        assert "46 words are used for neither training nor testing" in capsys.readouterr().err

@@ -81,26 +81,21 @@ def test_a_relation_without_an_interval_has_a_bar_and_no_line():
     assert len(rows(figure, "head")) == 3
 
 
-def test_with_documents_intervals_and_halves_are_of_documents():
+@pytest.mark.parametrize(
+    ("documents", "unit", "intervals"),
+    [(None, "texts", "Wilson intervals"), ([9, 1, 7], "documents", "intervals by document")],
+)
+def test_a_relation_that_is_not_judged_is_no_share_and_intervals_say_their_units(documents, unit, intervals):
     nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}
-    documents = pd.array([9, 1, 7], dtype="Int64")
-    figure = relation_bars(some_rows(documents=documents, **nan), [HALVES[0], (), HALVES[2]])
-    assert "95% intervals by document, against the best fixed offset" in figure.description
-    assert "det needs 2 documents against" in figure.description
-    assert rows(figure, "head")["judged"].tolist()[1] == "needs 2 documents"
-
-
-def test_one_head_in_both_directions_is_named_once():
+    table = some_rows(documents=pd.array(documents, dtype="Int64"), **nan)
     both = (("dependent-to-head", 0, 1), ("head-to-dependent", 0, 1))
-    assert rows(relation_bars(some_rows(), [both, *HALVES[1:]]), "head")["label"].tolist()[0] == "L0 H1\nboth ways"
-
-
-def test_a_relation_that_is_not_judged_is_no_share():
-    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}
-    figure = relation_bars(some_rows(**nan), [HALVES[0], (), HALVES[2]])
+    figure = relation_bars(table, [both, (), HALVES[2]])
+    assert f"95% {intervals}, against the best fixed offset" in figure.description
     assert "above it for 1 of 1 relation ('all' left out)" in figure.description
-    assert "det needs 2 texts against 95.0% at -2" in figure.description
-    assert rows(figure, "head")[["label", "judged"]].values.tolist()[1] == ["needs\n2 texts", "needs 2 texts"]
+    assert f"det needs 2 {unit} against 95.0% at -2" in figure.description
+    drawn = rows(figure, "head")[["label", "judged"]].values.tolist()
+    assert drawn[0][0] == "L0 H1\nboth ways", "one head in both directions is named once"
+    assert drawn[1] == [f"needs\n2 {unit}", f"needs 2 {unit}"]
     assert "nan" not in figure.description
 
 
@@ -170,9 +165,6 @@ def test_right_guesses_are_marked_by_more_than_colour():
     assert texts_of(svg).count(CHECK) == 1
     assert {"nsubj", "dobj", "punct"} <= set(texts_of(svg))
     assert "root" not in texts_of(svg)
-
-
-def test_only_judged_words_have_a_guess():
     _, svg = drawn(judged=(True, True, False, False, True, True))
     assert not paths(svg, stroke_width="3")
     assert len(paths(svg, stroke_dasharray="5 4")) == 1

@@ -29,7 +29,6 @@ from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import find
 from attention_sieve.dashboard.views.frame import Visit
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
-from attention_sieve.dashboard.views.grammar.control import control_details
 from attention_sieve.dashboard.views.grammar.coreference import wording
 from attention_sieve.dashboard.views.grammar.coreference.choices import (
     EXAMPLE,
@@ -257,7 +256,7 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
         ),
         *((f"p against {name}", _number(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
         ("cases", np.full(shape, f"{judged.n_cases[group]:,}").tolist()),
-        *control_details(judged.key_matched[group]),
+        *shared_wording.control_details(judged.key_matched[group]),
     ]
 
 

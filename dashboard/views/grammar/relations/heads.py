@@ -16,7 +16,7 @@ from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAM
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.corpus import corpus
-from attention_sieve.dashboard.views.grammar.control import control_details
+from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus
 from attention_sieve.dashboard.views.layout import halves
@@ -38,7 +38,7 @@ def grid(focus: RelationFocus) -> None:
         ("best fixed offset", np.full(points.shape, baseline).tolist()),
         ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
         ("p, corrected", relation.p_values[direction]),
-        *control_details(relation.key_matched, direction),
+        *shared_wording.control_details(relation.key_matched, direction),
     ]
     if direction:
         details.insert(2, ("right, by the head's own row", percents(focus.by_row.accuracy[direction])))

@@ -9,16 +9,15 @@ from attention_sieve.core.statistics.cases import Joined, key_matched
 from attention_sieve.core.texts.text import Text
 from attention_sieve.dashboard.figures.coreference.table import FROM_EVERYWHERE, TIMES_OTHERS, antecedent_table
 from attention_sieve.dashboard.views.grammar import wording
-from attention_sieve.dashboard.views.grammar.control import NOT_COMPARED, control_details
 from attention_sieve.dashboard.wording import beside_others
 
 
 def test_a_tooltip_compares_the_attention_and_marks_heads_that_look_there_from_everywhere():
     to_right = np.array([[[0.3, 0.4], [np.nan, np.nan]]])
     control = key_matched(Joined(to_right=to_right, from_others=to_right * 0 + 0.2, unit=np.arange(2)), 0.05)
-    details = dict(control_details(control))
-    assert details["attention to the right word"] == [["35.0%", NOT_COMPARED]]
-    assert details["from other words to the same word"] == [["20.0%", NOT_COMPARED]]
+    details = dict(wording.control_details(control))
+    assert details["attention to the right word"] == [["35.0%", wording.NOT_COMPARED]]
+    assert details["from other words to the same word"] == [["20.0%", wording.NOT_COMPARED]]
     assert details["looks there from everywhere"] == [["yes", "no"]]
 
 

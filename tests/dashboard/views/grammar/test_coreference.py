@@ -88,7 +88,6 @@ def test_the_link_numbers_the_text_and_holds_nothing_of_it(section):
     assert text_list(at).value == 3
     assert "".join(at.query_params["coreference text"]) == "3"
     assert text_list(section(**{"coreference text": "17"})).value == 1
-    assert text_list(section(**{"coreference text": "the violin"})).value == 1
 
 
 def test_another_file_begins_with_its_first_text_and_few_cases_are_said_to_be_few(section):
@@ -130,10 +129,8 @@ def test_a_head_that_is_chosen_stands_beside_the_best(section):
     assert not at.exception
 
 
-@pytest.mark.parametrize("family", ["gpt2", "t5"])
-def test_decoders_and_encoders_can_be_asked(app, small, family):
-    changed = {"n_positions": 600} if family == "gpt2" else {}
-    at = app("grammar", checkpoint=small(family, **changed), **{"grammar section": "Coreference"})
+def test_decoders_can_be_asked(app, small):
+    at = app("grammar", checkpoint=small("gpt2", n_positions=600), **{"grammar section": "Coreference"})
     assert not at.exception
     assert not at.error
     assert headline(at)
@@ -143,13 +140,6 @@ def test_a_decoder_that_reads_another_text_is_refused_in_words(app, small):
     link = {"grammar section": "Coreference", "attention": "cross-attention"}
     at = app("grammar", checkpoint=small("t5"), **link)
     assert [one.value for one in at.info] == [wording.ONE_TEXT]
-
-
-def test_heads_that_are_off_are_said(section):
-    at = section(off="0-1")
-    assert any("Switched off: L0 H1." in one.value for one in at.markdown)
-    assert headline(at)
-    assert not at.exception
 
 
 def test_a_file_is_asked_for_and_a_bad_one_refused_in_words(section):
@@ -165,7 +155,7 @@ def test_parsing_of_an_upload_lets_typed_texts_pass_and_shows_its_progress(secti
     at, n_ways, progress = section(**{"mentions from": wording.UPLOAD}), [], []
     monkeypatch.setattr(Inference, "give_way", lambda inference: n_ways.append(inference))
     monkeypatch.setattr(DeltaGenerator, "progress", lambda bar, share, label=None: progress.append((share, label)))
-    document = {"text": "Ann saw the old dog. She fed it. " * 400, "clusters": [[[8, 19], [29, 31]]]}
+    document = {"text": "Ann saw the old dog. She fed it. " * 100, "clusters": [[[8, 19], [29, 31]]]}
     content = "\n".join(json.dumps({**document, "name": name}) for name in ("one", "two"))
     at.get("file_uploader")[0].upload("own.jsonl", content.encode(), "application/json").run()
     assert not at.exception

@@ -88,7 +88,6 @@ def test_words_beyond_a_cut_are_said_to_be_left_out(app, small):
     at.number_input("probe epochs").set_value(1)
     at.toggle("probe control").set_value(False)
     at = finished(at.button("train").click().run())
-    assert not any("neither training nor testing" in one.value for one in at.caption)
     _runs.clear()
     at.segmented_control(key="long_texts").set_value("cut them").run()
     at = finished(at.button("train").click().run())
