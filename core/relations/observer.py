@@ -30,7 +30,6 @@ def predictions(
     settings: PassSettings,
     *,
     from_word: FromWord = "mean",
-    batch_tokens: int | None = None,
 ) -> Iterator[list[tuple[int, WordPredictions]]]:
     """The predictions of every head for each text, batch by batch.
 
@@ -39,7 +38,6 @@ def predictions(
     Args:
         texts: prepared for the kind of attention in the settings.
         trees: of each text's queries (`attention_sieve.core.passes.texts.queries_text`).
-        batch_tokens: as in `attention_sieve.core.passes.batches.collect`.
 
     Yields: index of the text and its predictions; not in input order.
     Source: Clark et al. 2019, section 4.2; attention from a word is the mean over its tokens, as in the paper; their
@@ -55,7 +53,7 @@ def predictions(
         batch_maps = [maps[text][0] for text in batch]
         return WordCollector(checkpoint, batch_maps, predict, n_layers=n_layers, from_word=from_word)
 
-    for batch in collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens):
+    for batch in collect(checkpoint, texts, settings, collector):
         yield [
             (index, _for_all_words(columns, maps[texts[index]][1], len(trees[index].heads))) for index, columns in batch
         ]

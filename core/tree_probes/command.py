@@ -59,7 +59,7 @@ from attention_sieve.core.tree_probes.texts import (
     probe_texts,
     split,
 )
-from attention_sieve.core.tree_probes.word_vectors import WordVectors, no_vectors, vectors_from_file
+from attention_sieve.core.tree_probes.word_vectors import UNKNOWN, WordVectors, no_vectors, vectors_from_file
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
@@ -197,7 +197,8 @@ def _vectors(words: str, checkpoint: Checkpoint, data: _Texts) -> WordVectors:
         for index, text in data.prepared.items()
     ]
     vectors = vectors_from_file(Path(words), word_forms)
-    print(f"{vectors.n_unknown:,} of {vectors.n_words:,} words have no vector in {words}.", file=sys.stderr)
+    is_unknown = np.concatenate(vectors.rows) == UNKNOWN
+    print(f"{is_unknown.sum():,} of {len(is_unknown):,} words have no vector in {words}.", file=sys.stderr)
     return vectors
 
 

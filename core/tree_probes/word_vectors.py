@@ -30,16 +30,6 @@ class WordVectors:
     rows: tuple[Int[np.ndarray, " _"], ...]
     """Row of each word, for each text."""
 
-    @property
-    def n_unknown(self) -> int:
-        """Number of words without a vector in all texts."""
-        return sum(int((row == UNKNOWN).sum()) for row in self.rows)
-
-    @property
-    def n_words(self) -> int:
-        """Number of words in all texts."""
-        return sum(map(len, self.rows))
-
 
 def no_vectors(n_words: Sequence[int]) -> WordVectors:
     """Vectors of dimension 0, for texts with the given numbers of words."""

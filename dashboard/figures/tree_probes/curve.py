@@ -70,11 +70,8 @@ def _spec(last: int, most_loss: float) -> Spec:
 
 
 def _curve(curve: "alt.Chart", name: str, form: str, held_out: bool) -> "tuple[alt.Chart, alt.Chart]":
-    if held_out:
-        line = curve.mark_line(aria=False, color=ORANGE, strokeWidth=2, strokeDash=[5, 3])
-    else:
-        line = curve.mark_line(aria=False, color=BLUE, strokeWidth=2)
-    color, shape = (ORANGE, "square") if held_out else (BLUE, "circle")
+    color, shape, dash = (ORANGE, "square", {"strokeDash": [5, 3]}) if held_out else (BLUE, "circle", {})
+    line = curve.mark_line(aria=False, color=color, strokeWidth=2, **dash)
     points = curve.mark_point(aria=False, filled=True, opacity=1, size=30, color=color, shape=shape)
     tooltip = [alt.Tooltip("epoch:N", title="epoch"), alt.Tooltip("value:N", title=name, format=form)]
     return line, points.encode(tooltip=tooltip)

@@ -16,4 +16,5 @@ def show() -> None:
 
 def _section(name: str) -> None:
     """Draw a section, for whose modules readers of the others do not wait."""
-    import_module(f"attention_sieve.dashboard.views.grammar.{name}.section").show_section()
+    section = import_module(f"attention_sieve.dashboard.views.grammar.{name}.section")
+    frame.section(section.SEE, section.draw, section.NOTES)

@@ -108,11 +108,11 @@ def test_so_they_are_in_an_encoder_decoder_for_the_words_that_attend(kind, loade
         assert_largest(of_text.predicted, eager_words(checkpoint, text, tree.words, settings, "mean"))
 
 
-def test_small_tiles_and_small_batches_give_the_same(loaded, small_tiles):
+def test_small_tiles_give_the_same(loaded, small_tiles):
     checkpoint = loaded("roberta")
     *_, whole = answered(checkpoint, TEXTS)
     small_tiles(50)
-    *_, tiled = answered(checkpoint, TEXTS, batch_tokens=8)
+    *_, tiled = answered(checkpoint, TEXTS)
     for of_text, expected in zip(tiled, whole, strict=True):
         np.testing.assert_array_equal(of_text.predicted, expected.predicted)
 

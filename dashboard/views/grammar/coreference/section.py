@@ -42,6 +42,7 @@ from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import one_of
 
+SEE: Final = wording.SEE
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}
 MINUS: Final[dict[str, int | None]] = {
@@ -53,11 +54,7 @@ MINUS: Final[dict[str, int | None]] = {
 LARGEST_WINDOW: Final = 8192
 
 
-def show_section() -> None:
-    frame.section(wording.SEE, _coreference, NOTES)
-
-
-def _coreference() -> None:
+def draw() -> None:
     visit = frame.without_corpus()
     if visit.settings.kind not in ("self", "encoder"):
         st.info(wording.ONE_TEXT)

@@ -33,6 +33,7 @@ from attention_sieve.dashboard.views.grammar.tree_probes import wording
 from attention_sieve.dashboard.views.grammar.tree_probes.results import ProbeView, show_results
 from attention_sieve.dashboard.views.grammar.tree_probes.settings import TrainingPlan, training_plan
 
+SEE: Final = wording.SEE
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 REFRESH_SECONDS: Final = 1.0
 """Seconds between two updates of the progress bar."""
@@ -44,11 +45,7 @@ TEST_TEXTS: Final = "test-texts.jsonl"
 ProbeRun = Run[Stand, ProbeResults]
 
 
-def show_section() -> None:
-    frame.section(wording.SEE, _probes, NOTES)
-
-
-def _probes() -> None:
+def draw() -> None:
     start = frame.without_corpus()
     if start.settings.kind == "cross":
         st.info(shared_wording.CROSS)
