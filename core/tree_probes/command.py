@@ -231,7 +231,7 @@ def _trained(
     with ProgressBar(unit="text") as bar:
         for training in trained(train, vectors.table, settings):
             bar.set_description(f"held-out UAS {training.epochs[-1].held_out_score:.3f}", refresh=False)
-            bar.reach(training.epoch * training.n_texts + training.done, training.n_texts * settings.epochs)
+            bar.reach(training.n_seen, training.n_texts * settings.epochs)
     return TrainedProbe(training=training, score=uas(predicted_heads(training.probe, test, vectors.table), test))
 
 

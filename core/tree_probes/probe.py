@@ -115,6 +115,11 @@ class ProbeTraining:
         """Number of the current epoch."""
         return len(self.epochs) - (self.done == self.n_texts)
 
+    @property
+    def n_seen(self) -> int:
+        """Training texts processed, in all epochs together."""
+        return (self.epoch - 1) * self.n_texts + self.done
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AttachmentScore:

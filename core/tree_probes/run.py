@@ -197,7 +197,8 @@ class _Work:
         last: ProbeTraining | None = None
         try:
             for last in train(train_texts, table, replace(question.how, words=kind.words)):
-                self._tell(Stand("training", _share(last, question.how.epochs), kind, last))
+                share = min(last.n_seen / (last.n_texts * question.how.epochs), 1.0)
+                self._tell(Stand("training", share, kind, last))
         finally:
             if last is not None and (last.is_finished or last.best):
                 score = uas(predicted_heads(last.probe, test_texts, table), test_texts)
@@ -256,7 +257,3 @@ def _turns(order: Sequence[int], texts: Sequence[Text]) -> Iterator[list[int]]:
 
 def _size(text: Text) -> int:
     return sum(map(len, text.segments))
-
-
-def _share(training: ProbeTraining, most_epochs: int) -> float:
-    return min((training.epoch - 1 + training.done / training.n_texts) / most_epochs, 1.0)
