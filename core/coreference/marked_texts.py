@@ -187,14 +187,10 @@ def with_heads(
 
     Raises: AnalysisError if a text has to be parsed and no parser is installed.
     """
-    unknown = [text for text in texts if any(_needs_parse(mention) for mention in text.mentions)]
+    unknown = [text for text in texts if any(each.head is None and each.end - each.start > 1 for each in text.mentions)]
     trees = list(watched(dependencies([text.text for text in unknown]), len(unknown)))
     parsed = dict(zip(map(id, unknown), trees))
     return tuple(_completed(text, parsed.get(id(text))) for text in texts)
-
-
-def _needs_parse(mention: Marked) -> bool:
-    return mention.head is None and mention.end - mention.start > 1
 
 
 def _completed(text: MarkedText, tree: Dependencies | None) -> MentionText:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Bool
 
 from attention_sieve.core.answering import Analysis, Reduction
 from attention_sieve.core.attention.settings import head_name
@@ -88,7 +87,8 @@ def _values(texts: Sequence[ParsedText], predictions: Sequence[WordPredictions],
 def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cases "relation", right ones "relation direction layer head", and those at an offset "relation offset"."""
     tree = text.tree
-    is_of = _of_relations(tree.relations)
+    names = np.array([UNIVERSAL.get(relation, relation) for relation in tree.relations], str)
+    is_of = np.stack([~np.isin(names, ("punct", "root")), *(names == target for target in RELATIONS)])
     has_head = tree.heads != ROOT
     has_tokens, predicted = predictions.has_tokens, predictions.predicted
     is_case = is_of & has_head & has_tokens & has_tokens[np.where(has_head, tree.heads, 0)]
@@ -99,13 +99,6 @@ def _of_text(text: ParsedText, predictions: WordPredictions) -> tuple[np.ndarray
     n_right = np.einsum("rw,dhw->rdh", weights, right.astype(float))
     shape = (len(is_case), *predicted.shape[:-1])
     return weights.sum(axis=1), n_right.reshape(shape), weights @ at_offset.T
-
-
-def _of_relations(relations: Sequence[str]) -> Bool[np.ndarray, "relation word"]:
-    names = [UNIVERSAL.get(relation, relation) for relation in relations]
-    counts = np.array([name not in ("punct", "root") for name in names], bool)
-    by_relation = [np.array([name == target for name in names], bool) for target in RELATIONS]
-    return np.stack([counts, *by_relation])
 
 
 def _series(values: Values, _: Any) -> Mapping[str, Series]:

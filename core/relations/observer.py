@@ -79,10 +79,12 @@ class _Predicting:
     def __call__(self, layer: int, attention: Float[Tensor, "text head word word"]) -> Mapping[str, Tensor]:
         between_words = attention[..., FIRST_WORD:, FIRST_WORD:]
         is_visible = between_words.nansum(1) > 0  # a key that no head of the layer looks at is hidden by a mask
+        others = self._is_other & is_visible
         return {
             **most_attended(layer, attention),
             **self._along_trees(between_words, is_visible),
-            "from_others": _mean_of(between_words, self._is_other & is_visible),
+            # The mean over the others of every key; NaN if there are none.
+            "from_others": (between_words * others[:, None]).sum(-2) / others.sum(-2)[:, None],
         }
 
     def _along_trees(
@@ -107,13 +109,6 @@ def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) 
     words = [torch.where(strongest.values > 0, strongest.indices, -1) for strongest in (others.max(-1), others.max(-2))]
     is_removed = attention[..., 0, 0].isnan()[:, None, :, None]  # all of its entries are
     return {"predicted": torch.stack(words, 1).masked_fill(is_removed, REMOVED).to(torch.int32)}
-
-
-def _mean_of(
-    attention: Float[Tensor, "text head query key"], queries: Bool[Tensor, "text query key"]
-) -> Float[Tensor, "text head key"]:
-    """Mean attention to every key, each from its own set of queries; NaN if there are none."""
-    return (attention * queries[:, None]).sum(-2) / queries.sum(-2)[:, None]
 
 
 def _among(indices: Int[np.ndarray, " kept"], heads: Int[np.ndarray, " word"]) -> Int[np.ndarray, " kept"]:

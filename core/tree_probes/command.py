@@ -123,7 +123,9 @@ def tree_probes(arguments: argparse.Namespace) -> None:
         control_w, control_u: the same for the random control
     """
     settings = settings_of(arguments, TreeProbeSettings(words=arguments.words != NONE))
-    _check_outputs(arguments)
+    inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
+    check_output(arguments.output, TABLES, inputs)
+    check_output(_summary_path(arguments.output), others=inputs)
     checkpoint, pass_settings = loaded(arguments)
     files = checkpoint.files
     data = _read(arguments, checkpoint, pass_settings, settings.seed)
@@ -149,13 +151,6 @@ def tree_probes(arguments: argparse.Namespace) -> None:
 
 def _summary_path(output: Path) -> Path:
     return output.with_suffix(".summary.json")
-
-
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Raise if an output cannot be written or would overwrite an input, before the work begins."""
-    inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
-    check_output(arguments.output, TABLES, inputs)
-    check_output(_summary_path(arguments.output), others=inputs)
 
 
 def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings, seed: int) -> _Texts:

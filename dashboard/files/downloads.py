@@ -175,12 +175,17 @@ def _others(read: Mapping[str, Callable[[], bytes]]) -> dict[str, bytes]:
 
 def references_download() -> None:
     """Offer the works that the program follows as BibTeX."""
+    download_as_it_is(wording.REFERENCES, REFERENCES, "application/x-bibtex", "download references")
+
+
+def download_as_it_is(label: str, file: Path, mime: str, key: str) -> None:
+    """Offer a file of the program."""
     st.download_button(
-        wording.REFERENCES,
-        REFERENCES.read_bytes,
-        file_name=REFERENCES.name,
-        mime="application/x-bibtex",
-        key="download references",
+        label,
+        file.read_bytes,
+        file_name=file.name,
+        mime=mime,
+        key=key,
         on_click="ignore",
         type="tertiary",
         icon=ICON,

@@ -43,14 +43,11 @@ def test_words_without_vectors_have_no_dimension():
         ([b"the 1 2\n", b"\n"], "Line 2 of glove.txt has 0 numbers and 2 were expected"),
         ([b"the 1 two\n"], "Line 1 of glove.txt has something other than numbers"),
         ([b"the 1 nan\n"], "Line 1 of glove.txt holds a number that is not finite"),
-        ([b"the 1 1e400\n"], "Line 1 of glove.txt holds a number that is not finite"),
         ([b"the 1 1e39\n"], "Line 1 of glove.txt holds a number that is not finite"),
         ([b"th\xe9 1 2\n"], "Line 1 of glove.txt is not UTF-8"),
-        ([b"\x80\x04\x95 1 2\n"], "Line 1 of glove.txt is not UTF-8"),
         ([b"the " + b"1 " * 2001 + b"\n"], "Line 1 of glove.txt has 2,001 numbers and at most 2,000 are read"),
         ([b"the" + b" " * 100_000], "Line 1 of glove.txt has more than 100,000 bytes"),
         ([b"dog 1 2\n"], "glove.txt has a vector for none of the 4 words"),
-        ([], "glove.txt has a vector for none of the 4 words"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_line(lines, said):

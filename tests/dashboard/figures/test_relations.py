@@ -83,7 +83,7 @@ def test_a_relation_without_an_interval_has_a_bar_and_no_line():
 
 @pytest.mark.parametrize(
     ("documents", "unit", "intervals"),
-    [(None, "texts", "Wilson intervals"), ([9, 1, 7], "documents", "intervals by document")],
+    [([None] * 3, "texts", "Wilson intervals"), ([9, 1, 7], "documents", "intervals by document")],
 )
 def test_a_relation_that_is_not_judged_is_no_share_and_intervals_say_their_units(documents, unit, intervals):
     nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "held_out_low", "held_out_high")}

@@ -15,6 +15,7 @@ from attention_sieve.core.texts.relations import Dependencies
 from attention_sieve.dashboard import public, samples
 from attention_sieve.dashboard import wording as shared_wording
 from attention_sieve.dashboard.controls import memory
+from attention_sieve.dashboard.files.downloads import download_as_it_is
 from attention_sieve.dashboard.progress import in_its_place, with_progress
 from attention_sieve.dashboard.views.asking import kept_finding
 from attention_sieve.dashboard.views.frame import Visit
@@ -48,16 +49,7 @@ def gold_mentions(*, is_example: bool) -> Gold | None:
         max_upload_size=public.upload_megabytes(),
     )
     st.markdown(wording.upload_limits(public.upload_megabytes()))
-    st.download_button(
-        wording.TEMPLATE,
-        samples.MENTIONS.read_bytes,
-        file_name=samples.MENTIONS.name,
-        mime="application/jsonl",
-        key="download mentions example",
-        on_click="ignore",
-        type="tertiary",
-        icon=":material/download:",
-    )
+    download_as_it_is(wording.TEMPLATE, samples.MENTIONS, "application/jsonl", "download mentions example")
     if uploaded is None:
         st.info(wording.WAIT)
         return None

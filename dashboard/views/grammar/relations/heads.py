@@ -15,7 +15,6 @@ from attention_sieve.dashboard.figures.head_map import Detail, HeadMap, interval
 from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAMES
 from attention_sieve.dashboard.figures.scales import WORDS
 from attention_sieve.dashboard.plain import plain
-from attention_sieve.dashboard.views.corpus import corpus
 from attention_sieve.dashboard.views.grammar import wording as shared_wording
 from attention_sieve.dashboard.views.grammar.relations import wording
 from attention_sieve.dashboard.views.grammar.relations.focus import RelationFocus
@@ -64,6 +63,8 @@ def grid(focus: RelationFocus) -> None:
 
 
 def two_rules(focus: RelationFocus) -> None:
+    from attention_sieve.dashboard.views.corpus import corpus  # which readers of the other tabs do without
+
     st.markdown(wording.TWO_RULES_SEE)
     argmax = focus.finding.by_argmax
     if argmax is None:

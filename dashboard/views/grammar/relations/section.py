@@ -22,6 +22,7 @@ from attention_sieve.dashboard.figures.relations.directions import DIRECTION_NAM
 from attention_sieve.dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from attention_sieve.dashboard.files import provenance
 from attention_sieve.dashboard.files.commands import command, without_command
+from attention_sieve.dashboard.files.downloads import download_as_it_is
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views import frame
 from attention_sieve.dashboard.views.asking import ask_about_long_texts, policy
@@ -160,16 +161,7 @@ def _show_source(finding: RelationFinding) -> None:
     notes += [wording.PAIRED, plain(finding.left_out_note)] if finding.n_paired else [wording.OWN_PAIRS]
     st.caption(" ".join(filter(None, notes)))
     if not finding.n_paired:
-        st.download_button(
-            wording.PAIRS_EXAMPLE,
-            samples.MARKED_PAIRS.read_bytes,
-            file_name=samples.MARKED_PAIRS.name,
-            mime="application/jsonl",
-            key="download pairs example",
-            on_click="ignore",
-            type="tertiary",
-            icon=":material/download:",
-        )
+        download_as_it_is(wording.PAIRS_EXAMPLE, samples.MARKED_PAIRS, "application/jsonl", "download pairs example")
     is_automatic = finding.settings.least_cases is None
     if is_automatic and finding.accuracies and finding.least_cases < USUAL_CASES:
         st.info(wording.fewer_cases(finding.least_cases, USUAL_CASES))
@@ -187,12 +179,11 @@ def _best(visit: Visit, finding: RelationFinding) -> str:
     best = finding.largest_gain
     if not best.best_of_halves:
         return wording.no_halves(finding.unit)
-    sentence = wording.best_head if best.best_accuracy > best.baseline.share else wording.none_above
     heads = [
         f"**{marked(layer, head, visit.choice.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
-    said = sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
+    said = wording.best_head(plain(best.relation), heads, best.best_accuracy, best.baseline)
     if finding.n_paired:
         said = f"{said} {wording.among_right_words(best.nearest, best.random_choice)}"
     return f"{said} {shared_wording.beside(best.best_key_matched, 'The right word gets')}".rstrip()

@@ -229,17 +229,13 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
 
 
 def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
-    return f"Best find: {_right(relation, heads, accuracy, baseline)}"
-
-
-def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
-    return (
-        "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
-        f"{_right(relation, heads, accuracy, baseline)}"
+    """The best heads; where they are not above their baseline on unseen texts, nor is any other."""
+    found = (
+        "Best find"
+        if accuracy > baseline.share
+        else "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest"
     )
-
-
-def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: OffsetBaseline) -> str:
+    named = heads[0] if len(heads) == 1 else f"{' or '.join(heads)} (one chosen on each half of the texts)"
     words = DEPENDENT_AND_HEAD.get(relation)
     phrase = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
     side = "after" if baseline.offset > 0 else "before"
@@ -247,13 +243,9 @@ def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Offse
         f"{counted(abs(baseline.offset), 'word')} {side}" if baseline.offset else "the same place of the other text"
     )
     return (
-        f"{_heads(heads)} on {phrase}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
+        f"{found}: {named} on {phrase}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
         f"{percent(baseline.share, 1)}."
     )
-
-
-def _heads(heads: Sequence[str]) -> str:
-    return heads[0] if len(heads) == 1 else f"{' or '.join(heads)} (one chosen on each half of the texts)"
 
 
 def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relations: int, alpha: float) -> str:
