@@ -1,10 +1,10 @@
 """Questions about the importance of each head in each text: ablations, outputs of heads, gradients, relevance."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cache, cached_property, lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -21,12 +21,16 @@ from attention_sieve.core.importance.per_text import (
     TextSlopes,
 )
 from attention_sieve.core.passes.metric import Metric
-from attention_sieve.core.passes.question import Question, text_alone, text_itself
+from attention_sieve.core.passes.question import Arrays, Question, Result, text_alone, text_itself
 from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text
 
 Replace = Literal["zero", "mean"]
 REPLACEMENTS: Final[tuple[Replace, ...]] = ("zero", "mean")
+Batches = Iterator[list[tuple[int, Result]]]
+"""Index and result of each text, batch by batch."""
+N_QUERIES: Final = "n_queries"
+"""Name of a number of tokens among stored arrays, where n_tokens has a meaning of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,45 @@ class MeanOutputs:
         return hash(self.digest)
 
 
+def _about_texts(name: str, compute: Callable[..., Batches[Result]], kind: type[Result]) -> Question[Text, Result]:
+    """A question about texts whose results, of this dataclass, are arrays and perhaps a number of tokens."""
+    return Question(
+        name=name,
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_packed,
+        unpack=lambda arrays: _unpacked(arrays, kind),
+    )
+
+
+def _packed(result: Any) -> Arrays:
+    return {
+        N_QUERIES if each.name == "n_tokens" else each.name: _single(getattr(result, each.name))
+        for each in fields(result)
+    }
+
+
+def _unpacked(arrays: Arrays, kind: type[Result]) -> Result:
+    values: dict[str, Any] = {name: array for name, array in arrays.items() if name != N_QUERIES}
+    return kind(**values, **({"n_tokens": int(arrays[N_QUERIES])} if N_QUERIES in arrays else {}))
+
+
+def _of_one_array(name: str, compute: Callable[..., Batches[np.ndarray]], array: str) -> Question[Text, np.ndarray]:
+    return Question(
+        name=name,
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {array: _single(result)},
+        unpack=lambda arrays: arrays[array],
+    )
+
+
+def _single(values: np.ndarray | int) -> np.ndarray:
+    return np.array(values) if isinstance(values, int) else values.astype(np.float32)
+
+
 @lru_cache(maxsize=32)  # each question holds its means
 def ablation_question(
     metric: Metric, *, alone: bool = False, means: MeanOutputs | None = None
@@ -61,65 +104,38 @@ def ablation_question(
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, TextOutcomes]]]:
+    ) -> Batches[TextOutcomes]:
         from attention_sieve.core.importance.passes.sweep import Sweep, sweep, with_targets
 
         ablation = Sweep(metric=metric, alone=alone, replacements=None if means is None else means.values)
         return sweep(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, ablation)
 
     mode, replacement = "alone" if alone else "out", "" if means is None else f", mean {means.digest}"
-    return Question(
-        name=f"importance, {metric}, heads {mode}{replacement}",
-        text_of=text_itself,
-        depends_on=text_alone,
-        compute=compute,
-        pack=lambda result: {"full": _single(result.full), "without": _single(result.without)},
-        unpack=lambda arrays: TextOutcomes(full=arrays["full"], without=arrays["without"]),
-    )
+    return _about_texts(f"importance, {metric}, heads {mode}{replacement}", compute, TextOutcomes)
 
 
 def _head_outputs(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, TextOutputs]]]:
+) -> Batches[TextOutputs]:
     from attention_sieve.core.importance.passes.head_outputs import head_outputs
 
     return head_outputs(checkpoint, prepared, settings)
 
 
-HEAD_OUTPUTS: Final[Question[Text, TextOutputs]] = Question(
-    name="importance, outputs of heads",
-    text_of=text_itself,
-    depends_on=text_alone,
-    compute=_head_outputs,
-    pack=lambda result: {
-        "total": _single(result.total),
-        "squares": _single(result.squares),
-        "n_queries": np.array(result.n_tokens),
-    },
-    unpack=lambda arrays: TextOutputs(
-        total=arrays["total"], squares=arrays["squares"], n_tokens=int(arrays["n_queries"])
-    ),
-)
+HEAD_OUTPUTS: Final = _about_texts("importance, outputs of heads", _head_outputs, TextOutputs)
 """Question: sums of each head's output over the tokens of each text."""
 
 
 def _output_weights(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, OutputWeights]]]:
+) -> Batches[OutputWeights]:
     from attention_sieve.core.importance.passes.projections import output_projections
 
     for row, text in enumerate(prepared):
         yield [(row, OutputWeights.of(output_projections(checkpoint, text)))]
 
 
-OUTPUT_WEIGHTS: Final[Question[Text, OutputWeights]] = Question(
-    name="importance, weights of outputs",
-    text_of=text_itself,
-    depends_on=text_alone,
-    compute=_output_weights,
-    pack=lambda result: {"mean": _single(result.mean), "squares": _single(result.squares)},
-    unpack=lambda arrays: OutputWeights(mean=arrays["mean"], squares=arrays["squares"]),
-)
+OUTPUT_WEIGHTS: Final = _about_texts("importance, weights of outputs", _output_weights, OutputWeights)
 """Question: weights of the output projections, which are found by passing a text, and are the same for every text."""
 
 
@@ -130,20 +146,13 @@ def gated_question(
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
+    ) -> Batches[Float[np.ndarray, "gating part"]]:
         from attention_sieve.core.importance.passes.gated import gated
         from attention_sieve.core.importance.passes.sweep import with_targets
 
         return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
 
-    return Question(
-        name=f"importance, {metric}, gatings {_digest(gatings)}",
-        text_of=text_itself,
-        depends_on=text_alone,
-        compute=compute,
-        pack=lambda result: {"outcomes": _single(result)},
-        unpack=lambda arrays: arrays["outcomes"],
-    )
+    return _of_one_array(f"importance, {metric}, gatings {_digest(gatings)}", compute, "outcomes")
 
 
 def vectors_question(
@@ -153,19 +162,12 @@ def vectors_question(
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating channel"]]]]:
+    ) -> Batches[Float[np.ndarray, "gating channel"]]:
         from attention_sieve.core.importance.passes.gated import gated_vectors
 
         return gated_vectors(checkpoint, prepared, settings, gatings)
 
-    return Question(
-        name=f"text vectors, gatings {_digest(gatings)}",
-        text_of=text_itself,
-        depends_on=text_alone,
-        compute=compute,
-        pack=lambda result: {"vectors": _single(result)},
-        unpack=lambda arrays: arrays["vectors"],
-    )
+    return _of_one_array(f"text vectors, gatings {_digest(gatings)}", compute, "vectors")
 
 
 @cache
@@ -174,7 +176,7 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
 
     def compute(
         checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, TextSlopes]]]:
+    ) -> Batches[TextSlopes]:
         from attention_sieve.core.importance.passes.gradients import head_slopes
         from attention_sieve.core.importance.passes.sweep import with_targets
 
@@ -186,18 +188,8 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
         text_of=lambda item: item.text,
         depends_on=lambda item: {**text_alone(item.text), "label": item.label},
         compute=compute,
-        pack=lambda result: {
-            **{name: _single(getattr(result, name)) for name in ("signed", "absolute", "gradient")},
-            "n_queries": np.array(result.n_tokens),
-            "loss": _single(result.loss),
-        },
-        unpack=lambda arrays: TextSlopes(
-            signed=arrays["signed"],
-            absolute=arrays["absolute"],
-            gradient=arrays["gradient"],
-            n_tokens=int(arrays["n_queries"]),
-            loss=arrays["loss"],
-        ),
+        pack=_packed,
+        unpack=lambda arrays: _unpacked(arrays, TextSlopes),
     )
 
 
@@ -207,24 +199,13 @@ def relevance_question(metric: Metric) -> Question[Text, TextRelevance]:
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-    ) -> Iterator[list[tuple[int, TextRelevance]]]:
+    ) -> Batches[TextRelevance]:
         from attention_sieve.core.importance.passes.relevance import head_relevance
         from attention_sieve.core.importance.passes.sweep import with_targets
 
         return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric)
 
-    return Question(
-        name=f"importance, relevance for {metric}, {RELEVANCE_RULE}",
-        text_of=text_itself,
-        depends_on=text_alone,
-        compute=compute,
-        pack=lambda result: {
-            "heads": _single(result.heads),
-            "tokens": _single(result.tokens),
-            "top": _single(result.top),
-        },
-        unpack=lambda arrays: TextRelevance(heads=arrays["heads"], tokens=arrays["tokens"], top=arrays["top"]),
-    )
+    return _about_texts(f"importance, relevance for {metric}, {RELEVANCE_RULE}", compute, TextRelevance)
 
 
 def mean_outputs(texts: Sequence[TextOutputs]) -> MeanOutputs:
@@ -235,7 +216,3 @@ def mean_outputs(texts: Sequence[TextOutputs]) -> MeanOutputs:
 
 def _digest(values: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(values, np.float32).tobytes()).hexdigest()[:16]
-
-
-def _single(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float32)
