@@ -79,10 +79,10 @@ def single_head_table(finding: AblationFinding) -> "pd.DataFrame":
     """A row per layer, with SINGLE_HEAD_COLUMNS."""
     import pandas as pd
 
-    kept = finding.kept
-    heads = {"even_head": kept.head[0], "odd_head": kept.head[1]}
-    tested = {name: getattr(kept, name) for name in TESTED}
-    return pd.DataFrame({"layer": np.arange(len(kept.delta)), **heads, "full": kept.full, **tested})
+    (even, odd), effects = finding.kept.head, finding.kept.effects
+    tested = {name: getattr(effects, name) for name in TESTED}
+    columns = {"layer": np.arange(len(even)), "even_head": even, "odd_head": odd, "full": effects.full}
+    return pd.DataFrame({**columns, **tested})
 
 
 def importance_table(finding: ImportanceFinding) -> "pd.DataFrame":
@@ -152,7 +152,7 @@ SINGLE_HEAD_ANALYSIS: Final[Analysis[LabelledText, LabelledText, TextOutcomes, A
         judge=AblationFinding,
         table=single_head_table,
         columns=SINGLE_HEAD_COLUMNS,
-        facts=lambda finding, _: finding.facts(finding.kept),
+        facts=lambda finding, _: finding.facts(finding.kept.effects),
     )
 )
 """How a metric changes when a layer keeps only its best head, which is chosen on the other half of the texts.

@@ -19,19 +19,19 @@ FEWEST_TEXTS: Final = 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effects:
-    """Effect of ablating each head on a score."""
+    """Effect on a score of ablating each head, or all heads but one of each layer: "layer head", or "layer"."""
 
     full: float
     """Score with all heads on."""
-    without: Float[np.ndarray, "layer head"]
-    delta: Float[np.ndarray, "layer head"]
+    without: Float[np.ndarray, "*cell"]
+    delta: Float[np.ndarray, "*cell"]
     """without - full."""
-    low: Float[np.ndarray, "layer head"]
-    high: Float[np.ndarray, "layer head"]
-    p: Float[np.ndarray, "layer head"]
+    low: Float[np.ndarray, "*cell"]
+    high: Float[np.ndarray, "*cell"]
+    p: Float[np.ndarray, "*cell"]
     """95% interval and p-value of delta, as of `verdicts`."""
-    p_adjusted: Float[np.ndarray, "layer head"]
-    """Corrected over the heads."""
+    p_adjusted: Float[np.ndarray, "*cell"]
+    """Corrected over the heads, or layers."""
 
 
 class Draws:
@@ -63,24 +63,24 @@ def effects(
     correction: Correction = "bh",
     resamples: int = RESAMPLES,
 ) -> Effects:
-    """Change of a score by each head, paired over texts.
+    """Change of a score by each head, or in each layer, paired over texts.
 
     Args:
-        outcomes: of each text, from a sweep.
+        outcomes: of each text, from a sweep; without axes for heads, of layers.
         score: to compare.
         documents: of each text, None where unknown.
-        correction: over the heads.
+        correction: over the heads, or layers.
         resamples: as of `verdicts`.
 
     Source: Michel et al. 2019, section 3.2, who test by paired bootstrap at p < 0.01 without a correction.
     """
     full, without = (np.stack([getattr(outcome, name) for outcome in outcomes]) for name in ("full", "without"))
-    by_head = changes(score, full, without, documents)
-    tested = verdicts(by_head, resamples)
+    by_cell = changes(score, full, without, documents)
+    tested = verdicts(by_cell, resamples)
     return Effects(
         full=float(score.of(full)),
         without=score.of(without),
-        delta=by_head.delta,
+        delta=by_cell.delta,
         low=tested.low,
         high=tested.high,
         p=tested.p,
@@ -92,18 +92,10 @@ def effects(
 class KeptAlone:
     """Each layer with only its best head on; the head is chosen on one half of the texts and evaluated on the other."""
 
-    full: float
-    """Score with all heads on, over all texts."""
     head: Int[np.ndarray, "half layer"]
     """Best head on the texts, or documents, with even numbers, and on those with odd numbers."""
-    without: Float[np.ndarray, " layer"]
-    """Score of all texts, each with only the head that was chosen on the other half."""
-    delta: Float[np.ndarray, " layer"]
-    low: Float[np.ndarray, " layer"]
-    high: Float[np.ndarray, " layer"]
-    p: Float[np.ndarray, " layer"]
-    p_adjusted: Float[np.ndarray, " layer"]
-    """As in Effects; corrected over the layers."""
+    effects: Effects
+    """By layer: of all texts, each with only the head that was chosen on the other half."""
 
 
 def kept_alone(
@@ -117,16 +109,14 @@ def kept_alone(
 
     Args:
         outcomes: of each text, from a sweep with `alone`.
-        score: to compare.
         documents: of each text; a document is never in both halves.
-        correction: over the layers.
-        resamples: as of `verdicts`.
+        score, correction, resamples: as of `effects`.
 
     Raises: AnalysisError for fewer than two texts, or documents.
     Source: Michel et al. 2019, section 3.3; their choice and its score come from different data sets in tables 2 and 3.
     """
     half = halves(documents)
-    full, alone = (np.stack([getattr(outcome, name) for outcome in outcomes]) for name in ("full", "without"))
+    alone = np.stack([outcome.without for outcome in outcomes])
     n_layers = alone.shape[1]
     terms = score.contributions(alone)
     sums = [terms[half == side].sum(axis=0) for side in (0, 1)]
@@ -134,18 +124,8 @@ def kept_alone(
     best = np.nan_to_num(damage, nan=np.inf).argmin(axis=-1)  # a removed head cannot be the best one
     # Each text is evaluated with the head chosen on the other half.
     evaluated = alone[np.arange(len(alone))[:, None], np.arange(n_layers), best[1 - half]]
-    by_layer = changes(score, full, evaluated, documents)
-    tested = verdicts(by_layer, resamples)
-    return KeptAlone(
-        full=float(score.of(full)),
-        head=best,
-        without=score.of(evaluated),
-        delta=by_layer.delta,
-        low=tested.low,
-        high=tested.high,
-        p=tested.p,
-        p_adjusted=adjusted(tested.p, correction),
-    )
+    by_layer = [TextOutcomes(full=text.full, without=of_text) for text, of_text in zip(outcomes, evaluated)]
+    return KeptAlone(head=best, effects=effects(by_layer, score, documents, correction, resamples))
 
 
 def halves(documents: Sequence[str | None]) -> Int[np.ndarray, " text"]:

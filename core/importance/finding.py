@@ -63,11 +63,11 @@ class AblationFinding:
         """The damage as a function of text weights."""
         return damage(self.answers, self.score)
 
-    def without_verdict(self, tested: Effects | KeptAlone) -> str:
+    def without_verdict(self, tested: Effects) -> str:
         """How many changes have no interval and no p-value, and why; empty if all have them."""
         return without_verdict(tested.delta, tested.p, self.documents)
 
-    def facts(self, tested: Effects | KeptAlone) -> dict[str, str]:
+    def facts(self, tested: Effects) -> dict[str, str]:
         """Metadata of files."""
         return {
             **metric_facts(self.settings),

@@ -35,8 +35,8 @@ class TextOutcomes:
 
     full: Float[np.ndarray, " part"]
     """Output: 0. Language model: its loss in nats per token. Labels: the logits of the classes, or the value."""
-    without: Float[np.ndarray, "layer head part"]
-    """The same with this head off, or with it alone on in its layer."""
+    without: Float[np.ndarray, "*cell part"]
+    """The same with this head off, or with it alone on in its layer: "layer head part"."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

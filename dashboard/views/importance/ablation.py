@@ -17,14 +17,13 @@ from attention_sieve.dashboard.views.asking import find, policy
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from attention_sieve.dashboard.views.importance import wording
-from attention_sieve.dashboard.views.importance.numbers import Importance
+from attention_sieve.dashboard.views.importance.material import Importance
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 from attention_sieve.dashboard.views.pickers import toggle
 
 
 def headline(importance: Importance) -> None:
-    """Summarise the results in a sentence or two."""
     ablation, differs = importance.ablation, importance.differs
     effects, damage, (layer, head) = ablation.effects, ablation.damage, ablation.most_important
     worst_head = (
@@ -45,7 +44,6 @@ def headline(importance: Importance) -> None:
 
 
 def each_head(importance: Importance) -> None:
-    """Draw the map of all heads next to their histogram, then each layer with one head."""
     effects = importance.ablation.effects
     left, right = halves()
     with left:
@@ -107,7 +105,7 @@ def _one_head_a_layer(importance: Importance) -> None:
     found = find(material.visit, SINGLE_HEAD_ANALYSIS, material.settings, material.inputs, policy())
     if found is None:
         return
-    finding, kept = found.finding, found.finding.kept
+    finding, kept = found.finding, found.finding.kept.effects
     n_tested = int((~np.isnan(kept.p)).sum())
     n_unchanged = int((kept.p_adjusted >= material.visit.choice.criterion.alpha).sum())
     st.markdown(wording.kept(wording.SCORE_NAMES[material.metric.score_name], kept.full, n_unchanged, n_tested))

@@ -65,9 +65,9 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
     without[:, 1, 2] = 0.5  # best everywhere
     found = kept_alone(losses(without), mean_score("loss"), [None] * 4)
     np.testing.assert_array_equal(found.head, [[1, 2], [0, 2]])
-    np.testing.assert_allclose(found.without, [1, 0.5])
-    np.testing.assert_allclose(found.delta, [1, 0.5])
-    assert found.p.shape == found.p_adjusted.shape == (2,)
+    np.testing.assert_allclose(found.effects.without, [1, 0.5])
+    np.testing.assert_allclose(found.effects.delta, [1, 0.5])
+    assert found.effects.p.shape == found.effects.p_adjusted.shape == (2,)
     with pytest.raises(AnalysisError, match="at least 2 texts, or documents"):
         kept_alone(losses(without), mean_score("loss"), ["a"] * 4)
 

@@ -202,4 +202,4 @@ def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
     outcomes = [TextOutcomes(full=of_text[0, 0], without=of_text) for of_text in logits]
     kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6)
     assert not {(layer, int(head)) for layer, head in enumerate(kept.head[0])} & set(GONE)
-    assert np.isfinite(kept.delta).all()
+    assert np.isfinite(kept.effects.delta).all()

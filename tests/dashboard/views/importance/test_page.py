@@ -159,7 +159,7 @@ def test_each_layer_with_one_head_is_judged_on_the_other_half(opened):
     table = at.dataframe[-1].value
     outcomes = results(loaded(folder), ablation_question("output", alone=True), read_typed(TEXTS))
     expected = kept_alone(outcomes, mean_score("change"), [None] * N_TEXTS)
-    assert table["delta"].to_numpy() == pytest.approx(expected.delta, abs=1e-6)
+    assert table["delta"].to_numpy() == pytest.approx(expected.effects.delta, abs=1e-6)
     assert [table["even_head"].tolist(), table["odd_head"].tolist()] == expected.head.tolist()
 
 
