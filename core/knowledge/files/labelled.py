@@ -1,14 +1,14 @@
 """Probing tasks from labelled tables, .csv or .tsv, with parts from a column or from a split made here."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from attention_sieve.core.errors import TextError
-from attention_sieve.core.finetuning.data import column_names, refuse_unlabelled, table_of
-from attention_sieve.core.knowledge.files.senteval import MAX_ROWS, are_targets, checked_label
+from attention_sieve.core.finetuning.data import column_names, table_of
+from attention_sieve.core.knowledge.files.senteval import are_targets, labelled_examples
 from attention_sieve.core.knowledge.parts import Cell, split_units
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.texts.text import Text, read_labelled, read_parted
@@ -82,57 +82,35 @@ def read_labelled_task(
         columns = replace(columns, part=next((column for column in names if column.lower() in PART_COLUMNS), None))
     if columns.part is None:
         rows = read_labelled(table, suffix, columns.texts, columns.label)
-        examples = _split([TaskExample(text, label, "") for text, label in _checked(rows)], seed)
+        examples = _split(_checked((*row, "") for row in rows), seed)
         source = f"the labelled table {name}, split into parts by sentence with seed {seed}"
     else:
-        examples = _parted(read_parted(table, suffix, columns.texts, columns.label, columns.part))
+        examples = _checked(_parted(read_parted(table, suffix, columns.texts, columns.label, columns.part)))
         source = f"the labelled table {name}, parts from its column {columns.part}"
     if is_regression is None:
         is_regression = are_targets(examples)
     return Task(name.partition(".")[0], examples, is_regression, source)
 
 
-def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
-    labelled_texts: list[tuple[Text, str]] = []
-    unlabelled: list[int] = []
-    for line, text, label in rows:
-        _check_number(len(labelled_texts))
-        if not label:
-            unlabelled.append(line)
-            continue
-        labelled_texts.append((text, checked_label(line, label)))
-    refuse_unlabelled(unlabelled)
-    if not labelled_texts:
-        raise TextError("The table has a header but no rows. Add one row per text.")
-    return labelled_texts
-
-
-def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[TaskExample, ...]:
-    examples: list[TaskExample] = []
-    unlabelled: list[int] = []
-    for line, text, label, part in rows:
-        _check_number(len(examples))
-        if part.lower() not in NAMES_OF_PARTS:
-            raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
-        if not label:
-            unlabelled.append(line)
-            continue
-        examples.append(TaskExample(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
-    refuse_unlabelled(unlabelled)
+def _checked(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[TaskExample, ...]:
+    examples = labelled_examples(rows)
     if not examples:
         raise TextError("The table has a header but no rows. Add one row per text.")
-    return tuple(examples)
+    return examples
 
 
-def _check_number(n_rows: int) -> None:
-    if n_rows == MAX_ROWS:
-        raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
+def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> Iterator[tuple[int, Text, str, str]]:
+    """The same rows with the names of their parts."""
+    for line, text, label, part in rows:
+        if part.lower() not in NAMES_OF_PARTS:
+            raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
+        yield line, text, label, NAMES_OF_PARTS[part.lower()]
 
 
-def _split(examples: Sequence[TaskExample], seed: int) -> tuple[TaskExample, ...]:
+def _split(examples: tuple[TaskExample, ...], seed: int) -> tuple[TaskExample, ...]:
     """Assign a part to each example."""
     units = _groups([example.text.segments for example in examples])
-    is_regression = are_targets(tuple(examples))
+    is_regression = are_targets(examples)
     cells: dict[str, Counter[Cell]] = defaultdict(Counter)
     for unit, example in zip(units, examples):
         cells[unit]["" if is_regression else example.label, ""] += 1

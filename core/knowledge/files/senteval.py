@@ -4,13 +4,13 @@ Source: the probing sets of Conneau et al. 2018, as facebookresearch/SentEval re
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from attention_sieve.core.errors import AnalysisError, TextError
 from attention_sieve.core.finetuning.data import MOST_CLASSES_OF_NUMBERS, NUMBER, check_label, refuse_unlabelled
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
-from attention_sieve.core.texts.text import decoded, text_of
+from attention_sieve.core.texts.text import Text, decoded, text_of
 
 MAX_ROWS: Final = 200_000
 """Maximum number of rows; SentEval's files have 120,000."""
@@ -30,7 +30,7 @@ def read_senteval(name: str, content: bytes, *, is_regression: bool | None = Non
 
     Raises: TextError, with the line.
     """
-    examples = tuple(_examples(decoded(content)))
+    examples = labelled_examples(_rows(decoded(content)))
     if not examples:
         raise TextError("The file has no rows. Write a part (tr, va or te), a label and a sentence in each line.")
     if is_regression is None:
@@ -65,26 +65,36 @@ def are_targets(examples: tuple[TaskExample, ...]) -> bool:
     return all(map(NUMBER.fullmatch, labels)) and len(set(map(float, labels))) > MOST_CLASSES_OF_NUMBERS
 
 
-def checked_label(line: int, label: str) -> str:
-    """The label of a row, which is not empty.
+def labelled_examples(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[TaskExample, ...]:
+    """The examples of a file.
 
-    Raises: TextError for one that is very long, or has characters that cannot be shown.
+    Args:
+        rows: line, text, label and part of each.
+
+    Raises: TextError for too many rows, and for rows without a label or with one that cannot be shown, with the line.
     """
-    check_label(line, label)
-    if not label.isprintable():
-        raise TextError(f"Line {line:,}: the label has characters that cannot be shown. Write a plain name or number.")
-    return label
-
-
-def _examples(content: str) -> Iterator[TaskExample]:
-    n_rows = 0
+    examples: list[TaskExample] = []
     unlabelled: list[int] = []
+    for line, text, label, part in rows:
+        if len(examples) == MAX_ROWS:
+            raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
+        if not label:
+            unlabelled.append(line)
+            continue
+        check_label(line, label)
+        if not label.isprintable():
+            raise TextError(
+                f"Line {line:,}: the label has characters that cannot be shown. Write a plain name or number."
+            )
+        examples.append(TaskExample(text, label, part))
+    refuse_unlabelled(unlabelled)
+    return tuple(examples)
+
+
+def _rows(content: str) -> Iterator[tuple[int, Text, str, str]]:
     for line, row in enumerate(io.StringIO(content, newline=None), start=1):
         if not row.strip():
             continue
-        n_rows += 1
-        if n_rows > MAX_ROWS:
-            raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
         cells = row.removesuffix("\n").split("\t")
         if len(cells) != _N_CELLS:
             raise TextError(
@@ -94,9 +104,4 @@ def _examples(content: str) -> Iterator[TaskExample]:
         mark, label, sentence = cells
         if mark.strip() not in MARKS:
             raise TextError(f'Line {line:,}: the part is "{mark[:40]}". Write tr, va or te.')
-        text = text_of([sentence], f"Line {line:,}")
-        if not label.strip():
-            unlabelled.append(line)
-            continue
-        yield TaskExample(text, checked_label(line, label.strip()), MARKS[mark.strip()])
-    refuse_unlabelled(unlabelled)
+        yield line, text_of([sentence], f"Line {line:,}"), label.strip(), MARKS[mark.strip()]

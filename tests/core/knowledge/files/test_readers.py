@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_sieve.core.errors import AnalysisError, ColumnsNeeded, TextError
-from attention_sieve.core.knowledge.files import labelled as labelled_module
 from attention_sieve.core.knowledge.files import senteval as module
 from attention_sieve.core.knowledge.files.folders import ABOUT, read_tasks
 from attention_sieve.core.knowledge.files.labelled import TaskColumns, read_labelled_task
@@ -206,7 +205,7 @@ def test_unknown_columns_and_double_meanings_are_said():
 
 
 def test_tables_of_too_many_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(labelled_module, "MAX_ROWS", 2)
+    monkeypatch.setattr(module, "MAX_ROWS", 2)
     for content in (TABLE, TABLE.replace("Split", "other")):
         with pytest.raises(TextError, match=r"^There are more than 2 rows"):
             read_labelled_task("x.csv", content.encode())
