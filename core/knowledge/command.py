@@ -183,7 +183,6 @@ def reconstruct_tasks(arguments: argparse.Namespace) -> None:
 
 
 def _reports(arguments: argparse.Namespace) -> tuple[list[ProbedTask], dict[str, str]]:
-    """Reports of all tasks, and the provenance of the results."""
     tasks = tasks_of(arguments)
     checkpoint, settings = loaded(arguments)
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)

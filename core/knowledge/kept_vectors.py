@@ -112,7 +112,6 @@ def _fill(path: Path, n_texts: int, batches: Iterable[Sequence[tuple[int, TextVe
 
 
 def _create(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> list[np.memmap]:
-    """Create a file with arrays of zeros."""
     sizes = [math.prod(shape) * np.dtype(np.float32).itemsize for shape in shapes]
     if sum(sizes) > most_bytes:
         raise AnalysisError(

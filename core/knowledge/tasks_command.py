@@ -112,10 +112,6 @@ def _check_folder(folder: Path) -> None:
 
 
 def _write_tasks(folder: Path, made_tasks: Iterable[MadeTask]) -> None:
-    """Write the tasks that could be made, and print a table of them.
-
-    Raises: AnalysisError if no task could be made, or the folder cannot be written.
-    """
     attempts = list(made_tasks)
     successes = [(attempt, attempt.task) for attempt in attempts if attempt.task is not None]
     if not successes:

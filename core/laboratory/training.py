@@ -122,7 +122,6 @@ def _ids(settings: LaboratorySettings, n_sequences: int, *part: int) -> Tensor:
 
 
 def _measured(model: LlamaForCausalLM, ids: Tensor, step: int) -> ValidationResult:
-    """Loss and accuracy on the copied tokens of some sequences."""
     copied = torch.from_numpy(np.stack([is_copied(row) for row in ids.numpy()]))[:, 1:]
     model.eval()
     with torch.inference_mode():

@@ -108,8 +108,6 @@ def draws_needed(n_tests: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """How the effect of each head is measured."""
-
     least_effect: float
     first_draws: int
     """Number of random draws of every head."""
@@ -198,7 +196,6 @@ def _check(reading: "TaskReading", heads: Sequence[Head], metric: Metric) -> Non
 
 
 def _evenly_spaced(rows: np.ndarray) -> list[int]:
-    """At most MOST_TEXTS rows, evenly spaced."""
     indices = np.linspace(0, len(rows) - 1, min(len(rows), MOST_TEXTS)).round().astype(int)
     return [int(row) for row in rows[indices]]
 
@@ -206,7 +203,6 @@ def _evenly_spaced(rows: np.ndarray) -> list[int]:
 def _erasure(
     vectors: Float[np.ndarray, "example channel"], labels: TaskLabels, plan: _Plan, passes: "HeadPasses"
 ) -> Erasure:
-    """Erase the concept from one head, and as many random directions as it needs."""
     targets = labels.targets if labels.values is None else labels.values[:, None]
     train = vectors[labels.train]
     concept = concept_eraser(train, np.asarray(targets[labels.train], float))
@@ -268,7 +264,6 @@ def _p(outcomes: Float[np.ndarray, "text state"]) -> float:
 
 
 def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: TaskLabels) -> float:
-    """Score on the test part of a probe trained on the vectors of one head."""
     from attention_sieve.core.knowledge.probes.probe import probe
 
     predicted = probe(vectors[:, None], labels).predicted

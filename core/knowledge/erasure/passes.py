@@ -124,7 +124,6 @@ class _AtHead:
 
 
 def _erasing(checkpoint: Checkpoint, eraser: Eraser) -> _Replaced:
-    """The result of an eraser for the vectors of a pass."""
     dtype = checkpoint.statistics_dtype
     mean, removed = (torch.from_numpy(part).to(checkpoint.device, dtype) for part in (eraser.mean, eraser.removed))
 

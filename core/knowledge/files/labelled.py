@@ -100,7 +100,6 @@ def _checked(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[TaskExample, .
 
 
 def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> Iterator[tuple[int, Text, str, str]]:
-    """The same rows with the names of their parts."""
     for line, text, label, part in rows:
         if part.lower() not in NAMES_OF_PARTS:
             raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
@@ -108,7 +107,6 @@ def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> Iterator[tuple[int, T
 
 
 def _split(examples: tuple[TaskExample, ...], seed: int) -> tuple[TaskExample, ...]:
-    """Assign a part to each example."""
     units = _groups([example.text.segments for example in examples])
     is_regression = are_targets(examples)
     cells: dict[str, Counter[Cell]] = defaultdict(Counter)

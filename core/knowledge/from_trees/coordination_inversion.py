@@ -20,8 +20,6 @@ LONGER, SHORTER, EQUAL = "longer", "shorter", "equal"
 
 @dataclass(frozen=True)
 class _Clauses:
-    """A sentence of two main clauses."""
-
     first: tuple[str, ...]
     between: tuple[str, ...]
     """The conjunction, with the comma before it if there is one."""
@@ -57,7 +55,6 @@ def _candidate(sentence: ParsedSentence, clauses: _Clauses, label: str) -> Candi
 
 
 def _clauses(sentence: ParsedSentence) -> _Clauses | None:
-    """The two main clauses of a sentence; None if it has another form."""
     root, words = sentence.root, sentence.words
     conjuncts = sentence.children_by(root, "conj")
     if len(conjuncts) != 1 or is_punctuation(words[0]) or not QUOTES_AND_BRACKETS.isdisjoint(words):

@@ -28,8 +28,6 @@ _Bigram = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Corpus:
-    """Counts over all sentences."""
-
     words: Counter[str]
     """Frequency of each word, in lower case."""
     bigrams: Counter[_Bigram]

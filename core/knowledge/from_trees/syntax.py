@@ -129,7 +129,6 @@ def bigram_shift(sentences: Sequence[ParsedSentence], rng: Random) -> list[Candi
 
 
 def _shiftable(words: Sequence[str]) -> list[int]:
-    """Indices of words that can be swapped with the next one."""
     return [
         index
         for index in range(1, len(words) - 1)

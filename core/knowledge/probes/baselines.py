@@ -43,7 +43,6 @@ def baselines(task: Task, labels: TaskLabels) -> tuple[BaselinePredictions, ...]
 
 
 def _most_frequent(labels: TaskLabels) -> float:
-    """The most frequent class of the training part; for a regression the mean."""
     gold = labels.gold[labels.train]
     return float(np.bincount(gold.astype(int)).argmax()) if labels.bins is None else float(gold.mean())
 

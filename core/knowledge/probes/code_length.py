@@ -77,7 +77,6 @@ def _block_bits(
     before: Int[np.ndarray, " row"],
     block: Int[np.ndarray, " row_of_block"],
 ) -> Float[np.ndarray, "vector strength"]:
-    """Bits of the labels of a block, by probes trained on the rows before."""
     vector_strengths = np.tile(strengths, (features.shape[1], 1))
     probes = fit(features[before], labels.targets[before], vector_strengths, penalises_intercept=True)
     logs = probes.log_probabilities(features[block]).numpy()

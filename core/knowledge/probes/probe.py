@@ -108,7 +108,6 @@ def _fit(
     penalises_intercept: bool,
     start: Float[Tensor, "vector strength output column_and_one"] | None,
 ) -> Fitted:
-    """Fit all vectors in one problem."""
     design = _with_ones(features)
     columns = design[..., :-1]
     mean = columns.mean(1, keepdim=True)
@@ -197,7 +196,6 @@ def turns_of(
 def _probe_chunk(
     features: Float[np.ndarray, "example vector column"], labels: TaskLabels, grid: Float[np.ndarray, " strength"]
 ) -> ProbePredictions:
-    """Probe some vectors at all strengths."""
     strengths = np.tile(grid, (features.shape[1], 1))
     fitted = fit(features[labels.train], labels.targets[labels.train], strengths)
     return _selected(fitted, features, labels, grid)
@@ -209,7 +207,6 @@ def _selected(
     labels: TaskLabels,
     grid: Float[np.ndarray, " strength"],
 ) -> ProbePredictions:
-    """Select for each vector the probe with the best strength on validation; ties go to the stronger penalty."""
     scores = _scores(fitted, features, labels, grid)
     best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
     vectors = np.arange(len(best))
@@ -227,7 +224,6 @@ def _scores(
     labels: TaskLabels,
     grid: Float[np.ndarray, " strength"],
 ) -> Float[np.ndarray, "vector strength"]:
-    """Scores that select the strength: on the validation part, or by cross-validation."""
     rows = labels.validation
     if len(rows):
         predicted = predictions(fitted, features[rows], labels)

@@ -92,7 +92,6 @@ def _stopped(progress: TrialsProgress) -> str:
 
 
 def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
-    """Run trials in this process or on the selected engine, with a progress count."""
     folder = arguments.output or trials_folder()
     if arguments.engine == "local" and arguments.workers in (None, 1):
         return run_table(table, Trials(folder, arguments.device, arguments.dtype), arguments.stages, reporter)
@@ -136,7 +135,6 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The object of each line that is not empty."""
     objects = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

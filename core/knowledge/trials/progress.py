@@ -55,8 +55,6 @@ class TrialsProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class _Process:
-    """The process that runs the trials."""
-
     pid: int
     created: float
     """Its start time, in seconds since 1970."""

@@ -128,7 +128,6 @@ def fingerprint_of(path: Path) -> str | None:
 
 
 def _value(scalar: Any) -> Any:
-    """A number, a string, or an array of numbers."""
     import pyarrow as pa
 
     if not isinstance(scalar, pa.ListScalar):
@@ -158,7 +157,6 @@ def _row(result: TrialResult) -> dict[str, Any]:
 
 
 def _numbers(result: TrialResult) -> dict[str, Any]:
-    """Main results as single numbers, for comparing many rows."""
     report = result.report
     head, layer = report.best_head, report.best_layer
     numbers = {

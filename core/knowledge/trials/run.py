@@ -120,7 +120,6 @@ def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> TaskR
 
 
 def _first(trial: Trial, reading: TaskReading) -> TrialResult:
-    """The result of a trial after its first stage."""
     checkpoint, task = reading.checkpoint, reading.task
     return TrialResult(
         trial=trial,
@@ -138,7 +137,6 @@ def _first(trial: Trial, reading: TaskReading) -> TrialResult:
 
 
 def _with_stage(result: TrialResult, stage: TrialStage, reading: TaskReading) -> TrialResult:
-    """The result of a trial after one more stage; a regression has no controls."""
     task, vectors = reading.task, reading.vectors
     stages = (*result.stages, stage)
     if stage == "together":

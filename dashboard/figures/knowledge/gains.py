@@ -23,8 +23,6 @@ SHAPES: Final = ("diamond", "square", "circle")
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A score with its interval."""
-
     value: float
     low: float
     high: float
@@ -32,8 +30,6 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskGain:
-    """Scores that are compared on a task."""
-
     task: str
     n_heads: int
     last: Estimate

@@ -29,12 +29,10 @@ class Scores:
 
 
 def score_name(is_regression: bool) -> str:
-    """Name of the score of a task."""
     return CORRELATION if is_regression else ACCURACY
 
 
 def written(value: float, name: str) -> str:
-    """A score as text for a sentence."""
     return f"{value:.2f}" if name == CORRELATION else f"{value:.1%}"
 
 
@@ -49,7 +47,6 @@ def score_ends(values: Iterable[float]) -> Ends:
 
 
 def score_axis(field: str, name: str, ends: Ends, title: str = "") -> "alt.Y":
-    """Position of a score along the value axis."""
     number = "%" if name == ACCURACY else ".2~f"
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     axis = alt.Axis(format=number, tickCount=5)

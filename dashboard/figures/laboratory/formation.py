@@ -85,7 +85,6 @@ def _spec(roles: tuple[str, ...], last: int, most: float) -> Spec:
 
 
 def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
-    """The upper panel."""
     scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     y = alt.Y("value:Q", title="loss (nats)", scale=scale, axis=alt.Axis(tickCount=4))
     losses = of_kind("loss").encode(x=x, y=y)
@@ -104,7 +103,6 @@ def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
 
 
 def _shares(x: "alt.X", roles: tuple[str, ...]) -> "alt.LayerChart":
-    """The lower panel."""
     scale = alt.Scale(domain=[LEAST, 1], range=[HEIGHT, HEIGHT - SHARE_HEIGHT], nice=False)
     axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", orient="left", grid=True)
     y = alt.Y("value:Q", title="share above chance", scale=scale, axis=axis)

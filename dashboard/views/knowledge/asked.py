@@ -42,7 +42,6 @@ def is_sample() -> bool:
 
 
 def settings() -> Settings:
-    """Ask how texts are read."""
     pooling = one_of(wording.READ, wording.POOLINGS, key="vectors at", help=wording.READ_HELP)
     return Settings(pooling=pooling, too_long=policy())
 
@@ -112,7 +111,6 @@ def _upload() -> None:
 
 
 def _own_table(task_files: tuple[TaskFile, ...]) -> None:
-    """Show the content and the problems of each of the reader's files."""
     rows = pd.DataFrame(
         {
             "task": [task.name for task in task_files],
@@ -140,7 +138,6 @@ def _own_table(task_files: tuple[TaskFile, ...]) -> None:
 
 
 def _ask_for_columns(task: TaskFile) -> None:
-    """Ask which columns of a table hold what."""
     key, header = task.path.parent.name, list(task.header)
     with st.form(f"columns {key}"):
         st.markdown(f"**{plain(task.name)}**: {plain(task.problem)}")
@@ -160,7 +157,6 @@ def _ask_for_columns(task: TaskFile) -> None:
 
 
 def chosen_tasks(task_files: tuple[TaskFile, ...], sample: bool) -> tuple[TaskFile, ...]:
-    """Ask which of the tasks to probe."""
     by_name = {task.name: task for task in task_files}
     key = "sample tasks to probe" if sample else "own tasks to probe"
     return tuple(by_name[name] for name in some_of(wording.TASKS, list(by_name), key=key, every=wording.EVERY_TASK))

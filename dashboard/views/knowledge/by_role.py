@@ -18,7 +18,6 @@ from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_maj
 
 
 def roles_that_know(probing: Probing) -> None:
-    """Draw the tab."""
     st.markdown(wording.ROLES_SEE)
     visit = frame.with_corpus(probing.visit)
     tested = None if visit is None else corpus(visit)

@@ -43,7 +43,6 @@ MOST_VIOLINS: Final = 3
 
 
 def headline(probing: Probing) -> None:
-    """Summarise the results of the shown task."""
     result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
     head, layer = report.best_head, report.best_layer
     best = head_name(int(report.layer[head]), int(report.head[head]))
@@ -92,7 +91,6 @@ def _interval(report: TaskReport, index: int, name: str) -> str:
 
 
 def each_head(probing: Probing) -> None:
-    """Draw the map of all heads next to the heads in order, then a table."""
     result = probing.shown
     if result.report.is_regression:
         st.caption(wording.REGRESSION)
@@ -121,7 +119,6 @@ def each_head(probing: Probing) -> None:
 def show_map(
     probing: Probing, result: TrialResult, measure: str, values: Float[np.ndarray, "layer head"], *, key: str
 ) -> None:
-    """Draw a map with one value per head."""
     report = result.report
     name = score_name(report.is_regression)
     title = name if report.is_regression else measure
@@ -193,7 +190,6 @@ def places_table(result: TrialResult) -> pd.DataFrame:
 
 
 def layers(probing: Probing) -> None:
-    """Draw the tab."""
     st.markdown(wording.SORTED_SEE)
     report = probing.shown.report
     name = score_name(report.is_regression)

@@ -28,7 +28,6 @@ MOST_HEADS: Final = 6
 
 
 def is_it_used(probing: Probing) -> None:
-    """Draw the tab."""
     st.markdown(wording.ERASE_SEE)
     if not 1 <= len(probing.heads) <= MOST_HEADS:
         st.info(wording.choose_heads(MOST_HEADS))
@@ -46,7 +45,6 @@ def is_it_used(probing: Probing) -> None:
 
 
 def _options(probing: Probing) -> dict[str, Any]:
-    """Options of `python -m attention_sieve erase`."""
     subject, result, columns = probing.subjects[0], probing.shown, probing.task.columns
     return {
         "checkpoint": subject.name,
@@ -79,7 +77,6 @@ def _path(probing: Probing) -> Path:
 
 
 def _read(path: Path) -> pd.DataFrame | None:
-    """The saved table; None if there is none or it is damaged."""
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError):
@@ -87,7 +84,6 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    """Show a button that starts the erasure, or the progress of a running one."""
     if is_public():
         st.info(NOT_HERE)
         return

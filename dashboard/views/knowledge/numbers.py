@@ -38,8 +38,6 @@ MOST_ROWS: Final = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A checkpoint that is probed."""
-
     name: str
     """Name in a trial."""
     label: str
@@ -52,8 +50,6 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How texts are read."""
-
     pooling: Pooling | None
     too_long: TooLong
 
@@ -78,12 +74,10 @@ class Probing:
     """The chosen heads."""
 
     def of(self, subject: Subject, task: TaskFile) -> TrialResult | None:
-        """Result of a checkpoint on a task; None if it is not probed yet."""
         return self.results.get((subject.label, task.digest))
 
     @property
     def random_twin(self) -> TrialResult | None:
-        """Result of the checkpoint with random weights on the shown task; None if it is not probed yet."""
         twin = next((subject for subject in self.subjects if subject.random_weights is not None), None)
         return None if twin is None else self.of(twin, self.task)
 
@@ -98,7 +92,6 @@ class Probing:
 
     @cached_property
     def known(self) -> dict[str, TrialResult]:
-        """Results of the chosen checkpoint, by the name of the task."""
         by_task = {task.name: self.of(self.subjects[0], task) for task in self.tasks}
         return {name: result for name, result in by_task.items() if result is not None}
 
@@ -111,7 +104,6 @@ class Probing:
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """Provenance that is written into downloaded files."""
         choice = self.visit.choice
         return {
             **provenance.engine_facts(choice, self.visit.engine),
@@ -150,13 +142,11 @@ def kept_task(task: TaskFile) -> str:
 
 
 def subject_of(engine: Engine, label: str, random_weights: int | None = None) -> Subject:
-    """A checkpoint to probe; with a seed, the same one with random weights."""
     files = engine.files if random_weights is None else randomly_initialised(engine.files, random_weights)
     return Subject(name=engine.files.name, label=label, files=files, dtype=engine.dtype, random_weights=random_weights)
 
 
 def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> Trial:
-    """The trial of a checkpoint on a task."""
     kinds = subject.files.kinds
     return replace(
         task.trial(subject.name),
@@ -168,13 +158,11 @@ def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit)
 
 
 def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
-    """Saved result of a checkpoint on a task; None if it is not probed yet."""
     trial = trial_of(subject, task, settings, visit)
     return _cached_result(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
 
 
 def _cached_result(path: Path) -> TrialResult | None:
-    """The result in a file, read once per version of the file; None if there is none."""
     try:
         key = path, path.stat().st_mtime_ns
     except OSError:

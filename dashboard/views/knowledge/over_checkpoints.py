@@ -20,7 +20,6 @@ from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
 
 def checkpoints(probing: Probing) -> None:
-    """Draw the tab."""
     # Random weights come first: they stand for the checkpoint before training.
     ordered = sorted(probing.subjects, key=lambda subject: subject.random_weights is None)
     results = {
@@ -63,7 +62,6 @@ def _scores(label: str, result: TrialResult) -> CheckpointScores:
 
 
 def _map(probing: Probing, results: dict[str, TrialResult], label: str) -> None:
-    """Draw the map of one checkpoint, on a scale that all checkpoints share."""
     all_values = [above_majority(result.report) for result in results.values()]
     values, report = above_majority(results[label].report), results[label].report
     title = score_name(True) if report.is_regression else wording.ABOVE

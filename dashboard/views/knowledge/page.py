@@ -28,7 +28,6 @@ TASK_WIDTH: Final = 260
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page(wording.TITLE, wording.SEE, _knowledge, NOTES)
 
 
@@ -55,7 +54,6 @@ def _knowledge() -> None:
 def _what_is_probed(
     visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
 ) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[TrialStage, ...]]:
-    """Ask which tasks and checkpoints to probe, and which stages to run."""
     with st.expander(wording.WHAT):
         left, right = st.columns(2)
         with left:

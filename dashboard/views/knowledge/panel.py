@@ -23,7 +23,6 @@ def run_panel(
     settings: Settings,
     stages: tuple[TrialStage, ...],
 ) -> None:
-    """Show the current run, or a button that starts what is not probed yet."""
     if is_public():
         st.caption(NOT_HERE)
         return
@@ -57,13 +56,10 @@ def run_panel(
 
 
 def _is_done(result: TrialResult | None, stages: Sequence[TrialStage]) -> bool:
-    """Whether the result has all these stages."""
     return result is not None and set(stages) <= set(result.stages)
 
 
 def _watch(initial: TrialsProgress) -> None:
-    """Show the current run, refreshed at intervals; the whole page is redrawn once there is a new result."""
-
     @st.fragment(run_every=REFRESH_SECONDS)
     def panel() -> None:
         progress = runs.look()

@@ -33,7 +33,6 @@ _programs: Final[dict[str, Program]] = {}
 
 
 def run_folder() -> Path:
-    """Folder in which the latest run records its progress."""
     return program_folder() / "probing"
 
 
@@ -69,7 +68,6 @@ def stop() -> None:
 
 
 def is_stopping() -> bool:
-    """Whether the run was asked to stop."""
     return (run_folder() / STOP).exists()
 
 
@@ -87,7 +85,6 @@ def look() -> TrialsProgress | None:
 
 
 def was_about(trials: Sequence[Trial]) -> bool:
-    """Whether the latest run was started for any of these trials."""
     try:
         lines = (run_folder() / TABLE).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
@@ -96,15 +93,10 @@ def was_about(trials: Sequence[Trial]) -> bool:
 
 
 def is_on(progress: TrialsProgress | None) -> bool:
-    """Whether a run is in progress."""
     return progress is not None and progress.state == "running"
 
 
 def make_sample() -> None:
-    """Make the sample tasks.
-
-    Raises: AnalysisError if the process cannot be started.
-    """
     with _lock:
         if not is_running(SAMPLE):
             _begin(SAMPLE, ("sample-tasks",))
@@ -122,7 +114,6 @@ def erase(options: Sequence[str]) -> None:
 
 
 def is_running(job: str) -> bool:
-    """Whether the process of a job, `SAMPLE` or `ERASURE`, is running."""
     return job in _programs and _programs[job].process.poll() is None
 
 

@@ -16,7 +16,6 @@ from attention_sieve.dashboard.views.layout import halves
 
 
 def tasks_side_by_side(probing: Probing) -> None:
-    """Draw the tab."""
     if len(probing.known) < 2:
         st.info(wording.FEW_TASKS)
         return
@@ -42,7 +41,6 @@ def _similarity(probing: Probing) -> None:
 
 
 def _groups(probing: Probing) -> None:
-    """Plot each head's mean over syntactic tasks against its mean over semantic tasks."""
     means = {group: _mean(probing, group) for group in ("syntactic", "semantic")}
     x, y = means["syntactic"], means["semantic"]
     if x is None or y is None:

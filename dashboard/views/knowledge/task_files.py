@@ -39,8 +39,6 @@ class TableColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFile:
-    """A task and the facts about its file."""
-
     path: Path
     columns: TableColumns
     name: str
@@ -61,7 +59,6 @@ class TaskFile:
     """Columns of a table for which the reader has to say first what they hold."""
 
     def trial(self, checkpoint: str) -> Trial:
-        """The trial of a checkpoint on this task, with default settings."""
         return Trial(checkpoint=checkpoint, data=str(self.path), **asdict(self.columns))
 
 
@@ -73,7 +70,6 @@ def before_others(task: TaskFile) -> tuple[bool, int]:
 
 
 def sample_tasks() -> tuple[TaskFile, ...]:
-    """The sample tasks; empty before they are made."""
     folder = sample_tasks_folder()
     if not (folder / ABOUT).is_file():
         return ()
@@ -96,7 +92,6 @@ def own_tasks() -> tuple[TaskFile, ...]:
 
 
 def own_folder() -> Path:
-    """Folder of the tasks of readers; it may not exist yet."""
     return program_folder() / "tasks" / "yours"
 
 
@@ -115,10 +110,6 @@ def keep_task(name: str, content: bytes) -> Path:
 
 
 def keep_columns(path: Path, columns: TableColumns) -> None:
-    """Save what the columns of a reader's table are.
-
-    Raises: AnalysisError if it cannot be written.
-    """
     columns_path = path.with_name(COLUMNS)
     try:
         columns_path.write_text(json.dumps(asdict(columns)), encoding="utf-8")
@@ -162,7 +153,6 @@ def _facts(file: TaskFile, version: tuple[int, int]) -> TaskFile:
 
 
 def _columns(path: Path) -> TableColumns:
-    """The saved columns; the defaults if there are none or the file is damaged."""
     try:
         return typed_json(path.with_name(COLUMNS).read_bytes(), TableColumns)
     except (OSError, ValueError):
@@ -170,7 +160,6 @@ def _columns(path: Path) -> TableColumns:
 
 
 def _about(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Recorded facts about the sample tasks, by name; empty if the file is damaged."""
     try:
         return {str(task["name"]): task for task in parse_json(path.read_text(encoding="utf-8"))["tasks"]}
     except (OSError, ValueError, TypeError, KeyError):

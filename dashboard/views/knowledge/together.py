@@ -15,7 +15,6 @@ from attention_sieve.dashboard.views.layout import halves
 
 
 def heads_together(probing: Probing) -> None:
-    """Draw the tab."""
     results = {task: result for task, result in probing.known.items() if result.together is not None}
     if not results:
         st.info(wording.NOT_TOGETHER)
@@ -34,7 +33,6 @@ def heads_together(probing: Probing) -> None:
 
 
 def _effect(probing: Probing) -> None:
-    """Plot how the score of the shown task grows with the number of heads."""
     result = probing.shown
     if result.together is None:
         st.info(wording.NO_TOGETHER_HERE)
@@ -63,12 +61,10 @@ def _gain(name: str, result: TrialResult) -> TaskGain:
 
 
 def estimate(report: TaskReport, row: int) -> Estimate:
-    """Score of a row of the report (a head or a layer output) with its interval."""
     return Estimate(value=float(report.accuracy[row]), low=float(report.low[row]), high=float(report.high[row]))
 
 
 def gains_table(results: dict[str, TrialResult]) -> pd.DataFrame:
-    """One row per task: its baselines, the last layer, the best one, the best heads, and their gain."""
     rows = []
     for name, result in results.items():
         report, count = result.report, result.n_heads_of_layer

@@ -241,7 +241,6 @@ def failures(failed: Sequence[tuple[str, str]]) -> str:
 
 
 def not_probed(task: str, is_on: bool) -> str:
-    """The shown task is not probed yet; what comes next depends on whether a run is in progress."""
     next_step = "It appears here once the run reaches it." if is_on else "Press the button above."
     return f"There are no results for **{task}** yet. {next_step}"
 
@@ -261,7 +260,6 @@ def best(name: str, score: str, interval: str, n_test: int) -> str:
 
 
 def unsettled(name: str, n_rivals: int, n_test: int, is_regression: bool) -> str:
-    """The test part does not settle which head is best; empty where it does."""
     if not n_rivals:
         return ""
     texts = "So few texts do" if n_test < ENOUGH_TEST_TEXTS else "These texts do"

@@ -33,15 +33,10 @@ MOST_STEPS: Final = 40
 
 
 def name_at(run: SavedRun, step: int) -> str:
-    """Name of the checkpoint that a run has saved at a step."""
     return f"{run.name}/checkpoint-{step}"
 
 
 def visit_at(run: SavedRun, step: int, probes: ProbeKind, off: tuple[Head, ...] = ()) -> Visit:
-    """A saved step of a run over probe texts, by the roles and the criterion of this page.
-
-    Raises: CheckpointError.
-    """
     corpus = next(name for name, kind in controls.PROBES.items() if kind == probes)
     choice = replace(
         state.choice(),

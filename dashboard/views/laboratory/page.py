@@ -55,7 +55,6 @@ PAGE: Final = "laboratory"
 
 
 def show() -> None:
-    """Draw the page."""
     frame.page("Laboratory", wording.SEE, _laboratory, NOTES, settings=drawer.device_settings)
 
 
@@ -100,7 +99,6 @@ def _lesson(run: SavedRun, top: DeltaGenerator) -> None:
 
 
 def _attention(visit: Visit) -> TextAttention:
-    """Attention of the text of which patterns are shown."""
     text_attention, _ = visit.inference.look(visit.engine, visit.texts[0], visit.settings, too_long="truncate")
     return text_attention
 
@@ -127,7 +125,6 @@ def _step(saved: Sequence[int]) -> int:
 
 
 def _heads_off(is_asked: bool) -> tuple[Head, ...]:
-    """The heads that are switched off here; those of the sidebar's checkpoint are others."""
     if not is_asked:
         return ()
     heads = {head_name(layer, head): (layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)}
@@ -169,7 +166,6 @@ def _below(
 
 
 def _grid(visit: Visit, tested: Corpus, text_attention: TextAttention | None) -> list[Head]:
-    """The grid of roles, or of the patterns in a text, where one is given."""
     label = f"Heads of {visit.engine.files.name}: roles over {visit.choice.corpus}"
     on_text = WITHOUT_TEXT
     if text_attention is not None:
@@ -267,7 +263,6 @@ def _rises(visit: Visit, now: CopyScore) -> HeadMap:
 
 
 def _what_next(run: SavedRun, visit: Visit) -> None:
-    """Links to other pages with this step, and what can be done with the run."""
     pages, name = st.session_state["pages"], visit.choice.checkpoint
     with st.container(horizontal=True, vertical_alignment="center", key="laboratory next"):
         for label, page, icon, link in (

@@ -54,7 +54,6 @@ def training(*, has_form: bool) -> None:
 
 
 def _begin(name: str, settings: LaboratorySettings, *, resume: bool = False) -> None:
-    """Start a run and show it, or show the error."""
     try:
         training_runs.start_laboratory(name, settings, resume=resume)
     except AnalysisError as error:
@@ -104,7 +103,6 @@ def _resume(run: SavedRun) -> None:
 
 
 def _delete(run: SavedRun) -> None:
-    """Delete a run, after the reader has confirmed it."""
     with st.popover(training_wording.DELETE, icon=":material/delete:"):
         n_bytes = sum(path.stat().st_size for path in run.folder.rglob("*") if path.is_file())
         st.markdown(training_wording.about_to_delete(plain(run.name), n_bytes))

@@ -105,7 +105,6 @@ def _heads(number: int, one: str, many: str) -> str:
 
 
 def probe_text(words: str) -> str:
-    """The text of the patterns; its words are escaped and marked already."""
     return f"The text (bold: could be known): {words}"
 
 
