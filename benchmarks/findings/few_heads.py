@@ -19,7 +19,7 @@ from attention_sieve.core.checkpoints.folders import checkpoints_folder
 from attention_sieve.core.checkpoints.saved_runs import read_progress
 from attention_sieve.core.finetuning.command import SAMPLE, sample_checkpoint
 from attention_sieve.core.knowledge.files.folders import read_tasks
-from attention_sieve.core.knowledge.read_task import read_task
+from attention_sieve.core.knowledge.kept_vectors import read_task
 from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, reconstruct
 from attention_sieve.core.knowledge.report import TaskReport, task_report, texts_of
 from attention_sieve.core.passes.texts import prepare_all

@@ -3,7 +3,6 @@ together."""
 
 import argparse
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +22,8 @@ from attention_sieve.core.commands import (
 )
 from attention_sieve.core.knowledge.files.folders import read_tasks
 from attention_sieve.core.knowledge.files.labelled import LABEL_COLUMN, PART_COLUMNS, TaskColumns
-from attention_sieve.core.knowledge.read_task import TaskReading, read_task
-from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain, reconstruct
+from attention_sieve.core.knowledge.kept_vectors import TaskReading, read_task
+from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain, ranking, reconstruct
 from attention_sieve.core.knowledge.report import (
     TaskReport,
     code_lengths,
@@ -34,7 +33,7 @@ from attention_sieve.core.knowledge.report import (
     texts_of,
 )
 from attention_sieve.core.knowledge.task import Task, check_task
-from attention_sieve.core.knowledge.vectors import POOLINGS, Pooling, Vectors, usual_pooling
+from attention_sieve.core.knowledge.vectors import POOLINGS, Pooling, usual_pooling
 from attention_sieve.core.options import (
     add_checkpoint_options,
     add_output_option,
@@ -43,16 +42,7 @@ from attention_sieve.core.options import (
     add_too_long_option,
 )
 
-BY_LAYER_AND_HEAD: Final = ["layer", "head"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ProbedTask:
-    """A task with the vectors of its texts, and its report."""
-
-    task: Task
-    vectors: Vectors
-    report: TaskReport
+SIZES: Final = ("n_train", "n_validation", "n_test")
 
 
 def add_commands(commands: Any) -> None:
@@ -140,15 +130,15 @@ def knowledge(arguments: argparse.Namespace) -> None:
     """
     tables = []
     probed, facts = _reports(arguments)
-    for result in probed:
-        table = _table(result.report)
-        tables.append(_with_details(table, result) if arguments.details else table)
+    for reading, report in probed:
+        table = _table(report)
+        tables.append(_with_details(table, reading, report) if arguments.details else table)
     if arguments.details:
-        p_adjusted = corrected([result.report for result in probed])
+        p_adjusted = corrected([report for _, report in probed])
         tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, p_adjusted)]
-    ordered = [table.sort_values(BY_LAYER_AND_HEAD) for table in tables]
+    ordered = [table.sort_values(["layer", "head"]) for table in tables]
     write_table(arguments.output, pd.concat(ordered, ignore_index=True), facts)
-    print("\n".join(report_line(result.report.task, result.report) for result in probed))
+    print("\n".join(report_line(report.task, report) for _, report in probed))
 
 
 def reconstruct_tasks(arguments: argparse.Namespace) -> None:
@@ -169,24 +159,32 @@ def reconstruct_tasks(arguments: argparse.Namespace) -> None:
     """
     tables, lines = [], []
     probed, facts = _reports(arguments)
-    for result in probed:
-        report, n_present = result.report, _n_present(result.report)
-        together = reconstruct(
-            result.task, result.vectors, report, range(1, n_present + 1) if arguments.every else None
-        )
+    for reading, report in probed:
+        n_heads = len(ranking(report))
+        steps = range(1, n_heads + 1) if arguments.every else None
+        together = reconstruct(reading.task, reading.vectors, report, steps)
         if together.n_unsolved:
             print(f"{report.task}: {together.n_unsolved} probes did not converge.", file=sys.stderr)
         tables.append(_steps_table(report, together))
-        lines.append(together_line(report.task, report, together, min(result.vectors.shape[1], n_present)))
+        lines.append(together_line(report.task, report, together, min(reading.vectors.shape[1], n_heads)))
     write_table(arguments.output, pd.concat(tables, ignore_index=True), facts)
     print("\n".join(lines))
 
 
-def _reports(arguments: argparse.Namespace) -> tuple[list[ProbedTask], dict[str, str]]:
+def _reports(arguments: argparse.Namespace) -> tuple[list[tuple[TaskReading, TaskReport]], dict[str, str]]:
     tasks = tasks_of(arguments)
     checkpoint, settings = loaded(arguments)
     pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
-    probed = [probed_task(checkpoint, task, settings, pooling, arguments) for task in tasks]
+    probed = []
+    for task in tasks:
+        reading = reading_of(checkpoint, task, settings, pooling, arguments)
+        report = task_report(reading.task, reading.vectors)
+        if report.n_unsolved:
+            print(
+                f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.",
+                file=sys.stderr,
+            )
+        probed.append((reading, report))
     return probed, facts_of(checkpoint, settings, pooling)
 
 
@@ -206,19 +204,6 @@ def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
 def facts_of(checkpoint: Checkpoint, settings: PassSettings, pooling: Pooling) -> dict[str, str]:
     """Provenance of the numbers in an output file."""
     return {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
-
-
-def probed_task(
-    checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
-) -> ProbedTask:
-    """Probe the heads and layers of a task; notes on weak results go to standard error."""
-    reading = reading_of(checkpoint, task, settings, pooling, arguments)
-    report = task_report(reading.task, reading.vectors)
-    if report.n_unsolved:
-        print(
-            f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
-        )
-    return ProbedTask(task=reading.task, vectors=reading.vectors, report=report)
 
 
 def reading_of(
@@ -243,28 +228,20 @@ def _table(report: TaskReport) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "task": report.task,
-            "layer": report.layer,
-            "head": report.head,
-            "strength": report.strength,
-            "accuracy": report.accuracy,
-            "low": report.low,
-            "high": report.high,
+            **{name: getattr(report, name) for name in ("layer", "head", "strength", "accuracy", "low", "high")},
             "majority": report.baselines[0].score,
-            "n_train": report.n_train,
-            "n_validation": report.n_validation,
-            "n_test": report.n_test,
+            **{name: getattr(report, name) for name in SIZES},
         }
     )
 
 
-def _with_details(table: pd.DataFrame, result: ProbedTask) -> pd.DataFrame:
-    report = result.report
+def _with_details(table: pd.DataFrame, reading: TaskReading, report: TaskReport) -> pd.DataFrame:
     names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
     table = table.assign(validation=report.validation)
     table = table.assign(**{name: base.score for name, base in list(zip(names, report.baselines))[1:]})
     if not report.is_regression:
-        control = selectivity(result.task, result.vectors, report)
-        bits, uniform = code_lengths(result.task, result.vectors)
+        control = selectivity(reading.task, reading.vectors, report)
+        bits, uniform = code_lengths(reading.task, reading.vectors)
         table = table.assign(
             control=control.control,
             selectivity=control.selectivity,
@@ -279,22 +256,17 @@ def _with_details(table: pd.DataFrame, result: ProbedTask) -> pd.DataFrame:
 def report_line(name: str, report: TaskReport) -> str:
     """The best head and layer for a task, selected on the validation part, after the name of the probing."""
     head, layer = report.best_head, report.best_layer
-    best_head = head_name(int(report.layer[head]), int(report.head[head]))
     baselines = ", ".join(
         f"{baseline.name} {baseline.score:.3f}" for baseline in report.baselines if not np.isnan(baseline.score)
     )
     return (
-        f"{name}: {best_head} {_shown(report, head)}; output of layer {report.layer[layer]} "
+        f"{name}: {head_name(*report.head_at(head))} {_shown(report, head)}; output of layer {report.layer[layer]} "
         f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
     )
 
 
 def _shown(report: TaskReport, place: int) -> str:
     return f"{report.accuracy[place]:.3f} ({report.low[place]:.3f} to {report.high[place]:.3f})"
-
-
-def _n_present(report: TaskReport) -> int:
-    return int((report.is_head & ~np.isnan(report.strength)).sum())
 
 
 def _steps_table(report: TaskReport, reconstruction: Reconstruction) -> pd.DataFrame:
@@ -306,27 +278,21 @@ def _steps_table(report: TaskReport, reconstruction: Reconstruction) -> pd.DataF
             "heads": [
                 ",".join(f"{layer}-{head}" for layer, head in reconstruction.heads[:n]) for n in reconstruction.n_heads
             ],
-            "strength": reconstruction.strength,
-            "validation": reconstruction.validation,
-            "accuracy": reconstruction.accuracy,
-            "low": reconstruction.low,
-            "high": reconstruction.high,
+            **{name: getattr(reconstruction, name) for name in ("strength", "validation", "accuracy", "low", "high")},
             "last_layer": report.accuracy[-1],
             "best_layer": report.accuracy[report.best_layer],
             "gain": [difference.percent for difference in gains],
             "gain_low": [difference.low for difference in gains],
             "gain_high": [difference.high for difference in gains],
             "enough": reconstruction.enough,
-            "n_train": report.n_train,
-            "n_validation": report.n_validation,
-            "n_test": report.n_test,
+            **{name: getattr(report, name) for name in SIZES},
         }
     )
 
 
 def together_line(name: str, report: TaskReport, together: Reconstruction, n_heads: int) -> str:
     """The paper's comparison, after the name of the probing: the best n heads together against the layers."""
-    accuracy = float(together.accuracy[together.n_heads == n_heads][0])
+    accuracy = together.estimate(n_heads).value
     gained = gain(together, report, n_heads)
     return (
         f"{name}: last layer {report.accuracy[-1]:.3f}, best layer {report.accuracy[report.best_layer]:.3f}, best "

@@ -1,34 +1,42 @@
-"""Cache of vectors on disk: one memory-mapped safetensors file per corpus, written batch by batch, of limited size."""
+"""Vectors of texts, cached on disk: one memory-mapped safetensors file per corpus, written batch by batch, of limited
+size."""
 
 import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
 import numpy as np
 
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint
 from attention_sieve.core.checkpoints.folders import program_folder
+from attention_sieve.core.commands import write_whole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import parse_json
+from attention_sieve.core.knowledge.report import texts_of
+from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import Pooling, TextVectors, Vectors
+from attention_sieve.core.passes.question import Arrays, Question, answer, text_alone, text_itself
+from attention_sieve.core.passes.texts import PassText
 from attention_sieve.core.texts.text import Text, texts_sha256
 
 MOST_BYTES: Final = 4 << 30
 """Limit of all files together; the least recently read ones are deleted first."""
 FORMAT: Final = 1
 SUFFIX: Final = ".safetensors"
-UNFINISHED: Final = ".part"
 FLOAT32: Final = "F32"
 ALIGNED: Final = 8
 """The header is padded with spaces to a multiple of this number of bytes."""
 LARGEST_HEADER: Final = 10_000
 NAMES: Final = ("heads", "layers")
+Batch = Sequence[tuple[int, TextVectors]]
+"""Index and vectors of each text of a batch."""
 
 
 def vectors_folder() -> Path:
@@ -65,7 +73,7 @@ def write_vectors(
     folder: Path,
     key: str,
     n_texts: int,
-    batches: Iterable[Sequence[tuple[int, TextVectors]]],
+    batches: Iterable[Batch],
     most_bytes: int = MOST_BYTES,
 ) -> Vectors:
     """Write the vectors of a corpus batch by batch, in single precision, and return them memory-mapped.
@@ -81,14 +89,9 @@ def write_vectors(
 
     Raises: AnalysisError if the vectors alone exceed the limit, or cannot be written.
     """
-    part = folder / f"{key}-{uuid4().hex}{UNFINISHED}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            _fill(part, n_texts, batches, most_bytes)
-            part.replace(folder / f"{key}{SUFFIX}")
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(folder / f"{key}{SUFFIX}", lambda part: _fill(part, n_texts, batches, most_bytes))
     except OSError as error:
         raise AnalysisError(
             f"The vectors cannot be written to {folder} ({error.strerror}). Free some space, or choose another folder."
@@ -100,7 +103,7 @@ def write_vectors(
     return vectors
 
 
-def _fill(path: Path, n_texts: int, batches: Iterable[Sequence[tuple[int, TextVectors]]], most_bytes: int) -> None:
+def _fill(path: Path, n_texts: int, batches: Iterable[Batch], most_bytes: int) -> None:
     arrays: list[np.memmap] = []
     for batch in batches:
         for index, vectors in batch:
@@ -142,22 +145,17 @@ def _array_positions(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | Non
         if not 0 < length <= LARGEST_HEADER:
             return None
         content = file.read(length)
-    header = _header(content)
-    if header is None:
+    try:
+        header = parse_json(content)
+    except ValueError:  # not JSON, or not UTF-8
+        return None
+    if not isinstance(header, dict) or not set(NAMES) <= set(header):
         return None
     first = ALIGNED + length
     ends = [first + header[name]["data_offsets"][1] for name in NAMES]
     if path.stat().st_size != max(ends):
         return None
     return {name: (first + header[name]["data_offsets"][0], tuple(header[name]["shape"])) for name in NAMES}
-
-
-def _header(content: bytes) -> Mapping[str, Any] | None:
-    try:
-        header = parse_json(content)
-    except ValueError:  # not JSON, or not UTF-8
-        return None
-    return header if isinstance(header, dict) and set(NAMES) <= set(header) else None
 
 
 def _make_room(folder: Path, most_bytes: int, key: str) -> None:
@@ -169,3 +167,92 @@ def _make_room(folder: Path, most_bytes: int, key: str) -> None:
             return
         path.unlink(missing_ok=True)
         total -= state.st_size
+
+
+@cache
+def vectors_question(pooling: Pooling) -> Question[Text, TextVectors]:
+    """Question: the vectors of each text that probes read."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextVectors]]]:
+        from attention_sieve.core.knowledge.observer import text_vectors
+
+        return text_vectors(checkpoint, prepared, settings, pooling)
+
+    return Question(
+        name=f"vectors of heads and layers, {pooling}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_pack,
+        unpack=_unpack,
+    )
+
+
+def _pack(result: TextVectors) -> Arrays:
+    return {"heads": result.heads.astype(np.float32), "layers": result.layers.astype(np.float32)}
+
+
+def _unpack(arrays: Arrays) -> TextVectors:
+    return TextVectors(heads=arrays["heads"], layers=arrays["layers"])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskReading:
+    """A task as a checkpoint reads it."""
+
+    checkpoint: Checkpoint
+    settings: PassSettings
+    """Which attention, and which heads are off."""
+    pooling: Pooling
+    """Where vectors are read."""
+    task: Task
+    """Without the examples that are left out."""
+    texts: tuple[PassText, ...]
+    """Those of its examples, in their order; for pairs, all first texts first."""
+    vectors: Vectors
+    """Of these texts."""
+
+
+def read_task(
+    checkpoint: Checkpoint,
+    task: Task,
+    prepared: Mapping[int, PassText],
+    settings: PassSettings,
+    pooling: Pooling,
+    watch: Callable[[Iterable[Batch], int], Iterable[Batch]],
+) -> TaskReading:
+    """Read the vectors of a task's texts from the cache, or in one pass.
+
+    Args:
+        checkpoint: loaded.
+        task: whose texts are read.
+        prepared: those of `texts_of(task)` that are not left out, by index; a pair is left out if one of its texts is.
+        settings: which attention, and which heads are off.
+        pooling: where vectors are read.
+        watch: watch(batches, number of texts) passes the batches on, and may report progress.
+
+    Raises: AnalysisError if a text lacks the token of the pooling, or the vectors cannot be written.
+    """
+    texts, n_examples = texts_of(task), len(task.examples)
+    left_out = {index % n_examples for index in range(len(texts)) if index not in prepared}
+    indices = [index for index in range(len(texts)) if index % n_examples not in left_out]
+    usable_texts = [texts[index] for index in indices]
+    key = vectors_key(checkpoint, usable_texts, settings, pooling)
+    vectors = read_vectors(vectors_folder(), key)
+    if vectors is None:
+        usable_prepared = {row: prepared[index] for row, index in enumerate(indices)}
+        batches = watch(
+            answer(checkpoint, vectors_question(pooling), usable_texts, usable_prepared, settings), len(usable_texts)
+        )
+        vectors = write_vectors(vectors_folder(), key, len(usable_texts), batches)
+    examples = tuple(example for index, example in enumerate(task.examples) if index not in left_out)
+    return TaskReading(
+        checkpoint=checkpoint,
+        settings=settings,
+        pooling=pooling,
+        task=replace(task, examples=examples),
+        texts=tuple(prepared[index] for index in indices),
+        vectors=vectors,
+    )

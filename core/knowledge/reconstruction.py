@@ -10,12 +10,12 @@ from jaxtyping import Bool, Float, Int
 from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.labels import labels_of, score
-from attention_sieve.core.knowledge.report import ALPHA, TaskReport, features_of, interval
+from attention_sieve.core.knowledge.report import ALPHA, Estimate, TaskReport, features_of, interval
 from attention_sieve.core.knowledge.task import Task
 from attention_sieve.core.knowledge.vectors import Vectors
 
 EVERY: Final = 2
-"""Every number of heads is tried up to this many layers' heads; beyond that, numbers grow by GROWTH."""
+"""Every number of heads is tried up to those of this many layers; beyond that, numbers grow by GROWTH."""
 GROWTH: Final = 1.1
 RESAMPLES: Final = 2_000
 
@@ -64,16 +64,27 @@ class Reconstruction:
         spread = (1 - best**2) ** 2 if self.is_regression else best * (1 - best)
         return int(self.n_heads[self.validation >= best - np.sqrt(spread / self.n_choosing)].min())
 
+    def step_of(self, n_heads: int) -> int:
+        """Index of a number of heads among those that were probed."""
+        return int(np.flatnonzero(self.n_heads == n_heads)[0])
 
-def usual_steps(n_heads: int, per_layer: int) -> tuple[int, ...]:
-    """Numbers of heads to try: every one up to EVERY layers' heads, then ever larger steps, then all.
+    def estimate(self, n_heads: int) -> Estimate:
+        """Score of the best n heads together with its interval."""
+        step = self.step_of(n_heads)
+        return Estimate(float(self.accuracy[step]), float(self.low[step]), float(self.high[step]))
+
+
+def usual_steps(n_heads: int, per_layer: int, every: int = EVERY, growth: float = GROWTH) -> tuple[int, ...]:
+    """Numbers of heads to try: every one up to those of some layers, then ever larger steps, then all.
 
     Args:
         n_heads: number of heads of the checkpoint.
         per_layer: number of heads of a layer.
+        every: layers.
+        growth: of larger numbers, from one to the next.
     """
-    steps = list(range(1, min(n_heads, EVERY * per_layer) + 1))
-    while (following := round(steps[-1] * GROWTH)) < n_heads:
+    steps = list(range(1, min(n_heads, every * per_layer) + 1))
+    while (following := round(steps[-1] * growth)) < n_heads:
         steps.append(max(following, steps[-1] + 1))
     return tuple(sorted({*steps, n_heads}))
 
@@ -107,7 +118,7 @@ def reconstruct(
     return Reconstruction(
         task=task.name,
         is_regression=task.is_regression,
-        heads=tuple((int(report.layer[place]), int(report.head[place])) for place in ranked),
+        heads=tuple(map(report.head_at, ranked)),
         n_heads=np.array(counts),
         strength=probed.strength,
         validation=probed.validation,
@@ -141,7 +152,7 @@ def gain(
 
     Source: Jo and Myaeng 2020, which has no interval.
     """
-    step = int(np.flatnonzero(reconstruction.n_heads == n_heads)[0])
+    step = reconstruction.step_of(n_heads)
     predicted = np.stack([reconstruction.predicted[step], report.predicted[report.best_layer]])
     rng, n_rows = np.random.default_rng(seed), len(reconstruction.gold)
     if reconstruction.is_regression:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attention_sieve.core.attention.settings import Head
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.labels import BaselinePredictions, TaskLabels, labels_of, score
 from attention_sieve.core.knowledge.task import Task
@@ -18,6 +19,14 @@ from attention_sieve.core.texts.text import Text
 LAYER: Final = -1
 """Marks the output of a whole layer, in place of a head's index."""
 ALPHA: Final = 0.05
+
+
+class Estimate(NamedTuple):
+    """A score on the test part, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,6 +109,14 @@ class TaskReport:
 
     def _best(self, is_candidate: Bool[np.ndarray, " place"]) -> int:
         return int(np.where(is_candidate & ~np.isnan(self.validation), self.validation, -np.inf).argmax())
+
+    def head_at(self, place: int) -> Head:
+        """Layer and head of a place that is a head."""
+        return int(self.layer[place]), int(self.head[place])
+
+    def estimate(self, place: int) -> Estimate:
+        """Score of a place with its interval."""
+        return Estimate(float(self.accuracy[place]), float(self.low[place]), float(self.high[place]))
 
     def grid(self, values: Float[np.ndarray, " place"]) -> Float[np.ndarray, "layer head"]:
         """Values of the heads as a grid."""
@@ -224,8 +241,7 @@ def code_lengths(task: Task, vectors: Vectors, seed: int = 0) -> tuple[Float[np.
     labels, bits = labels_of(task), np.full(len(places(vectors.shape)[0]), np.nan)
     uniform = np.nan
     for rows, features in _groups(task, vectors):
-        coded = code_length(features, labels, seed)
-        bits[rows], uniform = coded.bits, coded.uniform
+        bits[rows], uniform = code_length(features, labels, seed)
     return bits, uniform
 
 

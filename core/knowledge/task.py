@@ -1,13 +1,14 @@
-"""A probing task: labelled texts in three parts, and checks whether a probe can be trained and tested on them.
+"""A probing task: labelled texts in three parts, checks whether a probe can be trained and tested on them, and a split.
 
 Source: Conneau et al. 2018, "What you can cram into a single vector", and the files of SentEval.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from random import Random
 from typing import Final
 
 from attention_sieve.core.errors import AnalysisError
@@ -16,6 +17,8 @@ from attention_sieve.core.texts.text import Text
 
 PARTS: Final = ("train", "validation", "test")
 """For fitting; for selecting strengths and heads; for testing."""
+SHARES: Final = (4, 1, 1)
+"""Relative sizes of PARTS; SentEval has 10, 1 and 1, but ten times as many rows."""
 LEAST_ROWS: Final = 10
 """Minimum number of examples in a part."""
 FEW_TEST_ROWS: Final = 100
@@ -26,6 +29,8 @@ MANY_CLASSES: Final = 100
 MAX_CLASSES: Final = 1_000
 """As in the word content task of SentEval."""
 SHOWN_CLASSES: Final = 5
+Cell = tuple[str, str]
+"""Label and stratum."""
 
 
 @dataclass(frozen=True)
@@ -184,3 +189,35 @@ def _named(classes: Sequence[str]) -> str:
     shown = ", ".join(f'"{name}"' for name in classes[:SHOWN_CLASSES])
     more = f" and {len(classes) - SHOWN_CLASSES:,} more" if len(classes) > SHOWN_CLASSES else ""
     return f"{len(classes):,} classes ({shown}{more}) have"
+
+
+def split_units(units: Mapping[str, Mapping[Cell, int]], rng: Random) -> dict[str, str]:
+    """Assign units to parts so that the candidates of every cell are divided in the proportions of SHARES.
+
+    Units are assigned in descending order of size, ties shuffled; each goes to the part that lacks the greatest share
+    of its target in the unit's cells.
+
+    Args:
+        units: number of candidates in each cell, for each unit.
+        rng: random number generator.
+
+    Returns: part of each unit.
+    """
+    totals: Counter[Cell] = Counter()
+    for cells in units.values():
+        totals.update(cells)
+    targets = {
+        part: {cell: n * share / sum(SHARES) for cell, n in totals.items()} for part, share in zip(PARTS, SHARES)
+    }
+    counts: dict[str, Counter[Cell]] = {part: Counter() for part in PARTS}
+    order = sorted(units)
+    rng.shuffle(order)
+    part_of = {}
+    for unit in sorted(order, key=lambda unit: -sum(units[unit].values())):
+        lacking = {
+            part: sum(n * (1 - counts[part][cell] / targets[part][cell]) for cell, n in units[unit].items())
+            for part in PARTS
+        }
+        part_of[unit] = max(PARTS, key=lacking.__getitem__)
+        counts[part_of[unit]].update(units[unit])
+    return part_of

@@ -19,8 +19,9 @@ from attention_sieve.core.knowledge.erasure.erasure import (
     erase,
     judged,
 )
+from attention_sieve.core.knowledge.kept_vectors import TaskReading
 from attention_sieve.core.knowledge.reconstruction import ranking
-from attention_sieve.core.knowledge.report import ALPHA, TaskReport, task_report
+from attention_sieve.core.knowledge.report import ALPHA, task_report
 from attention_sieve.core.knowledge.vectors import usual_pooling
 from attention_sieve.core.options import heads
 
@@ -97,7 +98,7 @@ def erase_tasks(arguments: argparse.Namespace) -> None:
         reading = reading_of(checkpoint, task, settings, pooling, arguments)
         erasures += erase(
             reading,
-            arguments.heads or best_heads(task_report(reading.task, reading.vectors), arguments.best),
+            arguments.heads or _best_heads(reading, arguments.best),
             metric=arguments.metric,
             n_tests=n_tests,
             n_random=arguments.random,
@@ -134,9 +135,9 @@ def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
     return n_tests
 
 
-def best_heads(report: TaskReport, count: int) -> list[Head]:
-    """The heads that are best on the validation part."""
-    return [(int(report.layer[place]), int(report.head[place])) for place in ranking(report)[:count]]
+def _best_heads(reading: TaskReading, count: int) -> list[Head]:
+    report = task_report(reading.task, reading.vectors)
+    return [report.head_at(place) for place in ranking(report)[:count]]
 
 
 def erasure_table(judgements: Sequence[JudgedErasure]) -> pd.DataFrame:
@@ -149,25 +150,14 @@ def _row(judgement: JudgedErasure) -> dict[str, Any]:
     return {
         "layer": erasure.head[0],
         "head": erasure.head[1],
-        "metric": erasure.metric,
-        "rank": erasure.rank,
-        "n_channels": erasure.n_channels,
-        "n_texts": erasure.n_texts,
-        "full": erasure.full,
-        "erased": erasure.erased,
+        **{name: getattr(erasure, name) for name in ("metric", "rank", "n_channels", "n_texts", "full", "erased")},
         "random": float(erasure.random.mean()),
         "n_draws": len(erasure.random),
-        "excess": erasure.excess,
-        "low": erasure.low,
-        "high": erasure.high,
-        "least_effect": erasure.least_effect,
-        "p": erasure.p,
+        **{name: getattr(erasure, name) for name in ("excess", "low", "high", "least_effect", "p")},
         "p_adjusted": judgement.p_adjusted,
         "verdict": judgement.verdict,
         "is_used": judgement.verdict == "used",
-        "variance": erasure.variance,
-        "accuracy": erasure.accuracy,
-        "accuracy_erased": erasure.accuracy_erased,
+        **{name: getattr(erasure, name) for name in ("variance", "accuracy", "accuracy_erased")},
     }
 
 

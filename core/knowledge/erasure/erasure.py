@@ -19,7 +19,7 @@ from attention_sieve.core.statistics.means import adjusted, half_interval, momen
 
 if TYPE_CHECKING:
     from attention_sieve.core.knowledge.erasure.passes import HeadPasses
-    from attention_sieve.core.knowledge.read_task import TaskReading
+    from attention_sieve.core.knowledge.kept_vectors import TaskReading
 
 FIRST_DRAWS: Final = math.ceil(1 / ALPHA)
 """Number of random draws after which an effect that is greater than all of theirs has p below ALPHA. A head that may be

@@ -9,8 +9,7 @@ from typing import Final
 from attention_sieve.core.errors import TextError
 from attention_sieve.core.finetuning.data import column_names, table_of
 from attention_sieve.core.knowledge.files.senteval import are_targets, labelled_examples
-from attention_sieve.core.knowledge.parts import Cell, split_units
-from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
+from attention_sieve.core.knowledge.task import PARTS, Cell, Task, TaskExample, split_units
 from attention_sieve.core.texts.text import Text, read_labelled, read_parted
 
 LABEL_COLUMN: Final = "label"
@@ -63,7 +62,7 @@ def read_labelled_task(
 ) -> Task:
     """Read a task from a labelled table.
 
-    Without a column of parts, rows are split in the proportions of `attention_sieve.core.knowledge.parts.SHARES`
+    Without a column of parts, rows are split in the proportions of `attention_sieve.core.knowledge.task.SHARES`
     within each class; rows that share a sentence, also in pairs, go into the same part.
 
     Args:

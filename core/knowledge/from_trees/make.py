@@ -7,18 +7,19 @@ from random import Random
 from typing import Final
 
 from attention_sieve.core.errors import AnalysisError
-from attention_sieve.core.knowledge.from_trees.coordination_inversion import coordination_inversion
-from attention_sieve.core.knowledge.from_trees.number_and_tense import object_number, subject_number, tense
-from attention_sieve.core.knowledge.from_trees.odd_man_out import odd_man_out
-from attention_sieve.core.knowledge.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
-from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, n_documents, usable
-from attention_sieve.core.knowledge.from_trees.surface import length, word_content
-from attention_sieve.core.knowledge.from_trees.syntax import (
-    bigram_shift,
+from attention_sieve.core.knowledge.from_trees.changes import bigram_shift, coordination_inversion, odd_man_out
+from attention_sieve.core.knowledge.from_trees.properties import (
+    length,
+    object_number,
+    subject_number,
+    tense,
     top_relations,
     tree_depth,
     tree_depth_matched,
+    word_content,
 )
+from attention_sieve.core.knowledge.from_trees.rows import LEAST_ROWS_OF_A_TASK, Candidate, balanced_rows
+from attention_sieve.core.knowledge.from_trees.sentences import ParsedSentence, n_documents, usable
 from attention_sieve.core.knowledge.task import Task
 
 MOST_ROWS: Final = 12_000

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from attention_sieve.core.knowledge.parts import SHARES, Cell, split_units
-from attention_sieve.core.knowledge.task import PARTS, TaskExample
+from attention_sieve.core.knowledge.task import PARTS, SHARES, Cell, TaskExample, split_units
 from attention_sieve.core.texts.text import Text
 
 LEAST_ROWS_OF_A_TASK: Final = 300

@@ -28,23 +28,17 @@ def baselines(task: Task, labels: TaskLabels) -> tuple[BaselinePredictions, ...]
         task: with its texts.
         labels: of the task.
     """
-    gold = labels.gold[labels.test]
-
-    def baseline(name: str, predicted: Float[np.ndarray, " test"]) -> BaselinePredictions:
-        return BaselinePredictions(
-            name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted
-        )
-
-    return (
-        baseline(MAJORITY, np.full(len(labels.test), _most_frequent(labels))),
-        baseline(LENGTH, probe(_lengths(task)[:, None], labels).predicted[0]),
-        baseline(WORDS, probe(_word_counts(task, labels)[:, None], labels).predicted[0]),
+    train, gold = labels.gold[labels.train], labels.gold[labels.test]
+    most_frequent = np.bincount(train.astype(int)).argmax() if labels.bins is None else train.mean()
+    predictions = {
+        MAJORITY: np.full(len(gold), float(most_frequent)),
+        LENGTH: probe(_lengths(task)[:, None], labels).predicted[0],
+        WORDS: probe(_word_counts(task, labels)[:, None], labels).predicted[0],
+    }
+    return tuple(
+        BaselinePredictions(name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted)
+        for name, predicted in predictions.items()
     )
-
-
-def _most_frequent(labels: TaskLabels) -> float:
-    gold = labels.gold[labels.train]
-    return float(np.bincount(gold.astype(int)).argmax()) if labels.bins is None else float(gold.mean())
 
 
 def _lengths(task: Task) -> Float[np.ndarray, "example column"]:
@@ -59,15 +53,11 @@ def _lengths(task: Task) -> Float[np.ndarray, "example column"]:
 
 
 def _word_counts(task: Task, labels: TaskLabels) -> Float[np.ndarray, "example column"]:
-    words = [[_words(segment) for segment in example.text.segments] for example in task.examples]
+    words = [[_WORD.findall(segment.lower()) for segment in example.text.segments] for example in task.examples]
     frequencies = Counter(word for row in labels.train for segment in words[row] for word in segment)
     column = {word: index for index, (word, _) in enumerate(frequencies.most_common(MOST_WORDS))}
     first, *others = (_counts([segments[side] for segments in words], column) for side in range(len(words[0])))
     return pair_features(first, others[0]) if others else first
-
-
-def _words(segment: str) -> list[str]:
-    return _WORD.findall(segment.lower())
 
 
 def _counts(texts: Sequence[Sequence[str]], column: dict[str, int]) -> Float[np.ndarray, "example column"]:

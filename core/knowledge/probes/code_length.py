@@ -2,7 +2,6 @@
 trained on the blocks before."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log2
 from typing import Final
@@ -19,29 +18,13 @@ ROWS_PER_CLASS: Final = 2
 """Minimum rows per class in the first block, as a probe trained on fewer is meaningless."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CodeLength:
-    """Online code length of the labels, given each vector."""
-
-    bits: Float[np.ndarray, " vector"]
-    uniform: float
-    """Bits if every label were sent as one of equally likely classes."""
-    ends: tuple[int, ...]
-    """Rows after each block."""
-
-    @property
-    def compression(self) -> Float[np.ndarray, " vector"]:
-        """Ratio of the uniform code's length to this one; 1 or less if the vector does not help to predict labels."""
-        return self.uniform / self.bits
-
-
 def code_length(
     features: Float[np.ndarray, "example vector column"],
     labels: TaskLabels,
     seed: int = 0,
     strengths: Sequence[float] = STRENGTHS,
-) -> CodeLength:
-    """Online code length of the labels of the training part.
+) -> tuple[Float[np.ndarray, " vector"], float]:
+    """Online code length of the labels of the training part, given each vector.
 
     The first block is sent by the uniform code. The intercept is penalised like the weights, so that a class that has
     not occurred yet keeps a probability. The strength is that of the shortest code, and is sent too.
@@ -52,6 +35,7 @@ def code_length(
         seed: of the order in which the rows are sent.
         strengths: to select from.
 
+    Returns: bits, and bits if every label were sent as one of equally likely classes.
     Source: Voita and Titov 2020, section 2.2.2. Their first blocks of small data have fewer rows than twice the number
     of classes; here they are sent together.
     """
@@ -61,7 +45,7 @@ def code_length(
     for chunk in turns_of(features, labels, len(grid)):
         for start, end in pairwise(ends):
             bits[chunk] += _block_bits(features[:, chunk], labels, grid, order[:start], order[start:end])
-    return CodeLength(bits=bits.min(axis=1), uniform=len(order) * log2(labels.n_classes), ends=ends)
+    return bits.min(axis=1), len(order) * log2(labels.n_classes)
 
 
 def block_ends(n_rows: int, n_classes: int) -> tuple[int, ...]:

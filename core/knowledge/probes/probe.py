@@ -136,8 +136,12 @@ def probe(
         labels: of the same examples.
         strengths: to select from.
     """
-    grid = np.sort(np.asarray(strengths, float))[::-1].copy()
-    return _joined([_probe_chunk(features[:, chunk], labels, grid) for chunk in turns_of(features, labels, len(grid))])
+    grid, results = np.sort(np.asarray(strengths, float))[::-1].copy(), list[ProbePredictions]()
+    for chunk in turns_of(features, labels, len(grid)):
+        own = features[:, chunk]
+        fitted = fit(own[labels.train], labels.targets[labels.train], np.tile(grid, (own.shape[1], 1)))
+        results.append(_selected(fitted, own, labels, grid))
+    return _joined(results)
 
 
 def growing(
@@ -191,14 +195,6 @@ def turns_of(
     entries_of_vector = len(labels.train) * (n_columns + n_strengths * labels.n_classes)
     size = max(1, ENTRIES // entries_of_vector)
     return (slice(start, min(start + size, n_vectors)) for start in range(0, n_vectors, size))
-
-
-def _probe_chunk(
-    features: Float[np.ndarray, "example vector column"], labels: TaskLabels, grid: Float[np.ndarray, " strength"]
-) -> ProbePredictions:
-    strengths = np.tile(grid, (features.shape[1], 1))
-    fitted = fit(features[labels.train], labels.targets[labels.train], strengths)
-    return _selected(fitted, features, labels, grid)
 
 
 def _selected(

@@ -14,10 +14,9 @@ from attention_sieve.core.engines.options import add_engine_options, check_engin
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import parse_json
 from attention_sieve.core.knowledge.command import report_line, together_line
-from attention_sieve.core.knowledge.trials.on_engine import run_on, trial_runner
 from attention_sieve.core.knowledge.trials.progress import Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage
-from attention_sieve.core.knowledge.trials.run import Trials, run_table
+from attention_sieve.core.knowledge.trials.run import Trials, run_on, run_table, trial_runner
 from attention_sieve.core.knowledge.trials.trial import Trial, name_of, trial_of
 from attention_sieve.core.options import add_device_option, add_dtype_option
 from attention_sieve.core.texts.tables import read_table

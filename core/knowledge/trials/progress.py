@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import psutil
 
 from attention_sieve.core.checkpoints.saved_runs import STOP, State, is_running
+from attention_sieve.core.commands import write_whole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.json_values import typed_json
 
@@ -160,14 +162,9 @@ class Reporter:
         self._written = time.monotonic()
         if self._folder is None:
             return
-        part = self._folder / f"{PROGRESS}.part"
-        try:
-            part.write_text(json.dumps(asdict(self.progress) | asdict(self._process)), encoding="utf-8")
-            part.replace(self._folder / PROGRESS)
-        except OSError as error:
-            raise AnalysisError(
-                f"{self._folder} cannot be written ({error.strerror}). Check the free space and the permissions there."
-            ) from None
+        content = json.dumps(asdict(self.progress) | asdict(self._process))
+        with _writing_to(self._folder):
+            write_whole(self._folder / PROGRESS, partial(Path.write_text, data=content, encoding="utf-8"))
 
 
 def read_trials_progress(folder: Path) -> TrialsProgress | None:
@@ -190,8 +187,14 @@ def stop_trials(folder: Path) -> None:
     progress = read_trials_progress(folder)
     if progress is None or progress.state != "running":
         raise AnalysisError("No probes are running, so there is nothing to stop.")
-    try:
+    with _writing_to(folder):
         (folder / STOP).touch()
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise AnalysisError(
             f"{folder} cannot be written ({error.strerror}). Check the free space and the permissions there."

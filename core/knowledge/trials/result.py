@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal
-from uuid import uuid4
 
 import numpy as np
 from jaxtyping import Float
 
 from attention_sieve.core.attention.settings import Kind, head_name
+from attention_sieve.core.commands import write_whole
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.labels import BaselinePredictions
-from attention_sieve.core.knowledge.reconstruction import Gain, Reconstruction, gain, ranking
+from attention_sieve.core.knowledge.reconstruction import Reconstruction, gain, ranking
 from attention_sieve.core.knowledge.report import Selectivity, TaskReport
 from attention_sieve.core.knowledge.trials.trial import FORMAT, Trial, trial_of
 from attention_sieve.core.knowledge.vectors import Pooling
@@ -64,18 +64,6 @@ class TrialResult:
         """Number of heads of a layer, which is how many the paper concatenates."""
         return min(int(self.report.head.max()) + 1, len(ranking(self.report)))
 
-    def accuracy_of(self, n_heads: int) -> tuple[float, float, float]:
-        """Accuracy of the best n heads together, with its interval; NaN before that stage is computed."""
-        if self.together is None:
-            return np.nan, np.nan, np.nan
-        step = int(np.flatnonzero(self.together.n_heads == n_heads)[0])
-        accuracy, low, high = (getattr(self.together, name)[step] for name in ("accuracy", "low", "high"))
-        return float(accuracy), float(low), float(high)
-
-    def gain(self, n_heads: int) -> Gain | None:
-        """Gain of the best n heads over the best layer, for a computed n; None before that stage is computed."""
-        return None if self.together is None else gain(self.together, self.report, n_heads)
-
 
 def write_result(path: Path, result: TrialResult) -> None:
     """Write a result as a file of one row, which gets its final name once it is complete.
@@ -85,15 +73,10 @@ def write_result(path: Path, result: TrialResult) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    part = path.with_name(f"{path.stem}-{uuid4().hex}.part")
-    columns = {name: pa.array([value]) for name, value in _row(result).items()}
+    table = pa.table({name: pa.array([value]) for name, value in _row(result).items()})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            parquet.write_table(pa.table(columns), part, compression="zstd")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, lambda part: parquet.write_table(table, part, compression="zstd"))
     except OSError as error:
         raise AnalysisError(
             f"{path} cannot be written ({error.strerror or error}). Free some space on the disk."
@@ -153,49 +136,39 @@ def _row(result: TrialResult) -> dict[str, Any]:
         "baseline_predicted": _small(np.stack([baseline.predicted for baseline in report.baselines])),
         "baseline_p": report.p_values.ravel(),
     }
-    return row | _control_columns(result) | _together_columns(result)
+    if result.selectivity is not None and result.bits is not None:
+        row |= {f"control_{name}": getattr(result.selectivity, name) for name in CONTROLS}
+        row |= {"place_bits": result.bits}
+    if (together := result.together) is not None:
+        row |= {f"step_{name}": getattr(together, name) for name in STEPS}
+        row |= {
+            "step_predicted": _small(together.predicted),
+            "ranked": np.array(together.heads, np.int32).ravel(),
+            "together_unsolved": together.n_unsolved,
+        }
+    return row
 
 
 def _numbers(result: TrialResult) -> dict[str, Any]:
     report = result.report
     head, layer = report.best_head, report.best_layer
     numbers = {
-        "best_head": head_name(int(report.layer[head]), int(report.head[head])),
+        "best_head": head_name(*report.head_at(head)),
         "best_head_accuracy": float(report.accuracy[head]),
         "best_layer": int(report.layer[layer]),
         "best_layer_accuracy": float(report.accuracy[layer]),
         "last_layer_accuracy": float(report.accuracy[-1]),
     }
-    best_gain = result.gain(result.n_heads_of_layer)
-    if best_gain is None or result.together is None:
+    if (together := result.together) is None:
         return numbers
+    gained = gain(together, report, result.n_heads_of_layer)
     return numbers | {
-        "together_heads": best_gain.n_heads,
-        "together_accuracy": result.accuracy_of(best_gain.n_heads)[0],
-        "gain": best_gain.percent,
-        "gain_low": best_gain.low,
-        "gain_high": best_gain.high,
-        "enough": result.together.enough,
-    }
-
-
-def _control_columns(result: TrialResult) -> dict[str, Any]:
-    if result.selectivity is None or result.bits is None:
-        return {}
-    columns = {f"control_{name}": getattr(result.selectivity, name) for name in CONTROLS}
-    return columns | {"place_bits": result.bits}
-
-
-def _together_columns(result: TrialResult) -> dict[str, Any]:
-    together = result.together
-    if together is None:
-        return {}
-    columns = {f"step_{name}": getattr(together, name) for name in STEPS}
-    ranked = np.array(together.heads, np.int32).ravel()
-    return columns | {
-        "step_predicted": _small(together.predicted),
-        "ranked": ranked,
-        "together_unsolved": together.n_unsolved,
+        "together_heads": gained.n_heads,
+        "together_accuracy": together.estimate(gained.n_heads).value,
+        "gain": gained.percent,
+        "gain_low": gained.low,
+        "gain_high": gained.high,
+        "enough": together.enough,
     }
 
 
@@ -204,15 +177,16 @@ def _small(values: Float[np.ndarray, "..."]) -> np.ndarray:
 
 
 def _result(row: Mapping[str, Any]) -> TrialResult:
+    selectivity = None
+    if "place_bits" in row:
+        selectivity = Selectivity(**{name: row[f"control_{name}"] for name in CONTROLS})
     return TrialResult(
         trial=trial_of({field.name: row[field.name] for field in fields(Trial)}),
         **{name: row[name] for name in FACTS},
-        classes=tuple(row["classes"]),
-        notes=tuple(row["notes"]),
-        stages=tuple(row["stages"]),
+        **{name: tuple(row[name]) for name in LISTS},
         pooling=row["pooling_read"],
         report=_report(row),
-        selectivity=_selectivity(row),
+        selectivity=selectivity,
         bits=row.get("place_bits"),
         together=_together(row),
     )
@@ -250,9 +224,3 @@ def _report(row: Mapping[str, Any]) -> TaskReport:
         ),
         p_values=row["baseline_p"].reshape(len(baseline_predictions), -1),
     )
-
-
-def _selectivity(row: Mapping[str, Any]) -> Selectivity | None:
-    if "place_bits" not in row:
-        return None
-    return Selectivity(**{name: row[f"control_{name}"] for name in CONTROLS})

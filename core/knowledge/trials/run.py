@@ -1,5 +1,5 @@
-"""Runs trials one after the other. A stop waits for one step only and loses the current stage; a resumed run repeats no
-stage that is done."""
+"""Runs trials one after the other, or in several processes. A stop waits for one step only and loses the current stage;
+a resumed run repeats no stage that is done."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -9,11 +9,12 @@ from typing import Final
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from attention_sieve.core.checkpoints.find import load_checkpoint
+from attention_sieve.core.engines.work import Executor
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.kept_vectors import Batch, TaskReading, read_task
 from attention_sieve.core.knowledge.probes.solver import between_steps
-from attention_sieve.core.knowledge.read_task import Batch, TaskReading, read_task
-from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct
-from attention_sieve.core.knowledge.report import TaskReport, code_lengths, selectivity, task_report, texts_of
+from attention_sieve.core.knowledge.reconstruction import ranking, reconstruct, usual_steps
+from attention_sieve.core.knowledge.report import code_lengths, selectivity, task_report, texts_of
 from attention_sieve.core.knowledge.task import Task, check_task
 from attention_sieve.core.knowledge.trials.progress import Reporter
 from attention_sieve.core.knowledge.trials.result import STAGES, TrialResult, TrialStage, read_result, write_result
@@ -28,9 +29,10 @@ DOING: Final[dict[TrialStage, str]] = {
     "together": "Probing the best heads together",
 }
 GROWTH: Final = 1.5
-"""Growth factor of the number of concatenated heads beyond the number of heads of a layer."""
+"""Growth of the number of heads together beyond those of a layer."""
 Tell = Callable[[str, int, int], None]
 """tell(doing, texts done, all texts) reports the current work; may raise to stop."""
+Run = Callable[[Trial], tuple[TrialResult, bool]]
 
 
 class Trials:
@@ -140,7 +142,9 @@ def _with_stage(result: TrialResult, stage: TrialStage, reading: TaskReading) ->
     task, vectors = reading.task, reading.vectors
     stages = (*result.stages, stage)
     if stage == "together":
-        together = reconstruct(task, vectors, result.report, steps_of(result.report))
+        per_layer = int(result.report.head.max()) + 1
+        steps = usual_steps(len(ranking(result.report)), per_layer, every=1, growth=GROWTH)
+        together = reconstruct(task, vectors, result.report, steps)
         return replace(result, stages=stages, together=together)
     if result.report.is_regression:
         return replace(result, stages=stages)
@@ -148,15 +152,6 @@ def _with_stage(result: TrialResult, stage: TrialStage, reading: TaskReading) ->
     bits, uniform = code_lengths(task, vectors, seed)
     control = selectivity(task, vectors, result.report, seed)
     return replace(result, stages=stages, selectivity=control, bits=bits, uniform_bits=uniform)
-
-
-def steps_of(report: TaskReport) -> tuple[int, ...]:
-    """Numbers of heads to concatenate: each up to those of a layer, then in growing steps, and all."""
-    n_heads, per_layer = len(ranking(report)), int(report.head.max()) + 1
-    steps = list(range(1, min(per_layer, n_heads) + 1))
-    while (following := round(steps[-1] * GROWTH)) < n_heads:
-        steps.append(following)
-    return tuple(sorted({*steps, n_heads}))
 
 
 def run_table(
@@ -193,3 +188,50 @@ def run_table(
                         results[trial] = result
                 reporter.done(was_kept=trial in failed or was_kept)
     return [results[trial] for trial in table if trial in results]
+
+
+def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[TrialStage]) -> Run:
+    """Set up a worker process; the returned function runs one trial, and keeps its checkpoint for the next."""
+    trials = Trials(folder, device, dtype)
+    return lambda trial: trials.run(trial, stages)
+
+
+def run_on(
+    engine: Executor, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
+) -> list[TrialResult]:
+    """Run a table of trials on an engine, all stages of a trial in one process; those that fail are retried once.
+
+    Args:
+        engine: runs trials.
+        table: of trials.
+        begin: `trial_runner` with its arguments; can be pickled.
+        n_stages: of a trial, which the reporter counts.
+        reporter: receives the progress, and finally how the run ended.
+
+    Returns: results of the successful trials, in their order; if the run is asked to stop, of those that are done.
+    Raises: KeyboardInterrupt if it is interrupted; what is done is kept.
+    """
+    results: dict[Trial, TrialResult] = {}
+    n_texts = dict(zip(table, n_texts_of(table)))
+    reporter.expect(sum(n_texts.values()) * n_stages)
+    with reporter.to_the_end():
+        for is_last in (False, True):
+            missing = [trial for trial in table if trial not in results]
+            for outcome in engine(begin, missing):
+                trial = missing[outcome.index]
+                reporter.begin(name_of(trial), n_texts[trial])
+                reporter.tell("", 0, 0)
+                if outcome.result is not None:
+                    results[trial], was_kept = outcome.result
+                    _count(reporter, n_stages, was_kept=was_kept)
+                elif is_last:
+                    reporter.failed(name_of(trial), outcome.why)
+                    _count(reporter, n_stages, was_kept=True)
+            if len(results) == len(table):
+                break
+    return [results[trial] for trial in table if trial in results]
+
+
+def _count(reporter: Reporter, n_stages: int, *, was_kept: bool) -> None:
+    for _ in range(n_stages):
+        reporter.done(was_kept=was_kept)

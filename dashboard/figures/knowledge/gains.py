@@ -7,6 +7,7 @@ from typing import Final
 
 import pandas as pd
 
+from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, percent, template
@@ -19,13 +20,6 @@ APART: Final = 11
 """Pixels between the marks of a task."""
 LONGEST: Final = 24
 SHAPES: Final = ("diamond", "square", "circle")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +50,7 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
                 "task": drawable(gain.task, LONGEST),
                 "series": number,
                 "what": label,
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
+                **estimate._asdict(),
             }
             for number, (label, estimate) in enumerate(marks)
         ]

@@ -7,11 +7,11 @@ from typing import Final
 
 import pandas as pd
 
+from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.comparison.step_axis import Axis, across, apart_at, axis_of
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, drawable, of_kind, template
-from attention_sieve.dashboard.figures.knowledge.gains import Estimate
 from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
 
 HEIGHT: Final = 280
@@ -49,9 +49,7 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
                         "what": KINDS[number],
                         "checkpoint": drawable(checkpoint_scores.label),
                         "at": position,
-                        "value": estimate.value,
-                        "low": estimate.low,
-                        "high": estimate.high,
+                        **estimate._asdict(),
                     }
                 )
     axis = axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps)

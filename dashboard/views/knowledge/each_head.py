@@ -45,7 +45,7 @@ MOST_VIOLINS: Final = 3
 def headline(probing: Probing) -> None:
     result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
     head, layer = report.best_head, report.best_layer
-    best = head_name(int(report.layer[head]), int(report.head[head]))
+    best = head_name(*report.head_at(head))
     sentences = [
         wording.best(
             best,

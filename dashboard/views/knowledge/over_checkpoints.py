@@ -7,14 +7,12 @@ from attention_sieve.core.checkpoints.saved_runs import steps_of_one_run
 from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
-from attention_sieve.dashboard.figures.knowledge.gains import Estimate
 from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
 from attention_sieve.dashboard.figures.knowledge.words import score_name
 from attention_sieve.dashboard.offers.checkpoints import runs_here
 from attention_sieve.dashboard.views.charts import chart
 from attention_sieve.dashboard.views.knowledge import wording
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, above_majority
-from attention_sieve.dashboard.views.knowledge.together import estimate
 from attention_sieve.dashboard.views.layout import halves
 from attention_sieve.dashboard.views.maps import head_selection, show_head_map
 
@@ -49,15 +47,12 @@ def checkpoints(probing: Probing) -> None:
 
 
 def _scores(label: str, result: TrialResult) -> CheckpointScores:
-    report, together = result.report, None
-    if result.together is not None:
-        value, low, high = result.accuracy_of(result.n_heads_of_layer)
-        together = Estimate(value=value, low=low, high=high)
+    report, together = result.report, result.together
     return CheckpointScores(
         label=label,
-        best_head=estimate(report, report.best_head),
-        best_layer=estimate(report, report.best_layer),
-        together=together,
+        best_head=report.estimate(report.best_head),
+        best_layer=report.estimate(report.best_layer),
+        together=None if together is None else together.estimate(result.n_heads_of_layer),
     )
 
 

@@ -92,7 +92,7 @@ def _results(
         results=results,
         task=task,
         shown=shown_result,
-        heads=state.chosen_heads(n_layers, n_heads, (int(report.layer[best]), int(report.head[best]))),
+        heads=state.chosen_heads(n_layers, n_heads, report.head_at(best)),
     )
     headline(probing)
     views = {

@@ -3,9 +3,9 @@
 import pandas as pd
 import streamlit as st
 
-from attention_sieve.core.knowledge.report import TaskReport
+from attention_sieve.core.knowledge.reconstruction import gain
 from attention_sieve.core.knowledge.trials.result import TrialResult
-from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
+from attention_sieve.dashboard.figures.knowledge.gains import TaskGain, gain_dots
 from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
 from attention_sieve.dashboard.figures.knowledge.words import score_name, written
 from attention_sieve.dashboard.views.charts import chart, table
@@ -25,7 +25,18 @@ def heads_together(probing: Probing) -> None:
     with left:
         _effect(probing)
     with right:
-        gains = [_gain(name, result) for name, result in results.items() if not result.report.is_regression]
+        gains = [
+            TaskGain(
+                task=name,
+                n_heads=result.n_heads_of_layer,
+                last=report.estimate(-1),
+                best=report.estimate(report.best_layer),
+                best_layer=int(report.layer[report.best_layer]),
+                together=result.together.estimate(result.n_heads_of_layer),
+            )
+            for name, result in results.items()
+            if result.together is not None and not (report := result.report).is_regression
+        ]
         if gains:
             chart("heads together", gain_dots(gains), probing.facts, wording.JO_TABLE)
     with st.expander(wording.TOGETHER_TABLE):
@@ -33,45 +44,25 @@ def heads_together(probing: Probing) -> None:
 
 
 def _effect(probing: Probing) -> None:
-    result = probing.shown
-    if result.together is None:
+    report, together = probing.shown.report, probing.shown.together
+    if together is None:
         st.info(wording.NO_TOGETHER_HERE)
         return
-    report, name = result.report, score_name(result.report.is_regression)
-    gain = result.gain(result.n_heads_of_layer)
-    layer = float(report.accuracy[report.best_layer])
-    if gain is not None:
-        score = f"{name} {written(result.accuracy_of(gain.n_heads)[0], name)}"
-        st.markdown(wording.gained(gain, score, written(layer, name)))
-    chart("number of heads", effect_of_number(result.together, layer, name), probing.facts, wording.JO_N)
-
-
-def _gain(name: str, result: TrialResult) -> TaskGain:
-    report = result.report
-    count = result.n_heads_of_layer
-    value, low, high = result.accuracy_of(count)
-    return TaskGain(
-        task=name,
-        n_heads=count,
-        last=estimate(report, len(report.layer) - 1),
-        best=estimate(report, report.best_layer),
-        best_layer=int(report.layer[report.best_layer]),
-        together=Estimate(value=value, low=low, high=high),
-    )
-
-
-def estimate(report: TaskReport, row: int) -> Estimate:
-    return Estimate(value=float(report.accuracy[row]), low=float(report.low[row]), high=float(report.high[row]))
+    name, layer = score_name(report.is_regression), float(report.accuracy[report.best_layer])
+    gained = gain(together, report, probing.shown.n_heads_of_layer)
+    score = f"{name} {written(together.estimate(gained.n_heads).value, name)}"
+    st.markdown(wording.gained(gained, score, written(layer, name)))
+    chart("number of heads", effect_of_number(together, layer, name), probing.facts, wording.JO_N)
 
 
 def gains_table(results: dict[str, TrialResult]) -> pd.DataFrame:
     rows = []
     for name, result in results.items():
-        report, count = result.report, result.n_heads_of_layer
-        gain, together = result.gain(count), result.together
-        if gain is None or together is None:
+        report, together = result.report, result.together
+        if together is None:
             continue
-        value, low, high = result.accuracy_of(count)
+        gained = gain(together, report, result.n_heads_of_layer)
+        score = together.estimate(gained.n_heads)
         rows.append(
             {
                 "task": name,
@@ -80,13 +71,13 @@ def gains_table(results: dict[str, TrialResult]) -> pd.DataFrame:
                 "best layer": float(report.accuracy[report.best_layer]),
                 "is layer": int(report.layer[report.best_layer]),
                 "best head": float(report.accuracy[report.best_head]),
-                "heads": count,
-                "together": value,
-                "low": low,
-                "high": high,
-                "gain in percent": gain.percent,
-                "gain low": gain.low,
-                "gain high": gain.high,
+                "heads": gained.n_heads,
+                "together": score.value,
+                "low": score.low,
+                "high": score.high,
+                "gain in percent": gained.percent,
+                "gain low": gained.low,
+                "gain high": gained.high,
                 "heads that are enough": together.enough,
             }
         )

@@ -6,8 +6,8 @@ from passing import pass_texts
 from attention_sieve.core.attention.settings import PassSettings
 from attention_sieve.core.checkpoints.find import find_checkpoint, load_checkpoint
 from attention_sieve.core.errors import AnalysisError
+from attention_sieve.core.knowledge.kept_vectors import vectors_question
 from attention_sieve.core.knowledge.observer import text_vectors
-from attention_sieve.core.knowledge.question import vectors_question
 from attention_sieve.core.knowledge.vectors import POOLINGS, pair_features, stacked, usual_pooling
 from attention_sieve.core.passes.question import answer
 from attention_sieve.core.passes.texts import prepare, prepare_all

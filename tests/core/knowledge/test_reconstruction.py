@@ -74,6 +74,7 @@ def test_heads_that_know_nothing_gain_nothing():
 
 def test_numbers_of_heads_that_are_tried():
     assert usual_steps(6, 3) == (1, 2, 3, 4, 5, 6)
+    assert usual_steps(12, 3, every=1, growth=1.5) == (1, 2, 3, 4, 6, 9, 12)
     steps = usual_steps(144, 12)
     assert steps[:24] == tuple(range(1, 25))
     assert steps[24:] == (26, 29, 32, 35, 38, 42, 46, 51, 56, 62, 68, 75, 82, 90, 99, 109, 120, 132, 144)

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_sieve.core.knowledge.from_trees.rows import Candidate, at_most_of_a_unit, balanced_rows, most_classes
-from attention_sieve.core.knowledge.parts import SHARES, split_units
-from attention_sieve.core.knowledge.task import PARTS
+from attention_sieve.core.knowledge.task import PARTS, SHARES, split_units
 
 CANDIDATES = st.lists(
     st.builds(

@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_trees import HE_SAW_DOGS, SHE_SANG, flat, tree
 
-from attention_sieve.core.knowledge.from_trees import surface
-from attention_sieve.core.knowledge.from_trees.rows import LEAST_OF_A_CLASS, balanced_rows
-from attention_sieve.core.knowledge.from_trees.surface import SENTENCES_OF_A_WORD, length, word_content
-from attention_sieve.core.knowledge.from_trees.syntax import (
-    bigram_shift,
+from attention_sieve.core.knowledge.from_trees import properties
+from attention_sieve.core.knowledge.from_trees.changes import bigram_shift
+from attention_sieve.core.knowledge.from_trees.properties import (
+    SENTENCES_OF_A_WORD,
+    length,
     top_relations,
     tree_depth,
     tree_depth_matched,
+    word_content,
 )
+from attention_sieve.core.knowledge.from_trees.rows import LEAST_OF_A_CLASS, balanced_rows
 
 
 def chain(depth, n_words, name):
@@ -112,7 +114,7 @@ def test_a_sentence_with_a_word_twice_does_not_make_it_frequent_enough():
 
 
 def test_no_more_words_than_the_authors_take(monkeypatch):
-    monkeypatch.setattr(surface, "MOST_WORDS", 1)
+    monkeypatch.setattr(properties, "MOST_WORDS", 1)
     sentences = [sentence_with(("alpha", "gamma")[row % 2], row) for row in range(2 * SENTENCES_OF_A_WORD)]
     assert {one.label for one in word_content(sentences, Random(0))} == {"alpha"}
 

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_trees import HE_SAW_DOGS, SHE_SANG, flat, tree
 
-from attention_sieve.core.knowledge.from_trees.coordination_inversion import coordination_inversion
-from attention_sieve.core.knowledge.from_trees.number_and_tense import object_number, subject_number, tense
-from attention_sieve.core.knowledge.from_trees.odd_man_out import FREQUENCIES, odd_man_out
+from attention_sieve.core.knowledge.from_trees.changes import FREQUENCIES, coordination_inversion, odd_man_out
+from attention_sieve.core.knowledge.from_trees.properties import object_number, subject_number, tense
 from attention_sieve.core.knowledge.from_trees.rows import balanced_rows
 from attention_sieve.core.knowledge.task import PARTS
 

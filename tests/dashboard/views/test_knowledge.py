@@ -13,6 +13,7 @@ from reading import button, command_of, said, sent
 from attention_sieve.core.checkpoints.folders import trials_folder
 from attention_sieve.core.knowledge.erasure.command import erasure_table
 from attention_sieve.core.knowledge.erasure.erasure import Erasure, judged
+from attention_sieve.core.knowledge.reconstruction import gain
 from attention_sieve.core.knowledge.report import corrected
 from attention_sieve.core.knowledge.trials.progress import Failed, Reporter, TrialsProgress
 from attention_sieve.core.knowledge.trials.result import read_result
@@ -168,8 +169,9 @@ def test_the_table_of_gains_is_that_of_the_trials(opened, probed):
     assert table["task"].tolist() == ["tense", "tree_depth", "values"]
     for row in table.itertuples():
         result = probed[row.task]
-        assert row.together == result.accuracy_of(result.n_heads_of_layer)[0]
-        assert row[table.columns.get_loc("gain in percent") + 1] == result.gain(result.n_heads_of_layer).percent
+        gained = gain(result.together, result.report, result.n_heads_of_layer)
+        assert row.together == result.together.estimate(result.n_heads_of_layer).value
+        assert row[table.columns.get_loc("gain in percent") + 1] == gained.percent
 
 
 def test_the_command_runs_the_trials_of_all_results(opened, bert):

@@ -24,8 +24,7 @@ from attention_sieve.core.knowledge.erasure.erasure import (
     usual_metric,
 )
 from attention_sieve.core.knowledge.erasure.passes import HeadPasses, least_effect
-from attention_sieve.core.knowledge.question import vectors_question
-from attention_sieve.core.knowledge.read_task import TaskReading
+from attention_sieve.core.knowledge.kept_vectors import TaskReading, vectors_question
 from attention_sieve.core.knowledge.task import PARTS, Task, TaskExample
 from attention_sieve.core.knowledge.vectors import stacked, usual_pooling
 from attention_sieve.core.passes.question import answer

@@ -4,9 +4,10 @@ import numpy as np
 from drawn import Drawn
 
 from attention_sieve.core.knowledge.reconstruction import Reconstruction
+from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.head_scatter import ScatterTexts, head_scatter
 from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
-from attention_sieve.dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
+from attention_sieve.dashboard.figures.knowledge.gains import TaskGain, gain_dots
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.number_of_heads import effect_of_number
 from attention_sieve.dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
@@ -27,7 +28,7 @@ SCORES = [Scores(label="bundled", heads=HOLED), Scores(label="random weights", h
 
 
 def estimate(value, half=0.05):
-    return Estimate(value=value, low=value - half, high=value + half)
+    return Estimate(value, value - half, value + half)
 
 
 def gained(task, together):
