@@ -118,7 +118,7 @@ def reconstruct(
     return Reconstruction(
         task=task.name,
         is_regression=task.is_regression,
-        heads=tuple(map(report.head_at, ranked)),
+        heads=tuple(map(report.head_at, ranked.tolist())),
         n_heads=np.array(counts),
         strength=probed.strength,
         validation=probed.validation,

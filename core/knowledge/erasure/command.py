@@ -137,7 +137,7 @@ def _n_tests(arguments: argparse.Namespace, n_tasks: int) -> int:
 
 def _best_heads(reading: TaskReading, count: int) -> list[Head]:
     report = task_report(reading.task, reading.vectors)
-    return [report.head_at(place) for place in ranking(report)[:count]]
+    return [report.head_at(place) for place in ranking(report)[:count].tolist()]
 
 
 def erasure_table(judgements: Sequence[JudgedErasure]) -> pd.DataFrame:

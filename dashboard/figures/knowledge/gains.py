@@ -11,7 +11,7 @@ from attention_sieve.core.knowledge.report import Estimate
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, drawable, of_kind, percent, template
-from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_ends
+from attention_sieve.dashboard.figures.knowledge.words import ACCURACY, score_ends, score_tooltips
 
 ROW: Final = 44
 """Height of a task in pixels."""
@@ -79,9 +79,7 @@ def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     tooltip = [
         alt.Tooltip("task:N", title="task"),
         alt.Tooltip("what:N", title="vector of"),
-        alt.Tooltip("value:Q", title=ACCURACY, format=".1%"),
-        alt.Tooltip("low:Q", title="95% interval from", format=".1%"),
-        alt.Tooltip("high:Q", title="to", format=".1%"),
+        *score_tooltips(ACCURACY, ".1%"),
     ]
     layers = []
     for number in range(3):

@@ -11,7 +11,7 @@ from attention_sieve.core.attention.settings import head_name
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, counted, drawable, of_kind, template
-from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
+from attention_sieve.dashboard.figures.knowledge.words import NAME, Scores, rank_axis, score_axis, score_ends, written
 
 HEIGHT: Final = 300
 DASHES: Final = ([1, 0], [6, 3], [2, 2])
@@ -26,7 +26,8 @@ def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str,
     Source: Jo and Myaeng 2020, their figure of scores in descending order.
     """
     lines = [_line(number, checkpoint_scores) for number, checkpoint_scores in enumerate(scores)]
-    data = pd.concat([*lines, *_floor(floor, floor_name, name)], ignore_index=True)
+    floors = [{"kind": "floor", "value": floor, "label": f"{floor_name}: {written(floor, name)}"}]
+    data = pd.concat([*lines, pd.DataFrame([] if np.isnan(floor) else floors)], ignore_index=True)
     ends = score_ends([*data["value"], floor])
     most = max(len(line) for line in lines)
     spec = _spec(
@@ -63,20 +64,9 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
     )
 
 
-def _floor(floor: float, label: str, name: str) -> list[pd.DataFrame]:
-    if np.isnan(floor):
-        return []
-    return [pd.DataFrame([{"kind": "floor", "value": floor, "label": f"{label}: {written(floor, name)}"}])]
-
-
 @lru_cache(maxsize=32)
 def _spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: bool) -> Spec:
-    x = alt.X(
-        "rank:Q",
-        title="heads of a checkpoint, the best first",
-        scale=alt.Scale(domain=[1, max(2, most)], nice=False, zero=False),
-        axis=alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8),
-    )
+    x = rank_axis("rank:Q", "heads of a checkpoint, the best first", most)
     y, color = score_axis("value", name, ends), series_channel(alt.Color, labels, HEAD_COLORS)
     tooltip = [
         alt.Tooltip("name:N", title="head"),

@@ -3,7 +3,6 @@
 from functools import lru_cache
 from typing import Final, Literal
 
-import numpy as np
 import pandas as pd
 
 from attention_sieve.core.attention.settings import head_name
@@ -11,7 +10,7 @@ from attention_sieve.core.knowledge.reconstruction import Reconstruction
 from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends
 from attention_sieve.dashboard.figures.figure import INK, Figure, Spec, alt, of_kind, template
-from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
+from attention_sieve.dashboard.figures.knowledge.words import rank_axis, score_axis, score_ends, score_tooltips, written
 
 HEIGHT: Final = 300
 
@@ -35,13 +34,13 @@ def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: st
             "last": added,
         }
     )
-    index = int(np.flatnonzero(reconstruction.n_heads == reconstruction.enough)[0])
+    enough = reconstruction.estimate(reconstruction.enough)
     marks = [
         {"kind": "layer", "value": best_layer, "label": f"best layer: {written(best_layer, name)}"},
         {
             "kind": "enough",
             "n": reconstruction.enough,
-            "value": reconstruction.accuracy[index],
+            "value": enough.value,
             "label": "1 is enough" if reconstruction.enough == 1 else f"{reconstruction.enough} are enough",
         },
     ]
@@ -54,10 +53,10 @@ def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: st
 
 def _description(reconstruction: Reconstruction, best_layer: float, name: str) -> str:
     first, last = reconstruction.accuracy[0], reconstruction.accuracy[-1]
-    index = int(np.flatnonzero(reconstruction.n_heads == reconstruction.enough)[0])
+    enough = reconstruction.estimate(reconstruction.enough).value
     return (
         f"{name[:1].upper()}{name[1:]} with the best heads together: {written(first, name)} with one head, "
-        f"{written(reconstruction.accuracy[index], name)} with {reconstruction.enough}, which is enough by the "
+        f"{written(enough, name)} with {reconstruction.enough}, which is enough by the "
         f"validation part, {written(last, name)} with all {reconstruction.n_heads[-1]}. "
         f"Best layer: {written(best_layer, name)}."
     )
@@ -65,19 +64,12 @@ def _description(reconstruction: Reconstruction, best_layer: float, name: str) -
 
 @lru_cache(maxsize=32)
 def _spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
-    x = alt.X(
-        "n:Q",
-        title="heads together, the best first",
-        scale=alt.Scale(domain=[1, max(2, most)], nice=False, zero=False),
-        axis=alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8),
-    )
+    x = rank_axis("n:Q", "heads together, the best first", most)
     step, layer, enough = of_kind("step"), of_kind("layer"), of_kind("enough")
     tooltip = [
         alt.Tooltip("n:Q", title="heads", format="d"),
         alt.Tooltip("last:N", title="the last one"),
-        alt.Tooltip("value:Q", title=name, format=".3f"),
-        alt.Tooltip("low:Q", title="95% interval from", format=".3f"),
-        alt.Tooltip("high:Q", title="to", format=".3f"),
+        *score_tooltips(name),
     ]
     y = score_axis("value", name, ends)
     side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side

@@ -12,7 +12,7 @@ from attention_sieve.dashboard.figures.appearance import HEAD_COLORS
 from attention_sieve.dashboard.figures.axes import Ends, series_channel
 from attention_sieve.dashboard.figures.comparison.step_axis import Axis, across, apart_at, axis_of
 from attention_sieve.dashboard.figures.figure import Figure, Spec, alt, drawable, of_kind, template
-from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, written
+from attention_sieve.dashboard.figures.knowledge.words import score_axis, score_ends, score_tooltips, written
 
 HEIGHT: Final = 280
 KINDS: Final = ("best head", "best layer", "best heads together")
@@ -73,9 +73,7 @@ def _spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends) -> Spec:
     tooltip = [
         alt.Tooltip("checkpoint:N", title="checkpoint"),
         alt.Tooltip("what:N", title="vector of"),
-        alt.Tooltip("value:Q", title=name, format=".3f"),
-        alt.Tooltip("low:Q", title="95% interval from", format=".3f"),
-        alt.Tooltip("high:Q", title="to", format=".3f"),
+        *score_tooltips(name),
     ]
     scores = of_kind("score")
     intervals = scores.mark_rule(strokeOpacity=0.7, aria=False)

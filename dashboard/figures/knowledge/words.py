@@ -32,8 +32,27 @@ def score_name(is_regression: bool) -> str:
     return CORRELATION if is_regression else ACCURACY
 
 
+def number_format(name: str) -> str:
+    return ".2f" if name == CORRELATION else ".1%"
+
+
 def written(value: float, name: str) -> str:
-    return f"{value:.2f}" if name == CORRELATION else f"{value:.1%}"
+    return f"{value:{number_format(name)}}"
+
+
+def score_tooltips(name: str, number: str = ".3f") -> "list[alt.Tooltip]":
+    return [
+        alt.Tooltip("value:Q", title=name, format=number),
+        alt.Tooltip("low:Q", title="95% interval from", format=number),
+        alt.Tooltip("high:Q", title="to", format=number),
+    ]
+
+
+def rank_axis(field: str, title: str, most: int) -> "alt.X":
+    """Position of heads, or of numbers of heads, the best first."""
+    scale = alt.Scale(domain=[1, max(2, most)], nice=False, zero=False)
+    axis = alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8)
+    return alt.X(field, title=title, scale=scale, axis=axis)
 
 
 def score_ends(values: Iterable[float]) -> Ends:
@@ -46,8 +65,8 @@ def score_ends(values: Iterable[float]) -> Ends:
     return max(float(low), -1.0), min(float(high), 1.0)
 
 
-def score_axis(field: str, name: str, ends: Ends, title: str = "") -> "alt.Y":
+def score_axis(field: str, name: str, ends: Ends) -> "alt.Y":
     number = "%" if name == ACCURACY else ".2~f"
     scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     axis = alt.Axis(format=number, tickCount=5)
-    return alt.Y(field, type="quantitative", title=title or f"{name} on the test part", scale=scale, axis=axis)
+    return alt.Y(field, type="quantitative", title=f"{name} on the test part", scale=scale, axis=axis)

@@ -50,8 +50,12 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     """The tasks that can be probed; empty if the reader has to do something first, which the page says."""
     if sample:
         task_files = sample_tasks()
-        if not task_files:
-            _ask_for_sample()
+        if not task_files and may_begin(runs.SAMPLE, wording.MAKING):
+            st.info(wording.NO_SAMPLE)
+            if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
+                with errors_shown():
+                    runs.make_sample()
+                    st.rerun()
         return tuple(task for task in task_files if not task.problem)
     # Collapsed once all files are in order, so that results show on the first screen.
     needs_a_look = any(task.problem for task in own_tasks()) or not own_tasks()
@@ -66,27 +70,24 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
     return usable
 
 
-def _ask_for_sample() -> None:
+def may_begin(job: str, doing: str) -> bool:
+    """Whether a job may begin now: shows the one that is running, and why the last one failed."""
     if is_public():
         st.info(NOT_HERE)
-        return
-    if runs.is_running(runs.SAMPLE):
-        _watch_sample()
-        return
-    if reason := runs.failure(runs.SAMPLE):
+        return False
+    if runs.is_running(job):
+        _watch(job, doing)
+        return False
+    if reason := runs.failure(job):
         st.error(plain(reason), icon=":material/error:")
-    st.info(wording.NO_SAMPLE)
-    if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
-        with errors_shown():
-            runs.make_sample()
-            st.rerun()
+    return True
 
 
 @st.fragment(run_every=REFRESH_SECONDS)
-def _watch_sample() -> None:
-    if not runs.is_running(runs.SAMPLE):
+def _watch(job: str, doing: str) -> None:
+    if not runs.is_running(job):
         st.rerun()
-    with st.spinner(wording.MAKING):
+    with st.spinner(doing, show_time=True):
         st.empty()
 
 

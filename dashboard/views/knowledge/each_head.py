@@ -13,11 +13,12 @@ from attention_sieve.core.knowledge.labels import MAJORITY
 from attention_sieve.core.knowledge.report import LAYER, TaskReport
 from attention_sieve.core.knowledge.trials.result import TrialResult
 from attention_sieve.dashboard import state
+from attention_sieve.dashboard.figures.figure import interval
 from attention_sieve.dashboard.figures.head_map import HeadMap, round_bound
 from attention_sieve.dashboard.figures.knowledge.by_layer import scores_by_layer
 from attention_sieve.dashboard.figures.knowledge.localisation import localisation_curves
 from attention_sieve.dashboard.figures.knowledge.sorted_heads import sorted_heads
-from attention_sieve.dashboard.figures.knowledge.words import score_name, written
+from attention_sieve.dashboard.figures.knowledge.words import number_format, score_name, written
 from attention_sieve.dashboard.plain import plain
 from attention_sieve.dashboard.views.charts import chart, table
 from attention_sieve.dashboard.views.knowledge import wording
@@ -71,7 +72,7 @@ def headline(probing: Probing) -> None:
         alpha = probing.visit.choice.criterion.alpha
         sentences.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
     if probing.random_twin is None:
-        sentences.append(wording.control_missing())
+        sentences.append(wording.NO_RANDOM)
     st.markdown(" ".join(filter(None, sentences)))
     for note in result.notes:
         st.caption(plain(note))
@@ -87,7 +88,7 @@ def _random(probing: Probing, name: str) -> tuple[str, str] | None:
 
 
 def _interval(report: TaskReport, index: int, name: str) -> str:
-    return f"{written(report.low[index], name)} to {written(report.high[index], name)}"
+    return interval(report.low[index], report.high[index], number_format(name))
 
 
 def each_head(probing: Probing) -> None:
@@ -153,12 +154,9 @@ def show_map(
 
 
 def _intervals(report: TaskReport) -> list[list[str]]:
-    name = score_name(report.is_regression)
-    low, high = report.grid(report.low), report.grid(report.high)
-    return [
-        ["" if np.isnan(lower) else f"{written(lower, name)} to {written(upper, name)}" for lower, upper in zip(*rows)]
-        for rows in zip(low, high)
-    ]
+    number = number_format(score_name(report.is_regression))
+    ends = zip(report.grid(report.low), report.grid(report.high))
+    return [[interval(*both, number) for both in zip(*of_layer)] for of_layer in ends]
 
 
 def places_table(result: TrialResult) -> pd.DataFrame:

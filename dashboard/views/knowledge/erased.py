@@ -13,12 +13,11 @@ from attention_sieve.core.checkpoints.folders import program_folder
 from attention_sieve.core.command_lines import command_line
 from attention_sieve.core.errors import AnalysisError
 from attention_sieve.core.knowledge.erasure.erasure import MOST_TEXTS
-from attention_sieve.dashboard.plain import plain, show_error
-from attention_sieve.dashboard.public import NOT_HERE, is_public
+from attention_sieve.dashboard.plain import show_error
 from attention_sieve.dashboard.views.charts import table
 from attention_sieve.dashboard.views.finetune.programs import options_of
 from attention_sieve.dashboard.views.knowledge import runs, wording
-from attention_sieve.dashboard.views.knowledge.asked import REFRESH_SECONDS
+from attention_sieve.dashboard.views.knowledge.asked import may_begin
 from attention_sieve.dashboard.views.knowledge.numbers import Probing, kept_task
 
 FORMAT: Final = 3
@@ -84,14 +83,8 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    if is_public():
-        st.info(NOT_HERE)
+    if not may_begin(runs.ERASURE, wording.ERASING):
         return
-    if runs.is_running(runs.ERASURE):
-        _watch()
-        return
-    if reason := runs.failure(runs.ERASURE):
-        st.error(plain(reason), icon=":material/error:")
     names = [head_name(*head) for head in sorted(probing.heads)]
     if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
         try:
@@ -104,11 +97,3 @@ def _run(probing: Probing, path: Path) -> None:
             show_error(error)
         else:
             st.rerun()
-
-
-@st.fragment(run_every=REFRESH_SECONDS)
-def _watch() -> None:
-    if not runs.is_running(runs.ERASURE):
-        st.rerun()
-    with st.spinner(wording.ERASING, show_time=True):
-        st.empty()

@@ -137,6 +137,7 @@ NO_CONTROLS: Final = "The controls of this task are not computed yet: choose “
 REGRESSION: Final = (
     "This task is to predict numbers, so the score is Pearson's correlation and there is no majority class."
 )
+NO_RANDOM: Final = "Random weights are not probed yet, so it is unknown how much of this was learned."
 TABLE: Final = "All heads and layers in a table"
 JO_MYAENG: Final = "Corresponds to the heat maps of Jo & Myaeng (2020)."
 JO_CURVES: Final = "Corresponds to the curves of sorted heads of Jo & Myaeng (2020)."
@@ -276,10 +277,6 @@ def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
     score_list = "; ".join(f"{name} {score}" for name, score in scores.items())
     control = "" if random is None else f"; the best head of random weights {random[0]} ({random[1]})"
     return f"For comparison: {score_list}{control}."
-
-
-def control_missing() -> str:
-    return "Random weights are not probed yet, so it is unknown how much of this was learned."
 
 
 def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:

@@ -186,7 +186,7 @@ def test_random_weights_come_before_the_checkpoint_and_can_be_left_out(opened):
     assert slider.options[0] == wording.RANDOM_LABEL
     without = opened(wording.CHECKPOINTS, **{"no random weights": "true"})
     assert wording.ONE_CHECKPOINT in written(without)
-    assert wording.control_missing() in written(without)
+    assert wording.NO_RANDOM in written(without)
 
 
 def test_a_checkpoint_that_cannot_be_found_is_said_and_the_others_stay(opened):
